@@ -1,0 +1,72 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The rooms of the house and the arrows between them are described in docs/architecture.md;
+// the suite `Tidy` reads both and holds them together.
+
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+]
+
+func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+let package = Package(
+    name: "reel",
+    products: [
+        .library(name: "ReelClient", targets: ["ReelClient", "ReelCore"]),
+        .executable(name: "reel", targets: ["reel"]),
+    ],
+    targets: [
+        // C libraries: module map and inline shims only.
+        .systemLibrary(
+            name: "CLibuv", path: "Sources/Libraries/libuv", pkgConfig: "libuv",
+            providers: [.apt(["libuv1-dev"])]),
+        .systemLibrary(
+            name: "COpenSSL", path: "Sources/Libraries/openssl", pkgConfig: "libcrypto",
+            providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(
+            name: "CSQLite", path: "Sources/Libraries/sqlite3", pkgConfig: "sqlite3",
+            providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(
+            name: "CZlib", path: "Sources/Libraries/zlib", pkgConfig: "zlib",
+            providers: [.apt(["zlib1g-dev"])]),
+
+        library("ReelCore"),
+        library("ReelSQLite", ["CSQLite"]),
+        library("ReelNet", ["CLibuv", "COpenSSL"]),
+        library("ReelLog", ["ReelCore", "ReelSQLite"]),
+        library("ReelNode", ["ReelCore", "ReelNet"]),
+        library("ReelGateway", ["ReelCore", "ReelLog", "ReelNode", "ReelNet"]),
+        library("ReelSnapshot", ["ReelCore", "ReelLog", "ReelNode", "ReelNet", "ReelSQLite"]),
+        library("ReelClient", ["ReelCore", "ReelNet", "ReelSQLite"]),
+        library("ReelCheck"),
+        library("ReelLab", ["ReelCore", "ReelClient", "ReelNet", "CZlib"]),
+        .executableTarget(
+            name: "reel",
+            dependencies: [
+                "ReelCheck", "ReelClient", "ReelCore", "ReelGateway", "ReelLab", "ReelLog", "ReelNet", "ReelNode",
+                "ReelSnapshot",
+            ],
+            swiftSettings: settings),
+
+        tests("ReelCoreTests", ["ReelCore"]),
+        tests("ReelCheckTests", ["ReelCheck", "ReelCore"]),
+        tests("ReelNetTests", ["ReelNet"]),
+        tests("ReelLogTests", ["ReelCore", "ReelLog", "ReelSQLite"]),
+        tests("ReelNodeTests", ["ReelCore", "ReelNet", "ReelNode"]),
+        tests("ReelGatewayTests", ["ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode"]),
+        tests("ReelSnapshotTests", ["ReelCore", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "ReelSnapshot"]),
+        tests("ReelClientTests", ["ReelClient", "ReelCore", "ReelNet", "ReelSQLite"]),
+        tests("ReelTests", ["reel", "ReelClient", "ReelCore", "ReelLab", "ReelLog", "ReelNet"]),
+        tests("TidyTests", []),
+    ]
+)

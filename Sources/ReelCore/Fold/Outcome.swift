@@ -1,0 +1,25 @@
+/// What the fold made of a record.
+public enum Outcome: Hashable, Sendable {
+    /// Consumed, and its effect is in the objects.
+    case applied
+    /// Consumed without effect; everybody learns of it from the stream itself.
+    case rejected(ErrorCode)
+    /// Already consumed: nothing changes.
+    case duplicate
+    /// An op is missing before it, or its site has ended: nothing changes.
+    case gap
+    /// A new site whose base is older than the horizon: nothing changes.
+    case stale
+    /// A new site where the stream has all it may have: nothing changes.
+    case tooManySites
+    /// Written in another's name: nothing changes.
+    case foreign
+    /// A line of the state that a new epoch begins with.
+    case seed
+    /// A record that changes the rules at its own seq.
+    case barrier
+    /// No valid event, for everybody: nothing changes, its seq is covered.
+    case void
+    /// A barrier that this version does not know: nothing at or behind it may be read.
+    case stopped
+}
