@@ -1,0 +1,134 @@
+import Glibc
+
+/// A process that we started: its standard output as lines, its end by signal, its exit status.
+///
+/// It is killed when the last reference to it goes. Use it from one thread at a time.
+public final class ChildProcess {
+    /// How a process ended.
+    public enum End: Equatable, Sendable {
+        case exited(Int32)
+        case signalled(Int32)
+    }
+
+    /// What went wrong with a child.
+    public struct Failure: Error, Sendable, CustomStringConvertible {
+        /// One sentence for a person.
+        public let description: String
+    }
+
+    /// The process id.
+    public let pid: Int32
+    /// How it ended, once it is known.
+    public private(set) var end: End?
+    private let output: Int32
+    private var pending: [UInt8] = []
+
+    /// Starts `executable` (a path) with these arguments. Standard error goes to `errorLog` (a path, appended to), or is
+    /// shared with ours if that is nil.
+    public init(_ executable: String, _ arguments: [String], errorLog: String? = nil) throws(Failure) {
+        var ends: [Int32] = [0, 0]
+        guard pipe(&ends) == 0 else {
+            throw Failure(description: "cannot make a pipe: \(String(cString: strerror(errno)))")
+        }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        if let errorLog {
+            posix_spawn_file_actions_addopen(&actions, 2, errorLog, O_WRONLY | O_CREAT | O_APPEND, 0o644)
+        }
+        var argv: [UnsafeMutablePointer<CChar>?] = ([executable] + arguments).map { strdup($0) } + [nil]
+        defer { for argument in argv { free(argument) } }
+        var child: pid_t = 0
+        let result = posix_spawn(&child, executable, &actions, nil, &argv, environ)
+        close(ends[1])
+        guard result == 0 else {
+            close(ends[0])
+            throw Failure(description: "cannot start \(executable): \(String(cString: strerror(result)))")
+        }
+        pid = child
+        output = ends[0]
+    }
+
+    deinit {
+        if end == nil {
+            kill(pid, SIGKILL)
+            waitpid(pid, nil, 0)
+        }
+        close(output)
+    }
+
+    /// The next line that the child printed, without its newline; nil at the end of its output.
+    /// Throws after `timeoutMs` without one.
+    public func readLine(timeoutMs: Int) throws(Failure) -> String? {
+        let deadline = Clock.nowMs() + Int64(timeoutMs)
+        while true {
+            if let newline = pending.firstIndex(of: 0x0A) {
+                let line = String(decoding: pending[..<newline], as: UTF8.self)
+                pending.removeSubrange(...newline)
+                return line
+            }
+            let rest = deadline - Clock.nowMs()
+            guard rest > 0 else {
+                throw Failure(description: "process \(pid) printed no line within \(timeoutMs) ms")
+            }
+            var descriptor = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
+            guard Glibc.poll(&descriptor, 1, Int32(clamping: rest)) > 0 else { continue }
+            var chunk = [UInt8](repeating: 0, count: 4096)
+            let count = read(output, &chunk, chunk.count)
+            if count > 0 {
+                pending.append(contentsOf: chunk[..<count])
+            } else if count == 0 || errno != EINTR {
+                return nil
+            }
+        }
+    }
+
+    /// Sends a signal, if the process still runs.
+    public func signal(_ number: Int32) {
+        if !hasEnded() { kill(pid, number) }
+    }
+
+    /// Whether it has ended.
+    public func hasEnded() -> Bool {
+        reap(WNOHANG)
+        return end != nil
+    }
+
+    /// Sends SIGKILL and waits for the end.
+    public func killNow() {
+        signal(SIGKILL)
+        reap(0)
+    }
+
+    /// Sends SIGTERM and waits; after `timeoutMs` it is killed. Returns how it ended.
+    @discardableResult
+    public func terminate(timeoutMs: Int) -> End? {
+        signal(SIGTERM)
+        return wait(timeoutMs: timeoutMs)
+    }
+
+    /// Waits for the end; after `timeoutMs` the process is killed.
+    @discardableResult
+    public func wait(timeoutMs: Int) -> End? {
+        let deadline = Clock.nowMs() + Int64(timeoutMs)
+        while !hasEnded() {
+            if Clock.nowMs() >= deadline {
+                killNow()
+                break
+            }
+            usleep(2_000)
+        }
+        return end
+    }
+
+    private func reap(_ options: Int32) {
+        guard end == nil else { return }
+        var status: Int32 = 0
+        guard waitpid(pid, &status, options) == pid else { return }
+        let signal = status & 0x7F
+        end = signal == 0 ? .exited((status >> 8) & 0xFF) : .signalled(signal)
+    }
+}
