@@ -28,17 +28,29 @@ let package = Package(
     targets: [
         // C libraries: module map and inline shims only.
         .systemLibrary(
-            name: "CLibuv", path: "Sources/Libraries/libuv", pkgConfig: "libuv",
-            providers: [.apt(["libuv1-dev"])]),
+            name: "CLibuv",
+            path: "Sources/Libraries/libuv",
+            pkgConfig: "libuv",
+            providers: [.apt(["libuv1-dev"])]
+        ),
         .systemLibrary(
-            name: "COpenSSL", path: "Sources/Libraries/openssl", pkgConfig: "libcrypto",
-            providers: [.apt(["libssl-dev"])]),
+            name: "COpenSSL",
+            path: "Sources/Libraries/openssl",
+            pkgConfig: "libcrypto",
+            providers: [.apt(["libssl-dev"])]
+        ),
         .systemLibrary(
-            name: "CSQLite", path: "Sources/Libraries/sqlite3", pkgConfig: "sqlite3",
-            providers: [.apt(["libsqlite3-dev"])]),
+            name: "CSQLite",
+            path: "Sources/Libraries/sqlite3",
+            pkgConfig: "sqlite3",
+            providers: [.apt(["libsqlite3-dev"])]
+        ),
         .systemLibrary(
-            name: "CZlib", path: "Sources/Libraries/zlib", pkgConfig: "zlib",
-            providers: [.apt(["zlib1g-dev"])]),
+            name: "CZlib",
+            path: "Sources/Libraries/zlib",
+            pkgConfig: "zlib",
+            providers: [.apt(["zlib1g-dev"])]
+        ),
 
         library("ReelCore"),
         library("ReelSQLite", ["CSQLite"]),
@@ -56,7 +68,8 @@ let package = Package(
                 "ReelCheck", "ReelClient", "ReelCore", "ReelGateway", "ReelLab", "ReelLog", "ReelNet", "ReelNode",
                 "ReelSnapshot",
             ],
-            swiftSettings: settings),
+            swiftSettings: settings
+        ),
 
         tests("ReelCoreTests", ["ReelCore"]),
         tests("ReelCheckTests", ["ReelCheck", "ReelCore"]),

@@ -1,0 +1,50 @@
+# What can be done here. `make help` prints the targets with the line behind their `##`.
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.PHONY: help setup libraries build demo test bench lint fuzz clean
+
+# The C libraries under Sources/Libraries, as pkg-config names them, and the one line that installs them on Debian.
+# README.md shows the same line; the suite Tidy holds the two together.
+LIBRARIES := sqlite3 libuv libcrypto zlib
+APT_LINE := apt-get install -y --no-install-recommends pkg-config libsqlite3-dev libssl-dev libuv1-dev zlib1g-dev
+
+REEL := .build/release/reel
+HAVE_LIBRARIES := command -v pkg-config >/dev/null && pkg-config --exists $(LIBRARIES)
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: ## Install what is missing of the C libraries (Debian, root or sudo)
+	@command -v swift >/dev/null || { echo "no swift found: Reel needs Swift 6.2 or newer, see https://www.swift.org/install"; exit 1; }
+	@if ! { $(HAVE_LIBRARIES); }; then \
+		root=; if [ "$$(id -u)" != 0 ]; then root=sudo; fi; \
+		command -v apt-get >/dev/null || { $(MAKE) --no-print-directory libraries; exit 1; }; \
+		$$root apt-get update -q && $$root env DEBIAN_FRONTEND=noninteractive $(APT_LINE); \
+	fi
+
+# Stops where a library is missing, and says the line that helps.
+libraries:
+	@{ $(HAVE_LIBRARIES); } || { echo "a C library is missing ($(LIBRARIES) are needed); run: $(APT_LINE)"; exit 1; }
+
+build: libraries ## Build the release binary, .build/release/reel
+	swift build -c release --static-swift-stdlib --product reel
+
+demo: setup build ## Watch it work: a whole cluster on this machine, in under a minute
+	@$(REEL) demo
+
+test: setup ## Build and run all tests (REEL_EFFORT=10 for ten times the random cases, REEL_SEED to repeat one)
+	swift test --disable-xctest
+
+bench: setup build ## Measure, and print the table of the README
+	@$(REEL) bench
+
+lint: setup ## The formatter's rules and the house's own (the suite Tidy)
+	swift format lint --strict --recursive --parallel Sources Tests Package.swift
+	swift test --disable-xctest --filter '^TidyTests\.'
+
+fuzz: setup ## Fuzz each decoder for 60 s with libFuzzer (FUZZ_SECONDS=n for longer)
+	@Tests/Fuzz/run "$${FUZZ_SECONDS:-60}"
+
+clean: ## Remove what was built
+	rm -rf .build

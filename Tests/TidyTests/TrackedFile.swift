@@ -1,0 +1,82 @@
+import Foundation
+
+/// A file of the repository, as git lists it.
+struct TrackedFile {
+    /// From the top of the repository on.
+    var path: String
+    var bytes: [UInt8]
+
+    init(_ path: String, _ text: String) {
+        self.path = path
+        self.bytes = Array(text.utf8)
+    }
+
+    init(path: String, bytes: [UInt8]) {
+        self.path = path
+        self.bytes = bytes
+    }
+
+    var name: String { path.split(separator: "/").last.map(String.init) ?? path }
+    var isSwift: Bool { path.hasSuffix(".swift") }
+    var isSource: Bool { path.hasPrefix("Sources/") }
+    var isTest: Bool { path.hasPrefix("Tests/") }
+
+    /// The folder below `Sources`: the room of the file. Nil for what lies elsewhere.
+    var room: String? {
+        let parts = path.split(separator: "/")
+        return parts.count > 2 && parts[0] == "Sources" ? String(parts[1]) : nil
+    }
+
+    /// The lines, numbered from 1; none for a file that is no text.
+    var lines: [(number: Int, text: Substring)] {
+        guard !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self) else { return [] }
+        return text.split(separator: "\n", omittingEmptySubsequences: false).enumerated().map {
+            ($0.offset + 1, $0.element)
+        }
+    }
+}
+
+/// A place where a rule of the house is broken.
+struct Offence: Equatable, CustomStringConvertible {
+    var path: String
+    var line: Int?
+    var what: String
+
+    init(_ file: TrackedFile, line: Int? = nil, _ what: String) {
+        self.path = file.path
+        self.line = line
+        self.what = what
+    }
+
+    var description: String { "\(path)\(line.map { ":\($0)" } ?? ""): \(what)" }
+}
+
+/// What git knows of this repository: the tracked files, and the new ones that it does not ignore.
+enum Repository {
+    static let top = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    static func files() throws -> [TrackedFile] {
+        let git = Process()
+        git.executableURL = URL(filePath: "/usr/bin/env")
+        git.arguments = [
+            "git", "-c", "safe.directory=*", "-C", top.path, "ls-files", "-z", "--cached", "--others",
+            "--exclude-standard",
+        ]
+        let output = Pipe()
+        git.standardOutput = output
+        try git.run()
+        let listed = try output.fileHandleForReading.readToEnd() ?? Data()
+        git.waitUntilExit()
+        return listed.split(separator: 0).compactMap { path in
+            let path = String(decoding: path, as: UTF8.self)
+            // A file that was removed and not yet committed is still listed.
+            guard let data = FileManager.default.contents(atPath: top.appending(path: path).path) else { return nil }
+            return TrackedFile(path: path, bytes: Array(data))
+        }
+    }
+
+    static func file(_ path: String) throws -> TrackedFile {
+        TrackedFile(path: path, bytes: Array(try Data(contentsOf: top.appending(path: path))))
+    }
+}
