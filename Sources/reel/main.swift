@@ -1,1 +1,3 @@
-print("reel 0.1.0")
+import Glibc
+
+exit(await CommandLineTool.run().rawValue)

@@ -1,0 +1,145 @@
+/// What the words of a command line ask for.
+enum Request: Sendable {
+    case run(Command, Options)
+    /// The help of one command, or the list of all.
+    case help(Command?)
+}
+
+/// Reads a command line against the table of commands. Pure: the environment comes in as a value.
+struct ArgumentParser: Sendable {
+    let commands: [Command]
+    let environment: [String: String]
+
+    /// What the words behind the program's name ask for.
+    func request(_ words: [String]) throws(Complaint) -> Request {
+        guard let first = words.first else { return .help(nil) }
+        if first == "--help" || first == "-h" { return .help(nil) }
+        if first == "--version" { return try request(["version"] + words.dropFirst()) }
+        let command = try command(named: first)
+        let rest = Array(words.dropFirst())
+        let beforeDashes = rest.prefix { $0 != "--" }
+        if beforeDashes.contains("--help") || beforeDashes.contains("-h") { return .help(command) }
+        return .run(command, try options(of: command, rest))
+    }
+
+    /// The command of this name.
+    func command(named name: String) throws(Complaint) -> Command {
+        if let command = commands.first(where: { $0.name == name }) { return command }
+        let near = nearest(to: name, among: commands.map(\.name)).map { ", did you mean `\($0)`?" } ?? ""
+        throw Complaint(.usage, "there is no command `\(name)`\(near); `reel help` lists all")
+    }
+
+    /// A sentence for each variable that looks like a setting and is none.
+    func warnings() -> [String] {
+        let settings = Set(commands.flatMap { $0.settings.map(\.variable) })
+        return environment.keys.filter { $0.hasPrefix("REEL_") }.sorted().compactMap { variable in
+            if settings.contains(variable) || Self.otherVariables.contains(variable) { return nil }
+            let near = nearest(to: variable, among: settings.sorted()).map { ", did you mean \($0)?" } ?? ""
+            return "the variable \(variable) is no setting of reel\(near)"
+        }
+    }
+
+    /// What the tests read, and no command.
+    private static let otherVariables: Set<String> = ["REEL_EFFORT", "REEL_SEED", "REEL_TRACES"]
+
+    private func options(of command: Command, _ words: [String]) throws(Complaint) -> Options {
+        var given: [String: [String]] = [:]
+        var operands: [String] = []
+        var rest = words[...]
+        while let word = rest.popFirst() {
+            if word == "--" {
+                operands += rest
+                break
+            }
+            guard word.hasPrefix("--") else {
+                operands.append(word)
+                continue
+            }
+            let parts = word.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let setting = try setting(named: String(parts[0]), of: command)
+            if given[setting.name] != nil, !setting.repeats {
+                throw usage(command, "--\(setting.name) is given twice")
+            }
+            if setting.placeholder == nil {
+                guard parts.count == 1 else { throw usage(command, "--\(setting.name) takes no value") }
+                given[setting.name] = ["1"]
+            } else if parts.count == 2 {
+                given[setting.name, default: []].append(String(parts[1]))
+            } else if let next = rest.first, !next.hasPrefix("--") {
+                given[setting.name, default: []].append(next)
+                rest.removeFirst()
+            } else {
+                throw usage(command, "--\(setting.name) needs a value: \(setting.expected)")
+            }
+        }
+        try check(operands, of: command)
+        return Options(values: try values(of: command, given), operands: operands)
+    }
+
+    private func setting(named name: String, of command: Command) throws(Complaint) -> any AnySetting {
+        if let setting = command.settings.first(where: { $0.name == name }) { return setting }
+        let near = nearest(to: name, among: command.settings.map(\.name)).map { ", did you mean --\($0)?" } ?? ""
+        throw usage(command, "`reel \(command.name)` has no --\(name)\(near)")
+    }
+
+    private func values(
+        of command: Command,
+        _ given: [String: [String]]
+    ) throws(Complaint) -> [String: any Sendable] {
+        var values: [String: any Sendable] = [:]
+        for setting in command.settings {
+            let texts: [String]
+            let spelling: String
+            if let words = given[setting.name] {
+                (texts, spelling) = (words, "--" + setting.name)
+            } else if let text = environment[setting.variable], !text.isEmpty {
+                texts = setting.repeats ? text.split(separator: ",").map(String.init) : [text]
+                spelling = setting.variable
+            } else {
+                continue
+            }
+            guard let value = setting.value(of: texts) else {
+                let found = texts.map { "`\($0)`" }.joined(separator: ", ")
+                throw usage(command, "\(spelling) is \(found); expected is \(setting.expected)")
+            }
+            values[setting.name] = value
+        }
+        return values
+    }
+
+    private func check(_ operands: [String], of command: Command) throws(Complaint) {
+        let least = command.operands.count { $0.count != .optional }
+        if operands.count < least {
+            throw usage(command, "\(command.operands[operands.count].name) is missing")
+        }
+        if operands.count > command.operands.count, !command.operands.contains(where: { $0.count == .several }) {
+            throw usage(command, "`\(operands[command.operands.count])` is one operand too many")
+        }
+    }
+
+    private func usage(_ command: Command, _ message: String) -> Complaint {
+        Complaint(.usage, "\(message)\nusage: \(command.usage); `reel \(command.name) --help` says more")
+    }
+}
+
+/// The candidate with the fewest letters to change, if these are two (a swap) or not more than a third of the word.
+func nearest(to word: String, among candidates: [String]) -> String? {
+    let measured = candidates.map { (name: $0, distance: distance(Array(word.utf8), Array($0.utf8))) }
+    guard let best = measured.min(by: { $0.distance < $1.distance }) else { return nil }
+    return best.distance <= max(2, word.utf8.count / 3) ? best.name : nil
+}
+
+/// Levenshtein's distance: letters to insert, remove or replace.
+private func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {
+    var row = Array(0...b.count)
+    for (i, x) in a.enumerated() {
+        var diagonal = row[0]
+        row[0] = i + 1
+        for (j, y) in b.enumerated() {
+            let changed = diagonal + (x == y ? 0 : 1)
+            diagonal = row[j + 1]
+            row[j + 1] = min(changed, row[j] + 1, diagonal + 1)
+        }
+    }
+    return row[b.count]
+}

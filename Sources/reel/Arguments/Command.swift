@@ -1,0 +1,70 @@
+/// One command of `reel`: what it is called, what it takes, what it does.
+///
+/// A new command is one file in `Commands/` with an `extension Command { static let … }`, and its name in
+/// `CommandTable.all`. Parser, help, docs/cli.md and environment follow from that.
+struct Command: Sendable {
+    /// What is typed behind `reel`.
+    let name: String
+    /// One line for the list of commands, without a full stop.
+    let summary: String
+    /// What a person should know before the first use: sentences, wrapped by hand.
+    let about: String
+    let operands: [Operand]
+    let settings: [any AnySetting]
+    let examples: [Example]
+    let run: @Sendable (Options, Console) async throws -> ExitCode
+
+    init(
+        _ name: String,
+        _ summary: String,
+        about: String,
+        operands: [Operand] = [],
+        settings: [any AnySetting] = [],
+        examples: [Example],
+        run: @escaping @Sendable (Options, Console) async throws -> ExitCode
+    ) {
+        self.name = name
+        self.summary = summary
+        self.about = about
+        self.operands = operands
+        self.settings = settings
+        self.examples = examples
+        self.run = run
+    }
+
+    /// `reel fold [FILE] [settings]`.
+    var usage: String {
+        (["reel", name] + operands.map(\.usage) + (settings.isEmpty ? [] : ["[settings]"])).joined(separator: " ")
+    }
+}
+
+/// What a command takes besides settings, by its place.
+struct Operand: Sendable {
+    enum Count: Sendable { case one, optional, several }
+    let name: String
+    let count: Count
+
+    init(_ name: String, _ count: Count = .one) {
+        self.name = name
+        self.count = count
+    }
+
+    var usage: String {
+        switch count {
+        case .one: name
+        case .optional: "[\(name)]"
+        case .several: "\(name)…"
+        }
+    }
+}
+
+/// A line to type, and what it does.
+struct Example: Sendable {
+    let line: String
+    let says: String
+
+    init(_ line: String, _ says: String) {
+        self.line = line
+        self.says = says
+    }
+}

@@ -1,0 +1,4 @@
+/// All commands, in the order in which the help lists them.
+enum CommandTable {
+    static let all: [Command] = [.help, .version]
+}

@@ -1,0 +1,31 @@
+/// How a process of `reel` ends.
+enum ExitCode: Int32, CaseIterable, Sendable {
+    case done = 0
+    case failed
+    case usage
+    case unreachable
+    case badData
+
+    /// What a person or a script may conclude from it.
+    var meaning: String {
+        switch self {
+        case .done: "done"
+        case .failed: "failed: what was asked for was tried and did not succeed, or a check came out wrong"
+        case .usage: "usage: the command line or a `REEL_…` variable is not as it must be; nothing was done"
+        case .unreachable: "the log or a node cannot be reached; the same may succeed later"
+        case .badData: "data is not as it must be: a file, a log or an answer that cannot be read"
+        }
+    }
+}
+
+/// Why a command ends otherwise than well.
+struct Complaint: Error, Equatable, Sendable {
+    var code: ExitCode
+    /// What was found, what was expected, what to do.
+    var message: String
+
+    init(_ code: ExitCode, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+}

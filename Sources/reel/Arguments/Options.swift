@@ -1,0 +1,15 @@
+/// What was asked of a command: the value of each setting, and the operands.
+struct Options: Sendable {
+    private let values: [String: any Sendable]
+    let operands: [String]
+
+    init(values: [String: any Sendable], operands: [String]) {
+        self.values = values
+        self.operands = operands
+    }
+
+    /// From the command line, else from the environment, else the default.
+    subscript<Value>(_ setting: Setting<Value>) -> Value {
+        values[setting.name] as? Value ?? setting.fallback
+    }
+}

@@ -1,0 +1,165 @@
+/// One setting of a command: one name in two spellings, `--listen` and `REEL_LISTEN`.
+///
+/// What it says of itself serves the parser, the help, docs/cli.md and the reading of the environment.
+protocol AnySetting: Sendable {
+    /// As on the command line, without the dashes.
+    var name: String { get }
+    /// What stands for the value in the help, as in `--listen HOST:PORT`; nil for a flag, which takes none.
+    var placeholder: String? { get }
+    /// The default as the help shows it; nil where there is nothing to show.
+    var fallbackText: String? { get }
+    /// May be given more than once.
+    var repeats: Bool { get }
+    /// One sentence, without a full stop.
+    var help: String { get }
+    /// What a value must be, for the error message.
+    var expected: String { get }
+    /// The value of these texts, in the order given; nil if they are not what is expected.
+    func value(of texts: [String]) -> (any Sendable)?
+}
+
+extension AnySetting {
+    /// The variable that sets it where the command line does not.
+    var variable: String {
+        "REEL_" + name.uppercased().map { $0 == "-" ? "_" : String($0) }.joined()
+    }
+
+    /// As the help shows it: `--listen HOST:PORT`.
+    var usage: String {
+        "--" + name + (placeholder.map { " " + $0 } ?? "")
+    }
+}
+
+/// A setting whose value has the type `Value`.
+struct Setting<Value: Sendable>: AnySetting {
+    let name: String
+    let placeholder: String?
+    let fallback: Value
+    let fallbackText: String?
+    let repeats: Bool
+    let expected: String
+    let help: String
+    private let read: @Sendable ([String]) -> Value?
+
+    private init(
+        _ name: String,
+        _ placeholder: String?,
+        fallback: Value,
+        fallbackText: String?,
+        repeats: Bool = false,
+        expected: String,
+        help: String,
+        read: @escaping @Sendable ([String]) -> Value?
+    ) {
+        self.name = name
+        self.placeholder = placeholder
+        self.fallback = fallback
+        self.fallbackText = fallbackText
+        self.repeats = repeats
+        self.expected = expected
+        self.help = help
+        self.read = read
+    }
+
+    func value(of texts: [String]) -> (any Sendable)? { read(texts) }
+}
+
+extension Setting<Bool> {
+    /// Off unless given. In the environment: 1 or true, 0 or false.
+    static func flag(_ name: String, _ help: String) -> Setting {
+        Setting(name, nil, fallback: false, fallbackText: nil, expected: "1, true, 0 or false", help: help) { texts in
+            switch texts.last {
+            case "1", "true": true
+            case "0", "false": false
+            default: nil
+            }
+        }
+    }
+}
+
+extension Setting<String> {
+    /// A text with a default.
+    static func text(_ name: String, _ placeholder: String, default fallback: String, _ help: String) -> Setting {
+        Setting(
+            name,
+            placeholder,
+            fallback: fallback,
+            fallbackText: fallback,
+            expected: placeholder,
+            help: help
+        ) { $0.last.flatMap { $0.isEmpty ? nil : $0 } }
+    }
+}
+
+extension Setting<String?> {
+    /// A text that may be absent.
+    static func text(_ name: String, _ placeholder: String, _ help: String) -> Setting {
+        Setting(name, placeholder, fallback: nil, fallbackText: nil, expected: placeholder, help: help) {
+            $0.last.flatMap { $0.isEmpty ? nil : .some($0) }
+        }
+    }
+}
+
+extension Setting<[String]> {
+    /// Texts, one for each time that the setting is given; the environment separates them by commas.
+    static func texts(_ name: String, _ placeholder: String, _ help: String) -> Setting {
+        Setting(
+            name,
+            placeholder,
+            fallback: [],
+            fallbackText: nil,
+            repeats: true,
+            expected: placeholder,
+            help: help
+        ) { $0.contains("") ? nil : $0 }
+    }
+}
+
+extension Setting<Int> {
+    /// A number with bounds and a default.
+    static func number(
+        _ name: String,
+        _ placeholder: String,
+        _ bounds: ClosedRange<Int>,
+        default fallback: Int,
+        _ help: String
+    ) -> Setting {
+        Setting(
+            name,
+            placeholder,
+            fallback: fallback,
+            fallbackText: String(fallback),
+            expected: expectation(bounds),
+            help: help
+        ) { wholeNumber($0, in: bounds) }
+    }
+}
+
+extension Setting<Int?> {
+    /// A number with bounds that may be absent.
+    static func number(
+        _ name: String,
+        _ placeholder: String,
+        _ bounds: ClosedRange<Int>,
+        _ help: String
+    ) -> Setting {
+        Setting(
+            name,
+            placeholder,
+            fallback: nil,
+            fallbackText: nil,
+            expected: expectation(bounds),
+            help: help
+        ) { wholeNumber($0, in: bounds).map { .some($0) } }
+    }
+}
+
+private func expectation(_ bounds: ClosedRange<Int>) -> String {
+    bounds.upperBound == .max
+        ? "a whole number from \(bounds.lowerBound) on"
+        : "a whole number from \(bounds.lowerBound) to \(bounds.upperBound)"
+}
+
+private func wholeNumber(_ texts: [String], in bounds: ClosedRange<Int>) -> Int? {
+    texts.last.flatMap { Int($0) }.flatMap { bounds.contains($0) ? $0 : nil }
+}

@@ -1,0 +1,73 @@
+import Glibc
+import ReelCore
+import ReelLog
+
+/// From the words of the command line to the exit code.
+enum CommandLineTool {
+    /// Runs what the process was started with.
+    static func run() async -> ExitCode {
+        await run(Array(CommandLine.arguments.dropFirst()), environment: environment(), console: .process)
+    }
+
+    /// Runs what the words ask for; whatever goes wrong ends in a line on standard error and a code.
+    static func run(_ words: [String], environment: [String: String], console: Console) async -> ExitCode {
+        let parser = ArgumentParser(commands: CommandTable.all, environment: environment)
+        let pages = HelpPages(commands: CommandTable.all)
+        do {
+            let code: ExitCode
+            switch try parser.request(words) {
+            case .help(nil):
+                try console.print(pages.overview())
+                code = words.isEmpty ? .usage : .done
+            case .help(let command?):
+                try console.print(pages.page(of: command))
+                code = .done
+            case .run(let command, let options):
+                for warning in parser.warnings() { console.note("reel: warning: \(warning)") }
+                code = try await command.run(options, console)
+            }
+            try console.flush()
+            return code
+        } catch {
+            try? console.flush()
+            let complaint = Complaint(error)
+            console.note("reel: \(complaint.message)")
+            return complaint.code
+        }
+    }
+}
+
+extension Complaint {
+    /// Any error of the rooms, with the exit code that fits it.
+    init(_ error: any Error) {
+        switch error {
+        case let error as Complaint: self = error
+        case let error as ReelError: self.init(ExitCode(error.code), "\(error.message) (\(error.code.rawValue))")
+        case let error as LogError: self.init(ExitCode(error.code), "\(error.message) (\(error.code.rawValue))")
+        default: self.init(.failed, "\(error)")
+        }
+    }
+}
+
+extension ExitCode {
+    /// What a code of the protocol means to the one who started the program.
+    init(_ code: ErrorCode) {
+        switch code {
+        case .logUnavailable, .nodeBehind, .overloaded: self = .unreachable
+        case .badJSON, .badFrame, .badEvent, .badNumber, .epochChanged, .truncated, .aheadOfLog, .diverged:
+            self = .badData
+        default: self = .failed
+        }
+    }
+}
+
+private func environment() -> [String: String] {
+    var variables: [String: String] = [:]
+    var next = environ
+    while let entry = next.pointee {
+        let words = String(cString: entry).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        if words.count == 2 { variables[String(words[0])] = String(words[1]) }
+        next += 1
+    }
+    return variables
+}

@@ -1,0 +1,27 @@
+extension Command {
+    /// The help, from the table of commands.
+    static let help = Command(
+        "help",
+        "show the commands, or one of them with its settings and examples",
+        about: "`reel COMMAND --help` shows the same.",
+        operands: [Operand("COMMAND", .optional)],
+        settings: [markdown],
+        examples: [
+            Example("reel help fold", "the page of one command"),
+            Example("reel help --markdown > docs/cli.md", "all pages, as the project's documentation keeps them"),
+        ]
+    ) { options, console in
+        let pages = HelpPages(commands: CommandTable.all)
+        if options[markdown] {
+            try console.write(pages.markdown().utf8)
+        } else if let name = options.operands.first {
+            let parser = ArgumentParser(commands: CommandTable.all, environment: [:])
+            try console.print(pages.page(of: try parser.command(named: name)))
+        } else {
+            try console.print(pages.overview())
+        }
+        return .done
+    }
+
+    private static let markdown = Setting<Bool>.flag("markdown", "print the page docs/cli.md")
+}

@@ -1,0 +1,90 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import reel
+
+/// What the program says and how it ends, without a process of its own.
+@Suite struct CommandLineTests {
+    @Test func aloneItShowsWhatThereIs() async {
+        let run = await CommandRun([])
+        #expect(run.code == .usage)
+        for command in CommandTable.all { #expect(run.output.contains("  \(command.name) ")) }
+    }
+
+    @Test func versionIsOneLineOrOneObject() async throws {
+        #expect(await CommandRun(["version"]).output.hasPrefix("reel \(Version.number)"))
+        let json = try JSONSerialization.jsonObject(with: Data(await CommandRun(["--version", "--json"]).output.utf8))
+        #expect((json as? [String: Any])?["version"] as? String == Version.number)
+    }
+
+    @Test func aMistakeEndsWithTwoAndSaysWhatHelps() async {
+        let run = await CommandRun(["versoin"])
+        #expect(run.code == .usage)
+        #expect(run.errors.hasPrefix("reel: there is no command `versoin`, did you mean `version`?"))
+        #expect(run.output.isEmpty)
+    }
+
+    @Test func anUnknownVariableWarnsAndTheCommandRuns() async {
+        let run = await CommandRun(["version"], environment: ["REEL_JSN": "1"])
+        #expect(run.code == .done)
+        #expect(run.errors.contains("did you mean REEL_JSON?"))
+    }
+
+    @Test func everyCommandHasHelpWithExamples() async {
+        for command in CommandTable.all {
+            let run = await CommandRun([command.name, "--help"])
+            #expect(run.code == .done)
+            #expect(!command.examples.isEmpty, "\(command.name)")
+            #expect(command.examples.allSatisfy { run.output.contains($0.line) }, "\(command.name)")
+        }
+    }
+
+    @Test func everyLineOfHelpFitsATerminal() async {
+        for command in CommandTable.all {
+            for line in await CommandRun(["help", command.name]).output.split(separator: "\n") {
+                #expect(line.count <= 120, "\(line)")
+            }
+        }
+    }
+
+    @Test func aNameIsTheSameSettingEverywhere() {
+        var helps: [String: String] = [:]
+        for setting in CommandTable.all.flatMap(\.settings) {
+            #expect(helps[setting.name, default: setting.help] == setting.help, "--\(setting.name) means two things")
+            helps[setting.name] = setting.help
+        }
+        #expect(Set(CommandTable.all.map(\.name)).count == CommandTable.all.count)
+    }
+
+    @Test func thePageOfTheCommandLineIsUpToDate() async throws {
+        let page = try String(contentsOf: repository.appending(path: "docs/cli.md"), encoding: .utf8)
+        #expect(await CommandRun(["help", "--markdown"]).output == page, "run: reel help --markdown > docs/cli.md")
+    }
+}
+
+/// The top of the repository.
+let repository = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
+
+/// A run of the command line in this process, with what it said.
+struct CommandRun {
+    let code: ExitCode
+    let output: String
+    let errors: String
+
+    init(_ words: [String], environment: [String: String] = [:], isTerminal: Bool = false) async {
+        let said = Said()
+        let console = Console(isTerminal: isTerminal) { channel, bytes in
+            said.texts.withLock { $0[channel, default: []] += bytes }
+        }
+        code = await CommandLineTool.run(words, environment: environment, console: console)
+        let texts = said.texts.withLock { $0 }
+        output = String(decoding: texts[.output] ?? [], as: UTF8.self)
+        errors = String(decoding: texts[.error] ?? [], as: UTF8.self)
+    }
+
+    private final class Said: Sendable {
+        let texts = Mutex<[Console.Channel: [UInt8]]>([:])
+    }
+}
