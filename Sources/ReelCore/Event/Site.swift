@@ -11,7 +11,79 @@ public struct Site: Hashable, Sendable, Comparable {
         self.low = low
     }
 
+    /// By the bytes.
     public static func < (a: Site, b: Site) -> Bool {
         a.high != b.high ? a.high < b.high : a.low < b.low
+    }
+
+    /// How many bytes its text has: 32 digits and 4 hyphens.
+    public static let textCount = 36
+
+    /// A new random site (UUID version 4).
+    public static func random() -> Site {
+        var generator = SystemRandomNumberGenerator()
+        return random(using: &generator)
+    }
+
+    /// A new site of this generator's numbers (UUID version 4).
+    public static func random(using generator: inout some RandomNumberGenerator) -> Site {
+        let high = UInt64.random(in: .min ... .max, using: &generator)
+        let low = UInt64.random(in: .min ... .max, using: &generator)
+        return Site(high: high & ~0xf000 | 0x4000, low: low & ~(3 << 62) | 1 << 63)
+    }
+}
+
+// MARK: Text
+
+extension Site: LosslessStringConvertible {
+    /// The site of `8-4-4-4-12` lower-case hex digits; nil for any other text.
+    public init?(_ text: String) {
+        var text = text
+        guard let site = text.withUTF8({ Site(bytes: Bytes($0)) }) else { return nil }
+        self = site
+    }
+
+    /// The site of `8-4-4-4-12` lower-case hex digits; nil for any other bytes.
+    public init?(bytes: Bytes) {
+        guard bytes.count == Site.textCount else { return nil }
+        var halves = (high: UInt64(0), low: UInt64(0))
+        for index in 0..<Site.textCount {
+            switch index {
+            case 8, 13, 18, 23:
+                guard bytes[index] == ASCII.minus else { return nil }
+            default:
+                guard let digit = ASCII.lowerHex(bytes[index]) else { return nil }
+                if index < 18 {
+                    halves.high = halves.high << 4 | digit
+                } else {
+                    halves.low = halves.low << 4 | digit
+                }
+            }
+        }
+        self.init(high: halves.high, low: halves.low)
+    }
+
+    /// Appends the text, 36 bytes, without quotes.
+    public func write(to bytes: inout [UInt8]) {
+        for index in 0..<Site.textCount { bytes.append(textByte(index)) }
+    }
+
+    /// The text: 36 bytes, lower case.
+    public var description: String {
+        String(unsafeUninitializedCapacity: Site.textCount) { buffer in
+            for index in 0..<Site.textCount { buffer[index] = textByte(index) }
+            return Site.textCount
+        }
+    }
+
+    private func textByte(_ index: Int) -> UInt8 {
+        switch index {
+        case 8, 13, 18, 23: ASCII.minus
+        case 0..<8: ASCII.hexDigit(high >> UInt64(60 - 4 * index))
+        case 9..<13: ASCII.hexDigit(high >> UInt64(64 - 4 * index))
+        case 14..<18: ASCII.hexDigit(high >> UInt64(68 - 4 * index))
+        case 19..<23: ASCII.hexDigit(low >> UInt64(136 - 4 * index))
+        default: ASCII.hexDigit(low >> UInt64(140 - 4 * index))
+        }
     }
 }

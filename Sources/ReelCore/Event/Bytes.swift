@@ -1,0 +1,73 @@
+import Glibc
+
+/// Borrowed bytes: a record's key or value, a frame, a line. Valid only as long as their owner lends them.
+public typealias Bytes = UnsafeRawBufferPointer
+
+extension Bytes {
+    /// The bytes of a slice of this record's value.
+    public subscript(slice: Slice) -> Bytes {
+        Bytes(rebasing: self[Int(slice.start)..<Int(slice.start) + Int(slice.count)])
+    }
+
+    /// Whether these are the same bytes.
+    public func equals(_ other: Bytes) -> Bool {
+        guard count == other.count else { return false }
+        guard let mine = baseAddress, let theirs = other.baseAddress else { return true }
+        return memcmp(mine, theirs, count) == 0
+    }
+
+    /// Whether these bytes are those of the text. Reads as a `case "name":` in a switch over bytes.
+    public static func ~= (name: StaticString, bytes: Bytes) -> Bool {
+        bytes.count == name.utf8CodeUnitCount
+            && (bytes.isEmpty || memcmp(bytes.baseAddress!, name.utf8Start, name.utf8CodeUnitCount) == 0)
+    }
+
+    /// The order of the bytes, as a dictionary has it: less than, equal or greater than zero.
+    public func order(_ other: Bytes) -> Int {
+        let shared = Swift.min(count, other.count)
+        if shared > 0 {
+            let order = memcmp(baseAddress!, other.baseAddress!, shared)
+            if order != 0 { return Int(order) }
+        }
+        return count - other.count
+    }
+}
+
+/// Characters that JSON is made of.
+enum ASCII {
+    static let quote = UInt8(ascii: "\"")
+    static let backslash = UInt8(ascii: "\\")
+    static let comma = UInt8(ascii: ",")
+    static let colon = UInt8(ascii: ":")
+    static let minus = UInt8(ascii: "-")
+    static let point = UInt8(ascii: ".")
+    static let zero = UInt8(ascii: "0")
+    static let nine = UInt8(ascii: "9")
+    static let openBrace = UInt8(ascii: "{")
+    static let closeBrace = UInt8(ascii: "}")
+    static let openBracket = UInt8(ascii: "[")
+    static let closeBracket = UInt8(ascii: "]")
+
+    /// The value of a digit, nil for anything else.
+    @inline(__always)
+    static func digit(_ byte: UInt8) -> Int64? {
+        byte &- zero < 10 ? Int64(byte &- zero) : nil
+    }
+
+    /// The value of a lower-case hex digit, nil for anything else.
+    @inline(__always)
+    static func lowerHex(_ byte: UInt8) -> UInt64? {
+        switch byte {
+        case zero...nine: UInt64(byte - zero)
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt64(byte - UInt8(ascii: "a") + 10)
+        default: nil
+        }
+    }
+
+    /// The lower-case hex digit of the low four bits.
+    @inline(__always)
+    static func hexDigit(_ value: UInt64) -> UInt8 {
+        let low = UInt8(truncatingIfNeeded: value & 15)
+        return low < 10 ? zero + low : UInt8(ascii: "a") + low - 10
+    }
+}

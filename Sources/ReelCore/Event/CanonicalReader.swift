@@ -1,0 +1,282 @@
+import Glibc
+
+/// Reads canonical JSON from left to right, and nothing else: a byte that the canonical form would not have is an
+/// error where it stands. Allocates nothing.
+struct CanonicalReader {
+    let base: UnsafePointer<UInt8>
+    let count: Int
+    var position = 0
+    /// The code of the errors it throws.
+    let code: ErrorCode
+
+    /// A reader of these bytes; no more than 2^31 − 1 of them, for slices.
+    init(_ bytes: Bytes, code: ErrorCode) {
+        // An empty buffer may have no address; none of its bytes will be read.
+        base = (bytes.baseAddress ?? UnsafeRawPointer(bitPattern: 1)!).assumingMemoryBound(to: UInt8.self)
+        count = bytes.count
+        self.code = code
+    }
+
+    /// The byte to be read next; 0, which stands nowhere in JSON, at the end.
+    @inline(__always)
+    var byte: UInt8 { position < count ? base[position] : 0 }
+
+    @inline(__always)
+    func bytes(_ slice: Slice) -> Bytes {
+        Bytes(start: base + Int(slice.start), count: Int(slice.count))
+    }
+
+    // MARK: Structure
+
+    @inline(__always)
+    mutating func expect(_ expected: UInt8) throws(ReelError) {
+        guard byte == expected else { throw unexpected("'\(Character(Unicode.Scalar(expected)))'") }
+        position += 1
+    }
+
+    /// Nothing may follow.
+    func end() throws(ReelError) {
+        guard position == count else { throw unexpected("the end") }
+    }
+
+    /// Reads on to the next member's value and returns its key, or nil behind the last. `last` is the key before, and
+    /// the empty slice at 0 in front of the first: behind an opening brace, no key starts at 0.
+    @inline(__always)
+    mutating func nextKey(_ last: inout Slice) throws(ReelError) -> Slice? {
+        if byte == ASCII.closeBrace {
+            position += 1
+            return nil
+        }
+        let isFirst = last.start == 0
+        if !isFirst { try expect(ASCII.comma) }
+        let key = try text()
+        if !isFirst, try !precedes(last, key) { throw unordered(last, key) }
+        try expect(ASCII.colon)
+        last = key
+        return key
+    }
+
+    /// Reads on to the next element of an array; false behind the last.
+    @inline(__always)
+    mutating func nextElement(_ isFirst: inout Bool) throws(ReelError) -> Bool {
+        if byte == ASCII.closeBracket {
+            position += 1
+            return false
+        }
+        if isFirst {
+            isFirst = false
+        } else {
+            try expect(ASCII.comma)
+        }
+        return true
+    }
+
+    /// Whether a member's key stands before another one in canonical JSON.
+    @inline(__always)
+    func precedes(_ a: Slice, _ b: Slice) throws(ReelError) -> Bool {
+        memberOrder(a, b) < 0
+    }
+
+    /// The order of two keys by UTF-16 code units.
+    @inline(__always)
+    func memberOrder(_ a: Slice, _ b: Slice) -> Int {
+        let (left, right) = (base + Int(a.start), base + Int(b.start))
+        let shared = Int(min(a.count, b.count))
+        var index = 0
+        while index < shared, left[index] == right[index] { index += 1 }
+        if index == shared { return Int(a.count) - Int(b.count) }
+        let (x, y) = (left[index], right[index])
+        if x < 0x80, y < 0x80, x != ASCII.backslash, y != ASCII.backslash, !bytes(a).contains(ASCII.backslash) {
+            return Int(x) - Int(y)
+        }
+        return JSONText(bytes(a)).memberOrder(JSONText(bytes(b)))
+    }
+
+    // MARK: Values
+
+    /// Reads a value with at most so many levels of objects and arrays in it.
+    mutating func value(levels: Int) throws(ReelError) {
+        switch byte {
+        case ASCII.quote: _ = try text()
+        case ASCII.openBrace:
+            guard levels > 0 else { throw tooDeep() }
+            position += 1
+            var last = Slice(start: 0, count: 0)
+            while try nextKey(&last) != nil { try value(levels: levels - 1) }
+        case ASCII.openBracket:
+            guard levels > 0 else { throw tooDeep() }
+            position += 1
+            var isFirst = true
+            while try nextElement(&isFirst) { try value(levels: levels - 1) }
+        case UInt8(ascii: "t"): try literal("true")
+        case UInt8(ascii: "f"): try literal("false")
+        case UInt8(ascii: "n"): try literal("null")
+        default: _ = try number()
+        }
+    }
+
+    mutating func literal(_ word: StaticString) throws(ReelError) {
+        let length = word.utf8CodeUnitCount
+        guard position + length <= count, memcmp(base + position, word.utf8Start, length) == 0 else {
+            throw unexpected("a value")
+        }
+        position += length
+    }
+
+    /// Reads a string and returns what is between its quotes.
+    @inline(__always)
+    mutating func text() throws(ReelError) -> Slice {
+        guard byte == ASCII.quote else { throw unexpected("a string") }
+        position += 1
+        let start = position
+        while true {
+            while position + 8 <= count {
+                let word = UInt64(littleEndian: UnsafeRawPointer(base + position).loadUnaligned(as: UInt64.self))
+                let special = JSONText.special(word)
+                if special == 0 {
+                    position += 8
+                } else {
+                    position += special.trailingZeroBitCount >> 3
+                    break
+                }
+            }
+            let byte = byte
+            if byte == ASCII.quote {
+                position += 1
+                return Slice(start: start, count: position - 1 - start)
+            }
+            if byte >= 0x20, byte < 0x80, byte != ASCII.backslash {
+                position += 1
+            } else {
+                try unusual()
+            }
+        }
+    }
+
+    /// An escape, or a scalar beyond ASCII.
+    private mutating func unusual() throws(ReelError) {
+        let byte = byte
+        if byte == ASCII.backslash {
+            position += 1
+            switch self.byte {
+            case ASCII.quote, ASCII.backslash, UInt8(ascii: "b"), UInt8(ascii: "t"), UInt8(ascii: "n"),
+                UInt8(ascii: "f"), UInt8(ascii: "r"):
+                position += 1
+            case UInt8(ascii: "u"):
+                // Only controls without a shorter escape are written like this.
+                guard position + 5 <= count, base[position + 1] == ASCII.zero, base[position + 2] == ASCII.zero,
+                    let high = ASCII.lowerHex(base[position + 3]), let low = ASCII.lowerHex(base[position + 4]),
+                    high < 2, ![0x08, 0x09, 0x0a, 0x0c, 0x0d].contains(high << 4 | low)
+                else { throw unexpected("the shortest escape") }
+                position += 5
+            default: throw unexpected("the shortest escape")
+            }
+        } else if byte >= 0x80 {
+            let length = JSONText.scalarLength(base + position, count - position)
+            guard length > 0 else { throw unexpected("valid UTF-8") }
+            position += length
+        } else {
+            throw unexpected("the end of a string")
+        }
+    }
+
+    // MARK: Numbers
+
+    /// Reads a number and returns its literal.
+    mutating func number() throws(ReelError) -> Slice {
+        let start = position
+        if byte == ASCII.minus { position += 1 }
+        let whole = digits()
+        guard whole > 0 else { throw unexpected("a value") }
+        if whole > 1, base[position - whole] == ASCII.zero { throw unexpected("a number without leading zeros") }
+        var isCommon = whole <= 15 && !(base[position - whole] == ASCII.zero && base[start] == ASCII.minus)
+        if byte == ASCII.point {
+            let leadingZero = base[position - 1] == ASCII.zero && whole == 1
+            position += 1
+            let fraction = digits()
+            guard fraction > 0 else { throw unexpected("a digit") }
+            // At most 15 digits name a double of their own; 0.00000x is written with an exponent.
+            isCommon = whole + fraction <= 15 && base[position - 1] != ASCII.zero
+            if leadingZero, fraction > 5, memcmp(base + position - fraction, "000000", 6) == 0 { isCommon = false }
+        }
+        if byte == UInt8(ascii: "e") {
+            position += 1
+            if byte == ASCII.minus || byte == UInt8(ascii: "+") { position += 1 }
+            guard digits() > 0 else { throw unexpected("a digit") }
+            isCommon = false
+        }
+        let literal = Slice(start: start, count: position - start)
+        if !isCommon, !CanonicalNumber.isCanonical(bytes(literal)) {
+            position = start
+            throw unexpected("a number as ECMAScript prints it")
+        }
+        return literal
+    }
+
+    /// Reads digits and returns how many.
+    @inline(__always)
+    private mutating func digits() -> Int {
+        let start = position
+        while position < count, base[position] &- ASCII.zero < 10 { position += 1 }
+        return position - start
+    }
+
+    /// Reads an integer from `lowest` to 2^53 − 1.
+    @inline(__always)
+    mutating func integer(from lowest: Int64 = 0) throws(ReelError) -> Int64 {
+        let start = position
+        let isNegative = byte == ASCII.minus
+        if isNegative { position += 1 }
+        let first = byte
+        var value: Int64 = 0
+        while let digit = ASCII.digit(byte) {
+            // 2^53 − 1 has 16 digits.
+            guard position - start < 17 else { break }
+            value = value * 10 + digit
+            position += 1
+        }
+        let length = position - start - (isNegative ? 1 : 0)
+        if isNegative { value = -value }
+        guard length > 0, first != ASCII.zero || length == 1 && !isNegative, value >= lowest, value <= largestInteger,
+            !isNumberByte(byte)
+        else {
+            position = start
+            throw unexpected("an integer from \(lowest) to 2^53 − 1")
+        }
+        return value
+    }
+
+    private func isNumberByte(_ byte: UInt8) -> Bool {
+        ASCII.digit(byte) != nil || byte == ASCII.point || byte == UInt8(ascii: "e") || byte == UInt8(ascii: "E")
+    }
+
+    // MARK: Errors
+
+    @inline(never)
+    func unexpected(_ expected: String) -> ReelError {
+        let found =
+            switch byte {
+            case 0 where position >= count: "the end"
+            case 0x21...0x7e: "'\(Character(Unicode.Scalar(byte)))'"
+            case let byte: "byte \(byte)"
+            }
+        return error("found \(found) where \(expected) was expected")
+    }
+
+    @inline(never)
+    func error(_ message: String) -> ReelError {
+        ReelError(code, "\(message), at byte \(position)")
+    }
+
+    @inline(never)
+    private func tooDeep() -> ReelError {
+        error("found more levels of objects and arrays than are allowed (\(Limits.depth) in an event)")
+    }
+
+    @inline(never)
+    private func unordered(_ last: Slice, _ key: Slice) -> ReelError {
+        let (last, key) = (JSONText(bytes(last)).string, JSONText(bytes(key)).string)
+        if last == key { return error("found the member \(key.debugDescription) twice") }
+        return error("found the member \(key.debugDescription) behind \(last.debugDescription), expected sorted keys")
+    }
+}

@@ -1,0 +1,29 @@
+/// FNV-1a, 64 bits: small, exact everywhere, good enough to find faults (not forgers).
+public struct FNV1a: Sendable {
+    /// The hash of what was added so far.
+    public private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
+
+    /// The hash of nothing.
+    public init() {}
+
+    /// Adds bytes.
+    @inline(__always)
+    public mutating func add(_ bytes: Bytes) {
+        for byte in bytes { add(byte) }
+    }
+
+    /// Adds one byte.
+    @inline(__always)
+    public mutating func add(_ byte: UInt8) {
+        value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01b3
+    }
+
+    /// The hash of a record: key, a zero byte, value.
+    public static func record(key: Bytes, value: Bytes) -> UInt64 {
+        var hash = FNV1a()
+        hash.add(key)
+        hash.add(0)
+        hash.add(value)
+        return hash.value
+    }
+}

@@ -1,0 +1,189 @@
+import Glibc
+
+/// A JSON string as it stands between its quotes, escapes kept; already known to be valid.
+///
+/// Names are equal if their decoded UTF-8 bytes are: no normalisation, which is why nothing here compares
+/// `String`s.
+public struct JSONText {
+    /// The bytes between the quotes.
+    public let raw: Bytes
+
+    /// The text of these bytes, which must have been checked.
+    public init(_ raw: Bytes) {
+        self.raw = raw
+    }
+
+    /// Whether it is written without any escape, so that the decoded bytes are the bytes themselves.
+    public var isPlain: Bool {
+        raw.isEmpty || memchr(raw.baseAddress!, Int32(ASCII.backslash), raw.count) == nil
+    }
+
+    /// Appends the decoded UTF-8 bytes.
+    public func decode(into bytes: inout [UInt8]) {
+        if isPlain {
+            bytes.append(contentsOf: raw)
+        } else {
+            bytes.append(contentsOf: IteratorSequence(decoded))
+        }
+    }
+
+    /// The decoded text.
+    public var string: String {
+        if isPlain { return String(decoding: raw, as: UTF8.self) }
+        var bytes: [UInt8] = []
+        decode(into: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// How many bytes of UTF-8 the decoded text has.
+    public var decodedCount: Int {
+        isPlain ? raw.count : IteratorSequence(decoded).reduce(0) { count, _ in count + 1 }
+    }
+
+    /// How many Unicode scalars the text has.
+    public var scalarCount: Int {
+        var count = 0
+        if isPlain {
+            for byte in raw where byte & 0xc0 != 0x80 { count += 1 }
+        } else {
+            for byte in IteratorSequence(decoded) where byte & 0xc0 != 0x80 { count += 1 }
+        }
+        return count
+    }
+
+    /// The decoded UTF-8 bytes, one by one.
+    public var decoded: Decoded { Decoded(raw: raw) }
+
+    /// The order of the decoded bytes: less than, equal or greater than zero.
+    public func order(_ other: JSONText) -> Int {
+        if isPlain, other.isPlain { return raw.order(other.raw) }
+        var (mine, theirs) = (decoded, other.decoded)
+        while true {
+            switch (mine.next(), theirs.next()) {
+            case (nil, nil): return 0
+            case (nil, _): return -1
+            case (_, nil): return 1
+            case (let a?, let b?): if a != b { return Int(a) - Int(b) }
+            }
+        }
+    }
+
+    /// The order of canonical JSON's members, by UTF-16 code units: less than, equal or greater than zero.
+    ///
+    /// It is the order of the bytes but for one case: what needs surrogates (a first byte of F0 and up) comes before
+    /// U+E000 to U+FFFF (EE and EF).
+    func memberOrder(_ other: JSONText) -> Int {
+        var (mine, theirs) = (decoded, other.decoded)
+        while true {
+            switch (mine.next(), theirs.next()) {
+            case (nil, nil): return 0
+            case (nil, _): return -1
+            case (_, nil): return 1
+            case (let a?, let b?):
+                if a == b { continue }
+                let order = Int(a) - Int(b)
+                return a >= 0xee && b >= 0xee && (a >= 0xf0) != (b >= 0xf0) ? -order : order
+            }
+        }
+    }
+}
+
+extension JSONText {
+    /// The decoded bytes of a text. Every escape of JSON is understood, those too that canonical JSON does not use.
+    public struct Decoded: IteratorProtocol {
+        let raw: Bytes
+        private var position = 0
+        /// The bytes of an escaped scalar that have not been given out, the next one lowest.
+        private var waiting: UInt32 = 0
+        private var waitingCount = 0
+
+        init(raw: Bytes) {
+            self.raw = raw
+        }
+
+        /// The next byte.
+        public mutating func next() -> UInt8? {
+            if waitingCount > 0 {
+                defer { (waiting, waitingCount) = (waiting >> 8, waitingCount - 1) }
+                return UInt8(truncatingIfNeeded: waiting)
+            }
+            guard position < raw.count else { return nil }
+            let byte = raw[position]
+            position += 1
+            guard byte == ASCII.backslash, position < raw.count else { return byte }
+            let escape = raw[position]
+            position += 1
+            guard escape == UInt8(ascii: "u") else { return JSONText.escaped(escape) ?? escape }
+            var scalar = unit()
+            if scalar & 0xfc00 == 0xd800, position + 6 <= raw.count {
+                position += 2
+                scalar = 0x10000 + (scalar & 0x3ff) << 10 + unit() & 0x3ff
+            }
+            for byte in Unicode.Scalar(scalar).map({ UTF8.encode($0)! }) ?? UTF8.encodedReplacementCharacter {
+                waiting |= UInt32(byte) << UInt32(8 * waitingCount)
+                waitingCount += 1
+            }
+            return next()
+        }
+
+        /// Four hex digits.
+        private mutating func unit() -> UInt32 {
+            var value: UInt32 = 0
+            for _ in 0..<4 where position < raw.count {
+                value = value << 4 | UInt32(JSONText.hexDigit(raw[position]) ?? 0)
+                position += 1
+            }
+            return value
+        }
+    }
+
+    /// What a short escape stands for: the byte after the backslash, nil where there is no such escape.
+    static func escaped(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case ASCII.quote, ASCII.backslash, UInt8(ascii: "/"): byte
+        case UInt8(ascii: "b"): 0x08
+        case UInt8(ascii: "t"): 0x09
+        case UInt8(ascii: "n"): 0x0a
+        case UInt8(ascii: "f"): 0x0c
+        case UInt8(ascii: "r"): 0x0d
+        default: nil
+        }
+    }
+
+    /// The value of a hex digit of either case.
+    static func hexDigit(_ byte: UInt8) -> UInt64? {
+        ASCII.lowerHex(byte) ?? (UInt8(ascii: "A")...UInt8(ascii: "F") ~= byte ? UInt64(byte - 55) : nil)
+    }
+
+    /// The bytes of the valid UTF-8 sequence of a scalar beyond ASCII at this place; 0 if there is none.
+    @inline(__always)
+    static func scalarLength(_ base: UnsafePointer<UInt8>, _ left: Int) -> Int {
+        func follows(_ index: Int) -> Bool { base[index] & 0xc0 == 0x80 }
+        let first = base[0]
+        switch first {
+        case 0xc2...0xdf:
+            return left >= 2 && follows(1) ? 2 : 0
+        case 0xe0...0xef:
+            guard left >= 3, follows(1), follows(2) else { return 0 }
+            if first == 0xe0 && base[1] < 0xa0 || first == 0xed && base[1] >= 0xa0 { return 0 }
+            return 3
+        case 0xf0...0xf4:
+            guard left >= 4, follows(1), follows(2), follows(3) else { return 0 }
+            if first == 0xf0 && base[1] < 0x90 || first == 0xf4 && base[1] >= 0x90 { return 0 }
+            return 4
+        default:
+            return 0
+        }
+    }
+
+    /// Marks the bytes of a word that a string may not simply hold: quotes, backslashes, controls, beyond ASCII.
+    /// The lowest mark is exact; those above it may be too many.
+    @inline(__always)
+    static func special(_ word: UInt64) -> UInt64 {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let quotes = word ^ ones &* 0x22
+        let backslashes = word ^ ones &* 0x5c
+        let marks = (word &- ones &* 0x20) | (quotes &- ones) | (backslashes &- ones) | word
+        return marks & ones &* 0x80
+    }
+}
