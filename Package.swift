@@ -27,6 +27,7 @@ let package = Package(
     ],
     targets: [
         // C libraries: module map and inline shims only.
+        .systemLibrary(name: "CLinux", path: "Sources/Libraries/linux"),
         .systemLibrary(
             name: "CLibuv",
             path: "Sources/Libraries/libuv",
@@ -55,7 +56,7 @@ let package = Package(
         library("ReelCore"),
         library("ReelSQLite", ["CSQLite"]),
         library("ReelNet", ["CLibuv", "COpenSSL"]),
-        library("ReelLog", ["ReelCore", "ReelSQLite"]),
+        library("ReelLog", ["CLinux", "ReelCore", "ReelSQLite"]),
         library("ReelNode", ["ReelCore", "ReelNet"]),
         library("ReelGateway", ["ReelCore", "ReelLog", "ReelNode", "ReelNet"]),
         library("ReelSnapshot", ["ReelCore", "ReelLog", "ReelNode", "ReelNet", "ReelSQLite"]),

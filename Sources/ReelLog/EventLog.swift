@@ -13,15 +13,18 @@ public protocol EventLog: AnyObject, Sendable {
     /// The first seq that can be read and the last one; −1 and −1 for an empty partition. Asks the log itself.
     func bounds(_ partition: Int) throws(LogError) -> LogBounds
 
-    /// Hands records over, in order per partition. Never blocks. `done` is called once, on a thread of the log, with a
-    /// seq or an error for each record, in the order given. An error does not say that the record is not in the log.
+    /// Hands records over, in order per partition. Never blocks. `done` is called once, on a thread of the log, with the
+    /// seqs of the records in the order given, or with an error for all. An error does not say that a record is not in
+    /// the log.
     func append(_ records: [LogAppend], to partition: Int, done: @escaping @Sendable (Result<[Seq], LogError>) -> Void)
 
     /// Reads from `from` on, and then on as the log grows, in batches, on a thread of the log. Batches follow each
-    /// other without a hole. It ends by `LogTail.cancel` or after it reported an error.
+    /// other without a hole. It ends by `LogTail.cancel`, by `close`, or after it reported an error: `truncated` below
+    /// the first seq, `ahead_of_log` beyond the last one + 1.
     func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail
 
-    /// Records `from ... to` of a partition, at most about `bytes` of them, at least one where there is one.
+    /// Records `from ... to` of a partition, at most about `bytes` of them, at least one where there is one. The batch
+    /// says by `seqs` how far it got; it is empty beyond the end. Errors: `truncated` below the first seq.
     func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch
 
     /// Announces this node to the others; called about once a second.
@@ -29,56 +32,7 @@ public protocol EventLog: AnyObject, Sendable {
     /// What the nodes announced lately.
     func nodes() throws(LogError) -> [NodeAnnouncement]
 
-    /// Ends all tails, waits for what is in flight, and closes the files or connections.
+    /// Ends all tails, waits until what was handed over is answered, and closes files or connections. What is appended
+    /// later is answered with `log_unavailable`. Not from inside a sink or a `done`.
     func close()
-}
-
-/// The ends of a partition; `first` is −1 and `last` is −1 where it is empty.
-public struct LogBounds: Equatable, Sendable {
-    public var first: Seq
-    public var last: Seq
-
-    public init(first: Seq, last: Seq) {
-        self.first = first
-        self.last = last
-    }
-}
-
-/// What a gateway had read last of the partition when it handed a record over: header `p`.
-public struct Witness: Equatable, Sendable {
-    public var seq: Seq
-    /// FNV-1a 64 of key, a zero byte, value.
-    public var hash: UInt64
-
-    public init(seq: Seq, hash: UInt64) {
-        self.seq = seq
-        self.hash = hash
-    }
-}
-
-/// A record on its way into the log.
-public struct LogAppend: Sendable {
-    public var key: [UInt8]
-    public var value: [UInt8]
-    public var witness: Witness?
-
-    public init(key: [UInt8], value: [UInt8], witness: Witness? = nil) {
-        self.key = key
-        self.value = value
-        self.witness = witness
-    }
-}
-
-/// Where a tail delivers. Called on one thread of the log, one call at a time.
-public protocol LogSink: AnyObject, Sendable {
-    /// The next records. The batch may be kept and shared between threads.
-    func received(_ batch: RecordBatch)
-    /// The tail has ended: truncated, recreated, rolled back, unreadable.
-    func failed(_ error: LogError)
-}
-
-/// A running tail.
-public protocol LogTail: AnyObject, Sendable {
-    /// Ends it. No batch arrives after this has returned, unless it is called from inside the sink.
-    func cancel()
 }

@@ -1,14 +1,23 @@
 public import ReelCore
 
 /// Why a log could not do what it was asked for.
-public struct LogError: Error, Equatable, Sendable {
-    /// `log_unavailable`, `truncated`, `ahead_of_log`, `diverged`, `epoch_changed`, `too_large`, `internal`.
+public struct LogError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// `log_unavailable`, `truncated`, `ahead_of_log`, `diverged`, `epoch_changed`, `too_large`, `internal` (the file
+    /// is damaged, or no log of ours).
     public var code: ErrorCode
     /// What was found, what was expected, what to do.
     public var message: String
+    /// With `truncated` the first seq that can be read, with `ahead_of_log` the last, with `diverged` the last that
+    /// agreed.
+    public var seq: Seq?
 
-    public init(_ code: ErrorCode, _ message: String) {
+    /// An error of this code.
+    public init(_ code: ErrorCode, _ message: String, seq: Seq? = nil) {
         self.code = code
         self.message = message
+        self.seq = seq
     }
+
+    /// Code and message.
+    public var description: String { "\(code.rawValue): \(message)" }
 }

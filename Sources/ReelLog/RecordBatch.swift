@@ -1,36 +1,98 @@
 public import ReelCore
 
-/// Records of one partition as they lie in the log: one piece of memory, shared and never written again.
-public final class RecordBatch: Sendable {
-    /// One record; the bytes lie in the batch's memory.
-    public struct Entry: Sendable {
-        public var seq: Seq
-        /// The hash of key, zero byte, value (what the next witness says).
-        public var witness: Witness?
-        var keyStart: Int
-        var keyCount: Int
-        var valueStart: Int
-        var valueCount: Int
+/// Records of one partition as they lie in the log: memory that threads share and nobody writes again. Who holds the
+/// batch, or a copy of its reference, holds the memory.
+public final class RecordBatch: @unchecked Sendable {
+    /// One record. Its key and value lie in the batch's memory and are lent by `RecordBatch.withRecord`.
+    public struct Entry: @unchecked Sendable {
+        /// The record's place in its partition.
+        public let seq: Seq
+        /// What its gateway had read last when it handed the record over; nil: nothing.
+        public let witness: Witness?
+        @usableFromInline let key: UnsafeRawPointer?
+        @usableFromInline let value: UnsafeRawPointer?
+        @usableFromInline let keySize: UInt32
+        @usableFromInline let valueSize: UInt32
+
+        /// A record whose bytes lie in memory that the batch keeps.
+        public init(
+            seq: Seq,
+            witness: Witness?,
+            key: UnsafeRawBufferPointer,
+            value: UnsafeRawBufferPointer
+        ) {
+            self.seq = seq
+            self.witness = witness
+            self.key = key.baseAddress
+            self.value = value.baseAddress
+            keySize = UInt32(key.count)
+            valueSize = UInt32(value.count)
+        }
+
+        /// The bytes of key and value.
+        @inlinable
+        public var byteCount: Int { Int(keySize) + Int(valueSize) }
     }
 
+    /// The partition that the records are of.
     public let partition: Int
     /// The seqs that the batch accounts for. A seq without an entry is a hole that was read again and is really empty.
     public let seqs: Range<Seq>
+    /// The records, by seq.
     public let entries: [Entry]
-    private let storage: [UInt8]
+    private let release: (() -> Void)?
 
-    init(partition: Int, seqs: Range<Seq>, entries: [Entry], storage: [UInt8]) {
+    /// A batch over memory that stays where it is until `release` is called, once, on any thread.
+    public init(partition: Int, seqs: Range<Seq>, entries: [Entry], release: (() -> Void)?) {
         self.partition = partition
         self.seqs = seqs
         self.entries = entries
-        self.storage = storage
+        self.release = release
     }
 
-    /// Lends key and value of an entry.
-    @inlinable
-    public func withRecord<R>(
-        _ entry: Entry, _ body: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws -> R
-    ) rethrows -> R {
-        fatalError()
+    /// A batch without records.
+    public convenience init(partition: Int, empty seqs: Range<Seq>) {
+        self.init(partition: partition, seqs: seqs, entries: [], release: nil)
     }
+
+    deinit {
+        release?()
+    }
+
+    /// Lends key and value of an entry of this batch.
+    @inlinable
+    public func withRecord<R, E>(
+        _ entry: Entry,
+        _ body: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(E) -> R
+    ) throws(E) -> R {
+        defer { withExtendedLifetime(self) {} }
+        return try body(
+            UnsafeRawBufferPointer(start: entry.key, count: Int(entry.keySize)),
+            UnsafeRawBufferPointer(start: entry.value, count: Int(entry.valueSize))
+        )
+    }
+
+    /// The entry of a seq; nil if it is a hole or not in this batch.
+    public func entry(at seq: Seq) -> Entry? {
+        guard seqs.contains(seq) else { return nil }
+        // Without holes it stands where it is expected.
+        let place = Int(seq - seqs.lowerBound)
+        if place < entries.count, entries[place].seq == seq { return entries[place] }
+        return entries.first { $0.seq == seq }
+    }
+
+    /// What a gateway that has read this entry last stamps on the records it hands over.
+    public func witness(of entry: Entry) -> Witness {
+        withRecord(entry) { key, value in Witness(seq: entry.seq, hash: recordHash(key: key, value: value)) }
+    }
+}
+
+/// FNV-1a 64 of key, a zero byte, value: what header `p` says of a record.
+public func recordHash(key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) -> UInt64 {
+    let prime: UInt64 = 0x100_0000_01b3
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    for byte in key { hash = (hash ^ UInt64(byte)) &* prime }
+    hash = hash &* prime
+    for byte in value { hash = (hash ^ UInt64(byte)) &* prime }
+    return hash
 }

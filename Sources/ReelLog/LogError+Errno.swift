@@ -1,0 +1,18 @@
+internal import Glibc
+internal import ReelCore
+
+extension LogError {
+    /// What the operating system refused.
+    init(errno number: Int32, _ doing: String) {
+        let advice =
+            switch number {
+            case EMFILE: "; this process has too few file descriptors: raise `ulimit -n`"
+            case ENFILE: "; the machine has no file descriptor left"
+            case ENOSPC, EDQUOT: "; there is no room on the disk: it works again when there is"
+            case EACCES, EPERM, EROFS: "; this user must be able to write the file and its folder"
+            case ENOENT: "; its folder must exist"
+            default: ""
+            }
+        self.init(.logUnavailable, "cannot \(doing): \(String(cString: strerror(number)))\(advice)")
+    }
+}

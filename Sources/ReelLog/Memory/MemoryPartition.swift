@@ -1,0 +1,81 @@
+internal import ReelCore
+
+/// One partition of a `MemoryLog`.
+struct MemoryPartition {
+    private(set) var first: Seq = 0
+    private var records: [StoredRecord] = []
+    var isStalled = false
+
+    /// The next seq to be given.
+    var end: Seq { first + Seq(records.count) }
+
+    var bounds: LogBounds { records.isEmpty ? .empty : LogBounds(first: first, last: end - 1) }
+
+    mutating func append(_ appended: [LogAppend]) -> [Seq] {
+        appended.map { record in
+            records.append(StoredRecord(record))
+            return end - 1
+        }
+    }
+
+    /// Drops what lies before `seq`.
+    mutating func trim(before seq: Seq) {
+        let count = Int(min(max(seq, first), end) - first)
+        records.removeFirst(count)
+        first += Seq(count)
+    }
+
+    /// Drops `seq` and what lies behind it.
+    mutating func rollBack(to seq: Seq) {
+        records.removeLast(Int(end - min(max(seq, first), end)))
+    }
+
+    func batch(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
+        guard from >= first else { throw .belowTheFirst(from, first: first) }
+        guard from <= to, from < end else { return RecordBatch(partition: partition, empty: from..<from) }
+        var entries: [RecordBatch.Entry] = []
+        var kept: [StoredRecord] = []
+        var size = 0
+        for seq in from...min(to, end - 1) {
+            let record = records[Int(seq - first)]
+            guard kept.isEmpty || size + record.bytes.count <= bytes else { break }
+            size += record.bytes.count
+            kept.append(record)
+            entries.append(record.entry(seq))
+        }
+        return RecordBatch(
+            partition: partition,
+            seqs: from..<from + Seq(entries.count),
+            entries: entries,
+            release: { withExtendedLifetime(kept) {} }
+        )
+    }
+}
+
+/// A record whose bytes stay where they are, so that batches share them.
+private final class StoredRecord: @unchecked Sendable {
+    let bytes: UnsafeMutableRawBufferPointer
+    private let keySize: Int
+    private let witness: Witness?
+
+    init(_ record: LogAppend) {
+        bytes = .allocate(byteCount: record.key.count + record.value.count, alignment: 1)
+        keySize = record.key.count
+        witness = record.witness
+        bytes.copyBytes(from: record.key)
+        UnsafeMutableRawBufferPointer(rebasing: bytes[keySize...]).copyBytes(from: record.value)
+    }
+
+    deinit {
+        bytes.deallocate()
+    }
+
+    func entry(_ seq: Seq) -> RecordBatch.Entry {
+        RecordBatch.Entry(
+            seq: seq,
+            witness: witness,
+            key: UnsafeRawBufferPointer(rebasing: bytes[..<keySize]),
+            value: UnsafeRawBufferPointer(rebasing: bytes[keySize...])
+        )
+    }
+}

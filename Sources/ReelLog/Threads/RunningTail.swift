@@ -1,0 +1,60 @@
+internal import Glibc
+internal import ReelCore
+
+/// A tail between its log's thread and its sink. It keeps the promise of `LogTail.cancel`: a lock is held while the
+/// sink is called, and the lock is recursive because a sink may cancel its own tail.
+final class RunningTail: LogTail, @unchecked Sendable {
+    let partition: Int
+    /// The next seq to deliver; belongs to the log's thread.
+    var next: Seq
+    /// The log has looked where it begins; belongs to the log's thread.
+    var hasStarted = false
+    private var sink: (any LogSink)?
+    private let lock: UnsafeMutablePointer<pthread_mutex_t>
+
+    init(partition: Int, from: Seq, sink: any LogSink) {
+        self.partition = partition
+        next = from
+        self.sink = sink
+        lock = .allocate(capacity: 1)
+        var attributes = pthread_mutexattr_t()
+        pthread_mutexattr_init(&attributes)
+        pthread_mutexattr_settype(&attributes, Int32(PTHREAD_MUTEX_RECURSIVE))
+        pthread_mutex_init(lock, &attributes)
+        pthread_mutexattr_destroy(&attributes)
+    }
+
+    deinit {
+        pthread_mutex_destroy(lock)
+        lock.deallocate()
+    }
+
+    /// It has been cancelled or has failed.
+    var hasEnded: Bool { locked { sink == nil } }
+
+    func deliver(_ batch: RecordBatch) {
+        locked {
+            guard let sink else { return }
+            next = batch.seqs.upperBound
+            sink.received(batch)
+        }
+    }
+
+    func fail(_ error: LogError) {
+        locked {
+            guard let sink else { return }
+            self.sink = nil
+            sink.failed(error)
+        }
+    }
+
+    func cancel() {
+        locked { sink = nil }
+    }
+
+    private func locked<R>(_ body: () -> R) -> R {
+        pthread_mutex_lock(lock)
+        defer { pthread_mutex_unlock(lock) }
+        return body()
+    }
+}

@@ -1,0 +1,193 @@
+internal import CSQLite
+
+/// One connection to a database file. It belongs to one thread at a time and has no lock of its own; share it through
+/// a `Mutex`, or open one for each thread.
+public final class Connection {
+    /// How the file is opened.
+    public enum Mode: Sendable {
+        /// For reading and writing; made if it is not there.
+        case create
+        /// For reading and writing; it must be there.
+        case readWrite
+        /// For reading; the file must be there. Its `-shm` beside it is still written in WAL mode.
+        case readOnly
+    }
+
+    /// How much a commit waits for.
+    public enum Synchronous: String, Sendable {
+        /// A commit has returned: it is on the disk. A disk that fails makes the commit fail.
+        case full = "FULL"
+        /// The last commits may be lost with the power, and a failing disk may go unseen: for what can be made anew.
+        case normal = "NORMAL"
+    }
+
+    /// How hard a checkpoint tries.
+    public enum Checkpoint: Sendable {
+        /// Copies what no reader holds back, and never waits.
+        case passive
+        /// Waits (at most the busy time) for readers, so that the next commit begins the WAL anew.
+        case restart
+        /// As `restart`, and cuts the WAL file to nothing.
+        case truncate
+    }
+
+    let handle: OpaquePointer
+    private let observer = CommitObserver()
+
+    /// Opens `path`. Another connection's lock is waited for up to `busyMs` milliseconds.
+    public init(path: String, mode: Mode, busyMs: Int32 = 0) throws(SQLiteError) {
+        let flags =
+            switch mode {
+            case .create: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+            case .readWrite, .readOnly: SQLITE_OPEN_READWRITE
+            }
+        var opened: OpaquePointer?
+        let result = sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
+        guard result == SQLITE_OK, let opened else {
+            let error = SQLiteError(opened, "open \(path)")
+            sqlite3_close_v2(opened)
+            throw error
+        }
+        handle = opened
+        sqlite3_busy_timeout(handle, busyMs)
+        // A checkpoint is made by whom the design names, not by whoever happens to close last.
+        _ = reel_sqlite3_no_checkpoint_on_close(handle)
+        _ = reel_sqlite3_defensive(handle)
+        sqlite3_wal_hook(handle, { CommitObserver.committed($0, frames: $3) }, observer.context)
+        try execute("PRAGMA secure_delete = OFF; PRAGMA trusted_schema = OFF")
+        if mode == .readOnly { try execute("PRAGMA query_only = ON") }
+    }
+
+    deinit {
+        sqlite3_close_v2(handle)
+    }
+
+    /// Switches the file to WAL, if it is not yet, without checkpoints by itself, and sets what a commit waits for.
+    public func useWAL(_ synchronous: Synchronous) throws(SQLiteError) {
+        guard try text("PRAGMA journal_mode = WAL") == "wal" else {
+            throw SQLiteError(extendedCode: SQLITE_CANTOPEN, message: "the file cannot be switched to WAL")
+        }
+        try execute("PRAGMA synchronous = \(synchronous.rawValue)")
+    }
+
+    // MARK: Statements
+
+    /// Runs SQL text, one statement or several; rows are dropped.
+    public func execute(_ sql: String) throws(SQLiteError) {
+        guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else { throw SQLiteError(handle, sql) }
+    }
+
+    /// A statement to be kept and run many times.
+    public func prepare(_ sql: String) throws(SQLiteError) -> Statement {
+        try Statement(self, sql)
+    }
+
+    /// The first column of the first row as an integer; nil: no row, or NULL.
+    public func integer(_ sql: String) throws(SQLiteError) -> Int64? {
+        let statement = try prepare(sql)
+        guard try statement.step(), !statement.isNull(0) else { return nil }
+        return statement.integer(0)
+    }
+
+    /// The first column of the first row as text; nil: no row, or NULL.
+    public func text(_ sql: String) throws(SQLiteError) -> String? {
+        let statement = try prepare(sql)
+        guard try statement.step(), !statement.isNull(0) else { return nil }
+        return statement.text(0)
+    }
+
+    // MARK: Transactions
+
+    /// Begins a transaction that holds the write lock from the start.
+    public func begin() throws(SQLiteError) { try execute("BEGIN IMMEDIATE") }
+    /// Begins a transaction for reading: all its statements see one state of the file.
+    public func beginRead() throws(SQLiteError) { try execute("BEGIN") }
+    /// Ends the transaction and keeps what it wrote. An error says that nothing of it was kept.
+    public func commit() throws(SQLiteError) {
+        do {
+            try execute("COMMIT")
+        } catch {
+            rollback()
+            throw error
+        }
+    }
+    /// Ends the transaction, if there is one, and drops what it wrote.
+    public func rollback() {
+        guard inTransaction else { return }
+        sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+    }
+    /// A transaction has begun and not ended.
+    public var inTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+
+    /// Runs `body` in a transaction that holds the write lock; an error undoes all of it.
+    public func transaction<R>(_ body: () throws(SQLiteError) -> R) throws(SQLiteError) -> R {
+        try begin()
+        let result: R
+        do {
+            result = try body()
+        } catch {
+            rollback()
+            throw error
+        }
+        try commit()
+        return result
+    }
+
+    /// How many rows the last INSERT, UPDATE or DELETE changed.
+    public var changes: Int { Int(sqlite3_changes(handle)) }
+    /// The rowid of the last INSERT.
+    public var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
+
+    // MARK: WAL
+
+    /// The frames that the WAL held behind this connection's last commit.
+    public var walFrames: Int { observer.frames }
+
+    /// Copies the WAL into the file; true if all of it was copied.
+    @discardableResult
+    public func checkpoint(_ checkpoint: Checkpoint) throws(SQLiteError) -> Bool {
+        let mode =
+            switch checkpoint {
+            case .passive: SQLITE_CHECKPOINT_PASSIVE
+            case .restart: SQLITE_CHECKPOINT_RESTART
+            case .truncate: SQLITE_CHECKPOINT_TRUNCATE
+            }
+        var frames: Int32 = 0
+        var copied: Int32 = 0
+        let result = sqlite3_wal_checkpoint_v2(handle, nil, mode, &frames, &copied)
+        guard result == SQLITE_OK || result & 0xff == SQLITE_BUSY else { throw SQLiteError(handle, "checkpoint") }
+        return result == SQLITE_OK && frames == copied
+    }
+
+    // MARK: Interruption
+
+    /// A way to interrupt this connection's running call from another thread.
+    public var interrupter: Interrupter { Interrupter(handle) }
+
+    /// Interrupts the call that runs on a connection. The connection must outlive it.
+    public struct Interrupter: @unchecked Sendable {
+        private let handle: OpaquePointer
+
+        init(_ handle: OpaquePointer) { self.handle = handle }
+
+        /// What runs now ends with an error of kind `interrupted`; later calls run as usual. From any thread.
+        public func interrupt() { sqlite3_interrupt(handle) }
+    }
+}
+
+@available(*, unavailable)
+extension Connection: Sendable {}
+
+/// Told by SQLite, after each commit, how many frames the WAL holds. Setting it also switches off SQLite's own
+/// checkpoints.
+private final class CommitObserver {
+    var frames = 0
+
+    var context: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
+
+    static func committed(_ context: UnsafeMutableRawPointer?, frames: Int32) -> Int32 {
+        guard let context else { return SQLITE_OK }
+        Unmanaged<CommitObserver>.fromOpaque(context).takeUnretainedValue().frames = Int(frames)
+        return SQLITE_OK
+    }
+}
