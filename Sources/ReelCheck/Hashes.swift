@@ -1,0 +1,54 @@
+/// FNV-1a, 64 bits.
+func fnv1a(_ bytes: some Sequence<UInt8>) -> UInt64 {
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    for byte in bytes {
+        hash ^= UInt64(byte)
+        hash &*= 0x100_0000_01b3
+    }
+    return hash
+}
+
+/// The 64-bit finalizer of MurmurHash3.
+func finalized(_ hash: UInt64) -> UInt64 {
+    var x = hash
+    x ^= x >> 33
+    x &*= 0xff51_afd7_ed55_8ccd
+    x ^= x >> 33
+    x &*= 0xc4ce_b9fe_1a85_ec53
+    x ^= x >> 33
+    return x
+}
+
+/// MurmurHash2 with the seed of Kafka's Java client.
+func murmur2(_ bytes: [UInt8]) -> UInt32 {
+    let m: UInt32 = 0x5bd1_e995
+    var hash = 0x9747_b28c ^ UInt32(truncatingIfNeeded: bytes.count)
+    let words = bytes.count / 4
+    for word in 0..<words {
+        var k = (0..<4).reduce(UInt32(0)) { $0 | UInt32(bytes[word * 4 + $1]) << UInt32(8 * $1) }
+        k &*= m
+        k ^= k >> 24
+        k &*= m
+        hash &*= m
+        hash ^= k
+    }
+    let rest = bytes[(words * 4)...]
+    if !rest.isEmpty {
+        for (index, byte) in rest.enumerated() { hash ^= UInt32(byte) << UInt32(8 * index) }
+        hash &*= m
+    }
+    hash ^= hash >> 13
+    hash &*= m
+    hash ^= hash >> 15
+    return hash
+}
+
+/// The partition, of so many, in which every record of a key lies.
+func partition(of key: [UInt8], among partitions: Int) -> Int {
+    Int(murmur2(key) & 0x7fff_ffff) % partitions
+}
+
+/// The hash by which a record is known: of key, a zero byte, value.
+func recordHash(key: [UInt8], value: [UInt8]) -> UInt64 {
+    fnv1a(key + [0] + value)
+}

@@ -1,0 +1,138 @@
+extension NaiveSnapshot {
+    /// Reads the lines of a snapshot or a delta and checks all that can be checked from them alone: canonical form, order,
+    /// numbers of sites, count, and that the runs of a text make the text.
+    public init(_ bytes: [UInt8]) throws(Fault) {
+        guard bytes.last == UInt8(ascii: "\n") else { throw Fault("the last line has no end") }
+        let lines = try bytes.dropLast().split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            .map { (line) throws(Fault) in try JSON(canonical: Array(line), depth: Limit.seedDepth) }
+        guard lines.count >= 2 else { throw Fault("no first and last line") }
+
+        var head = try Members(lines[0])
+        guard try head.integer("fold", from: 0) == 1 else { throw Fault("an unknown fold version") }
+        let after = try head.integer("after", from: -1)
+        var state = StreamState()
+        state.consumed = Int(try head.integer("consumed", from: 0))
+        state.marks = try head.array("marks").map { (mark) throws(Fault) in
+            guard let seq = mark.integer, seq >= 0 else { throw Fault("a mark that is no seq") }
+            return seq
+        }
+        let sites = try head.array("sites").map { (site) throws(Fault) in
+            guard let site = site.text.flatMap(Site.init) else { throw Fault("a site that is no UUID") }
+            return site
+        }
+        guard zip(sites, sites.dropFirst()).allSatisfy(<) else { throw Fault("the sites are not sorted") }
+        self.init(
+            stream: try head.text("stream"),
+            epoch: try head.text("epoch"),
+            partition: Int(try head.integer("partition", from: 0)),
+            seq: try head.integer("seq", from: -1),
+            next: head.has("next") ? try head.text("next") : nil,
+            state: state
+        )
+        self.after = after
+        try head.end()
+
+        var end = try Members(lines[lines.count - 1])
+        guard try end.integer("count", from: 0) == lines.count - 2 else { throw Fault("a wrong count") }
+        declaredDigest = try end.text("digest").string
+        guard case .bool(true) = try end.take("end") else { throw Fault("the last line is not the end") }
+        try end.end()
+
+        var place = Place(rank: 0, first: Text(""), second: Text(""))
+        for line in lines[1..<(lines.count - 1)] {
+            let next = try take(line, sites)
+            guard place < next else { throw Fault("lines out of order") }
+            place = next
+        }
+    }
+
+    /// Where a line belongs among the lines.
+    private struct Place: Comparable {
+        let rank: Int
+        let first: Text
+        let second: Text
+
+        static func < (a: Place, b: Place) -> Bool {
+            (a.rank, a.first, a.second) < (b.rank, b.first, b.second)
+        }
+    }
+
+    private mutating func take(_ json: JSON, _ sites: [Site]) throws(Fault) -> Place {
+        var line = try Members(json)
+        let place: Place
+        if line.has("site") {
+            let name = try line.take("site").site(in: sites)
+            state.sites[name] = SiteState(
+                by: try line.optionalName("by"),
+                op: try line.integer("op", from: 0),
+                seq: try line.integer("seq", from: 0),
+                r: try line.integer("r", from: -1),
+                end: try line.integer("end", from: -1)
+            )
+            place = Place(rank: 1, first: name.text, second: Text(""))
+        } else if line.has("object") {
+            let name = try line.object("object")
+            var object = Object(seq: try line.integer("seq", from: 0))
+            for (fieldName, field) in try line.named("fields") {
+                object.fields[fieldName] = try Field(field, sites, horizon: state.horizon)
+            }
+            state.objects[name] = object
+            place = Place(rank: 2, first: name.model, second: name.id)
+        } else {
+            let name = try line.object("deleted")
+            state.tombstones[name] = try line.integer("seq", from: 0)
+            place = Place(rank: 3, first: name.model, second: name.id)
+        }
+        try line.end()
+        return place
+    }
+}
+
+extension Field {
+    /// Reads `[value, seq, site]`, `[value, seq, site, runs]` or `[value, seq, site, runs, [w, site]]`.
+    fileprivate init(_ json: JSON, _ sites: [Site], horizon: Int64) throws(Fault) {
+        guard let line = json.array, (3...5).contains(line.count), !line[0].isNull else { throw Fault("no field") }
+        let writer = try JSON.array([line[1], line[2]]).stamp(sites)
+        guard line.count > 3 else {
+            self.init(line[0], by: writer)
+            return
+        }
+        guard let runs = line[3].array else { throw Fault("runs that are no array") }
+        let elements = try runs.map { (run) throws(Fault) in try SharedText.Element.run(run, sites) }
+        let text = SharedText(Array(elements.joined()))
+        guard line[0].text == text.visible else { throw Fault("the runs do not make the text") }
+        guard writer.seq > horizon else { throw Fault("runs of a text below the horizon") }
+        let plainWriter = line.count > 4 ? try line[4].stamp(sites) : nil
+        if let plainWriter, plainWriter.seq <= horizon { throw Fault("a plain write below the horizon") }
+        self.init(text, by: writer, plainWriter: plainWriter)
+    }
+}
+
+extension SharedText.Element {
+    /// Reads `[text, seq, site]` or `[text, seq, site, [[seq, site], …]]`.
+    fileprivate static func run(_ json: JSON, _ sites: [Site]) throws(Fault) -> [SharedText.Element] {
+        guard let run = json.array, (3...4).contains(run.count), let text = run[0].text else { throw Fault("no run") }
+        let inserter = try JSON.array([run[1], run[2]]).stamp(sites)
+        let deleters = try (run.count > 3 ? run[3].array ?? [.null] : [])
+            .map { (deleter) throws(Fault) in try deleter.stamp(sites) }
+        return text.string.unicodeScalars.map { Self(scalar: $0, inserter: inserter, deleters: deleters) }
+    }
+}
+
+extension JSON {
+    /// The site that a number means.
+    fileprivate func site(in sites: [Site]) throws(Fault) -> Site {
+        guard let number = integer, sites.indices.contains(Int(number)) else {
+            throw Fault("a site that is not listed")
+        }
+        return sites[Int(number)]
+    }
+
+    /// `[seq, site]`.
+    fileprivate func stamp(_ sites: [Site]) throws(Fault) -> Stamp {
+        guard let pair = array, pair.count == 2, let seq = pair[0].integer, seq >= -1 else {
+            throw Fault("no [seq, site]")
+        }
+        return Stamp(seq: seq, site: try pair[1].site(in: sites))
+    }
+}

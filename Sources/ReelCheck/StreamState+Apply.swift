@@ -1,0 +1,145 @@
+extension StreamState {
+    /// Applies the parts of an event in order; at the first that fails it stops and says why, and the caller undoes all.
+    /// `rejected` is the `r` of the event's site.
+    mutating func apply(_ event: Event, at n: Int64, rejected: Int64) -> Code? {
+        if event.base >= n { return .badBase }
+        let before = objects
+        let writer = Writer(
+            author: Author(site: event.site, base: event.base),
+            stamp: Stamp(seq: n, site: event.site),
+            mayNotSplice: event.base < horizon || event.base < rejected,
+            mayNotInsert: event.base < horizon
+        )
+        for part in event.parts {
+            let object = objects[part.object]
+            let code = reject(part, of: object, before: before[part.object], writer)
+            if let code { return code }
+            switch part.kind {
+            case .insert, .update:
+                let changed = write(part, to: object ?? Object(seq: n), writer)
+                if changed.isTooLarge { return .tooLarge }
+                objects[part.object] = changed
+            case .delete where object != nil:
+                objects[part.object] = nil
+                tombstones[part.object] = n
+            case .delete:
+                break  // Its tombstone stays as it is.
+            }
+        }
+        return nil
+    }
+
+    /// The first reason not to do the part. Each row is asked of every name before the next row.
+    private func reject(_ part: Part, of object: Object?, before: Object?, _ writer: Writer) -> Code? {
+        let deleted = tombstones[part.object] != nil
+        if part.kind == .insert, writer.mayNotInsert { return .stale }
+        if part.kind != .delete, deleted { return .deleted }
+        if part.kind != .insert, object == nil, !deleted { return .noObject }
+
+        let fields = object?.fields ?? [:]
+        for expected in part.guards where before?.fields[expected.name]?.writer.seq ?? -1 != expected.seq {
+            return .guard
+        }
+        for (name, operation) in part.operations {
+            guard case .splice = operation else { continue }
+            if writer.mayNotSplice { return .stale }
+            if let plain = fields[name]?.plainWriter, !writer.author.sees(plain) { return .stale }
+        }
+        for (name, operation) in part.operations {
+            guard let content = fields[name]?.content else { continue }
+            switch (operation, content) {
+            case (.increment, .plain(.number)), (.change, .plain(.array)), (.splice, .plain(.text)), (.splice, .shared):
+                break
+            default:
+                return .type
+            }
+        }
+        for (name, operation) in part.operations {
+            switch operation {
+            case .increment(let number):
+                if !(fields[name].number + number).isFinite { return .range }
+            case .splice(let triples):
+                var length = fields[name]?.sharedText?.length(to: writer.author) ?? 0
+                for triple in triples {
+                    if triple.offset > length || triple.removed > length - Int(triple.offset) { return .range }
+                    length += triple.text.count - Int(triple.removed)
+                }
+            case .change:
+                break
+            }
+        }
+        return nil
+    }
+
+    /// The object with the part's fields and operations done.
+    private func write(_ part: Part, to old: Object, _ writer: Writer) -> Object {
+        var object = old
+        object.seq = writer.stamp.seq
+        for (name, value) in part.fields {
+            object.fields[name] = value.isNull ? nil : Field(value, by: writer.stamp)
+        }
+        for (name, operation) in part.operations {
+            let field = object.fields[name]
+            switch operation {
+            case .increment(let number):
+                object.fields[name] = Field(.number(field.number + number), by: writer.stamp)
+            case .change(let add, let remove):
+                object.fields[name] = Field(changed(field?.value.array ?? [], add, remove), by: writer.stamp)
+            case .splice(let triples):
+                var text = field?.sharedText ?? SharedText([])
+                for triple in triples { text.splice(triple, by: writer.author, as: writer.stamp) }
+                object.fields[name] = Field(text, by: writer.stamp, plainWriter: field?.plainWriter)
+            }
+        }
+        return object
+    }
+
+    /// Removes, then adds; each value once, sorted by its canonical bytes.
+    private func changed(_ old: [JSON], _ add: [JSON], _ remove: [JSON]) -> JSON {
+        var values: [Text: JSON] = [:]
+        for value in old { values[Text(value.canonical)] = value }
+        for value in remove { values[Text(value.canonical)] = nil }
+        for value in add { values[Text(value.canonical)] = value }
+        return .array(values.sorted { $0.key < $1.key }.map(\.value))
+    }
+}
+
+/// What an event brings to each of its parts.
+private struct Writer {
+    let author: Author
+    let stamp: Stamp
+    let mayNotSplice: Bool
+    let mayNotInsert: Bool
+}
+
+extension Field? {
+    /// The number of the field; absent counts as 0.
+    fileprivate var number: Double {
+        if case .plain(.number(let number)) = self?.content { number } else { 0 }
+    }
+}
+
+extension Object {
+    /// Whether `{"name":value,…}` of what is visible is more than an object may hold.
+    fileprivate var isTooLarge: Bool {
+        if fields.count > Limit.objectFields { return true }
+        let commas = max(0, fields.count - 1)
+        let bytes = fields.reduce(2 + commas) { sum, field in
+            sum + JSON.text(field.key).canonical.count + 1 + field.value.canonicalCount
+        }
+        return bytes > Limit.objectBytes
+    }
+}
+
+extension Field {
+    /// The bytes of the value in canonical form; a shared text is counted without being written.
+    fileprivate var canonicalCount: Int {
+        guard case .shared(let text) = content else { return value.canonical.count }
+        var count = 2
+        for element in text.elements where element.deleters.isEmpty {
+            let scalar = element.scalar
+            count += scalar.isASCII ? escape(of: UInt8(scalar.value))?.count ?? 1 : UTF8.width(scalar)
+        }
+        return count
+    }
+}

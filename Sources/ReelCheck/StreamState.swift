@@ -1,0 +1,150 @@
+/// The state of one stream, and the rules by which events change it.
+struct StreamState: Sendable {
+    var objects: [ObjectName: Object] = [:]
+    /// The seq of the event that deleted the object first.
+    var tombstones: [ObjectName: Int64] = [:]
+    var sites: [Site: SiteState] = [:]
+    /// How many events have been consumed.
+    var consumed = 0
+    /// The seqs of every 4,096th consumed event, the last 16.
+    var marks: [Int64] = []
+
+    /// What lies at or below it is known to everybody who may still write with a history; −1 for all.
+    var horizon: Int64 {
+        marks.count == Limit.marks ? marks[0] : -1
+    }
+}
+
+struct SiteState: Sendable {
+    /// Who writes there; the first event says it.
+    let by: Text?
+    /// The last op that was consumed.
+    var op: Int64
+    /// The seq of the last event that was consumed.
+    var seq: Int64
+    /// The seq of the last event that was rejected and would have written text.
+    var r: Int64
+    /// The seq of the event with which the site ended.
+    var end: Int64
+}
+
+struct Object: Sendable {
+    var fields: [Text: Field] = [:]
+    /// The seq of the last event that was applied to it.
+    var seq: Int64
+}
+
+struct Field: Sendable {
+    enum Content: Sendable {
+        case plain(JSON)
+        /// The last writer is a splice above the horizon.
+        case shared(SharedText)
+    }
+
+    var content: Content
+    /// The last event that named the field.
+    var writer: Stamp
+    /// The last one that was no splice; nil if the field began with a splice.
+    var plainWriter: Stamp?
+
+    init(_ value: JSON, by writer: Stamp) {
+        content = .plain(value)
+        self.writer = writer
+        plainWriter = writer
+    }
+
+    init(_ text: SharedText, by writer: Stamp, plainWriter: Stamp?) {
+        content = .shared(text)
+        self.writer = writer
+        self.plainWriter = plainWriter
+    }
+
+    /// What everybody sees.
+    var value: JSON {
+        switch content {
+        case .plain(let value): value
+        case .shared(let text): .text(text.visible)
+        }
+    }
+
+    /// The field as a text with its history; nil if it is no text.
+    var sharedText: SharedText? {
+        switch content {
+        case .shared(let text): text
+        case .plain(.text(let text)): SharedText(text, by: writer)
+        case .plain: nil
+        }
+    }
+}
+
+extension StreamState {
+    /// Folds the event at seq `n`.
+    mutating func fold(_ event: Event, at n: Int64) -> Judgement {
+        // 1. A site that nobody knows begins with its op 0.
+        if sites[event.site] == nil {
+            if event.op != 0 { return .gap }
+            if event.base < horizon { return .stale }
+            if sites.count >= Limit.sites { return .tooManySites }
+        }
+        var site = sites[event.site] ?? SiteState(by: event.by, op: -1, seq: -1, r: -1, end: -1)
+
+        // 2. One author a site, and its ops in order, each once.
+        if event.by != site.by { return .foreign }
+        if event.op <= site.op { return .duplicate }
+        if event.op > site.op + 1 || site.end != -1 { return .gap }
+
+        // 3. The event is consumed: applied, or rejected without effect on the objects.
+        let (objectsBefore, tombstonesBefore) = (objects, tombstones)
+        let code = apply(event, at: n, rejected: site.r)
+        if code != nil {
+            (objects, tombstones) = (objectsBefore, tombstonesBefore)
+            if event.writesText { site.r = n }
+        }
+        site.op = event.op
+        site.seq = n
+        if event.last { site.end = n }
+        sites[event.site] = site
+        consumed += 1
+        if consumed % Limit.eventsPerMark == 0 { mark(n) }
+        return code.map { .rejected($0) } ?? .applied
+    }
+
+    /// The state at the beginning of a new epoch.
+    mutating func plant(_ seed: Seed, at n: Int64) {
+        switch seed {
+        case .site(let site, let by, let op, let ended):
+            sites[site] = SiteState(by: by, op: op, seq: n, r: -1, end: ended ? n : -1)
+        case .object(let name, let fields):
+            var object = Object(seq: n)
+            for field in fields { object.fields[field.name] = Field(field.value, by: Stamp(seq: n, site: field.site)) }
+            objects[name] = object
+            tombstones[name] = nil
+        case .tombstone(let name):
+            objects[name] = nil
+            tombstones[name] = n
+        }
+    }
+
+    private mutating func mark(_ n: Int64) {
+        marks = (marks + [n]).suffix(Limit.marks)
+        forget()
+    }
+
+    /// Forgets what lies at or below the horizon and is kept only for its history.
+    mutating func forget() {
+        let horizon = horizon
+        tombstones = tombstones.filter { $0.value > horizon }
+        sites = sites.filter { $0.value.end == -1 || $0.value.end > horizon }
+        for (name, object) in objects {
+            for (fieldName, field) in object.fields {
+                guard case .shared(var text) = field.content else { continue }
+                if field.writer.seq <= horizon {
+                    objects[name]?.fields[fieldName] = Field(field.value, by: field.writer)
+                } else {
+                    text.forget(upTo: horizon)
+                    objects[name]?.fields[fieldName]?.content = .shared(text)
+                }
+            }
+        }
+    }
+}
