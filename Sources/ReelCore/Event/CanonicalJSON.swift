@@ -7,4 +7,101 @@ public enum CanonicalJSON {
         try reader.value(levels: levels)
         try reader.end()
     }
+
+    /// Appends the canonical form of a JSON value of at most so many levels of objects and arrays.
+    ///
+    /// Throws `bad_json` for what is no JSON, and `bad_number` for a number that no double holds: one too large, or an
+    /// integer literal that would become another number and is not how a double is printed.
+    public static func canonicalize(
+        _ bytes: Bytes,
+        levels: Int = Limits.depth,
+        into output: inout [UInt8]
+    ) throws(ReelError) {
+        var reader = JSONReader(bytes, levels: levels, shape: .badJSON)
+        try reader.canonicalize(into: &output)
+        try reader.end()
+    }
+}
+
+extension JSONReader {
+    /// Reads a value and appends its canonical form.
+    mutating func canonicalize(into output: inout [UInt8]) throws(ReelError) {
+        switch try kind() {
+        case .object: try canonicalizeObject(into: &output)
+        case .array:
+            output.append(ASCII.openBracket)
+            var isFirst = true
+            try array { (reader) throws(ReelError) in
+                if !isFirst { output.append(ASCII.comma) }
+                isFirst = false
+                try reader.canonicalize(into: &output)
+            }
+            output.append(ASCII.closeBracket)
+        case .string: output.append(canonical: try text())
+        case .number:
+            let start = position
+            try CanonicalNumber.append(canonical: try number(), at: start, to: &output)
+        case .boolean: output.append(try boolean() ? "true" : "false")
+        case .null:
+            try null()
+            output.append("null")
+        }
+    }
+
+    /// A member in the output: its key between the quotes, and all of it.
+    private struct Member {
+        var key: Range<Int>
+        var whole: Range<Int>
+    }
+
+    private mutating func canonicalizeObject(into output: inout [UInt8]) throws(ReelError) {
+        output.append(ASCII.openBrace)
+        let first = output.count
+        var members: [Member] = []
+        var isSorted = true
+        try object { (reader, key) throws(ReelError) in
+            if !members.isEmpty { output.append(ASCII.comma) }
+            let start = output.count
+            output.append(canonical: key)
+            let keyRange = start + 1..<output.count - 1
+            if isSorted, let last = members.last {
+                isSorted = output.memberOrder(last.key, keyRange) < 0
+            }
+            output.append(ASCII.colon)
+            try reader.canonicalize(into: &output)
+            members.append(Member(key: keyRange, whole: start..<output.count))
+        }
+        if !isSorted {
+            members.sort { output.memberOrder($0.key, $1.key) < 0 }
+            let unsorted = Array(output[first...])
+            output.removeSubrange(first...)
+            for member in members {
+                if output.count > first { output.append(ASCII.comma) }
+                output.append(contentsOf: unsorted[member.whole.lowerBound - first..<member.whole.upperBound - first])
+            }
+        }
+        output.append(ASCII.closeBrace)
+    }
+}
+
+extension [UInt8] {
+    /// Appends the canonical form of a text, with its quotes.
+    fileprivate mutating func append(canonical text: JSONText) {
+        if text.isPlain {
+            append(ASCII.quote)
+            append(contentsOf: text.raw)
+            append(ASCII.quote)
+        } else {
+            var decoded: [UInt8] = []
+            text.decode(into: &decoded)
+            decoded.withUnsafeBytes { append(quoted: $0) }
+        }
+    }
+
+    /// The order of two canonical keys that lie here.
+    fileprivate func memberOrder(_ a: Range<Int>, _ b: Range<Int>) -> Int {
+        withUnsafeBytes { bytes in
+            JSONText(Bytes(rebasing: bytes[a])).memberOrder(JSONText(Bytes(rebasing: bytes[b])))
+        }
+    }
 }

@@ -1,0 +1,88 @@
+/// A record under the key `~reel` that changes the rules of its partition at its own seq.
+public enum Barrier: Hashable, Sendable {
+    /// From the next seq on this version of the fold holds.
+    case fold(Int64)
+    /// The epoch ends here: records behind it are void, readers go on in this one.
+    case end(Epoch)
+    /// Behind the seeds of a new epoch.
+    case open
+
+    /// The version of the fold that this code is.
+    public static let knownFold: Int64 = 1
+
+    /// What a value says that may be a barrier.
+    public enum Reading: Hashable, Sendable {
+        /// A barrier that this version knows.
+        case known(Barrier)
+        /// An object of type barrier that this version does not know: whoever meets it stops before it.
+        case unknown
+        /// Something else.
+        case none
+    }
+
+    /// Reads the value of a record under `~reel`, or of an event that was delivered.
+    public static func read(_ value: Bytes) -> Reading {
+        if let barrier = exactly(value) { return .known(barrier) }
+        do throws(ReelError) {
+            var (isBarrier, reader) = (false, JSONReader(value, levels: Limits.seedDepth, shape: .badEvent))
+            guard try reader.kind() == .object else { return .none }
+            try reader.object { (reader, key) throws(ReelError) in
+                if key.string == "type", try reader.kind() == .string {
+                    isBarrier = try reader.string() == "barrier"
+                } else {
+                    try reader.skip()
+                }
+            }
+            try reader.end()
+            return isBarrier ? .unknown : .none
+        } catch {
+            return .none
+        }
+    }
+
+    /// The barrier whose value is exactly this.
+    private static func exactly(_ value: Bytes) -> Barrier? {
+        do throws(ReelError) {
+            var reader = CanonicalReader(value, code: .badEvent)
+            var lastKey = Slice(start: 0, count: 0)
+            try reader.expect(ASCII.openBrace)
+            guard let key = try reader.nextKey(&lastKey) else { return nil }
+            let barrier: Barrier
+            switch reader.bytes(key) {
+            case "fold": barrier = .fold(try reader.integer())
+            case "end":
+                guard let epoch = Epoch(bytes: reader.bytes(try reader.text())) else { return nil }
+                barrier = .end(epoch)
+            case "open":
+                try reader.literal("true")
+                barrier = .open
+            default: return nil
+            }
+            guard let type = try reader.nextKey(&lastKey), "type" ~= reader.bytes(type),
+                "barrier" ~= reader.bytes(try reader.text()), try reader.nextKey(&lastKey) == nil
+            else { return nil }
+            try reader.end()
+            if case .fold(let version) = barrier, version != knownFold { return nil }
+            return barrier
+        } catch {
+            return nil
+        }
+    }
+
+    /// The value of the barrier's record.
+    public var value: [UInt8] {
+        var bytes: [UInt8] = []
+        switch self {
+        case .fold(let version):
+            bytes.append(#"{"fold":"#)
+            bytes.append(integer: version)
+        case .end(let epoch):
+            bytes.append(#"{"end":"#)
+            bytes.append(quoted: epoch.description)
+        case .open:
+            bytes.append(#"{"open":true"#)
+        }
+        bytes.append(#","type":"barrier"}"#)
+        return bytes
+    }
+}

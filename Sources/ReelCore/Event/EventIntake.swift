@@ -1,0 +1,115 @@
+/// Takes in events as clients send them: checks them, brings them into canonical form, and stamps them. What it makes
+/// is the record's value, and from then on these bytes are never touched.
+public struct EventIntake {
+    /// What the gateway adds to an event.
+    public struct Stamp: Sendable {
+        /// The token's subject, 1 to 128 bytes without controls; nil without a token.
+        public var by: String?
+        /// The gateway's clock, in milliseconds since 1970.
+        public var atMs: Int64
+        /// The last seq of the partition that the gateway has read: the base of an event that has none.
+        public var base: Seq
+
+        /// A stamp.
+        public init(by: String?, atMs: Int64, base: Seq) {
+            self.by = by
+            self.atMs = atMs
+            self.base = base
+        }
+    }
+
+    /// The largest event taken in, in bytes of its canonical form with stamps.
+    public let limit: Int
+    /// The event that was taken in last; its slices point into the bytes that were appended for it.
+    public private(set) var event = ParsedEvent()
+    /// Whether the event that was taken in last has a `base` of its client or a guard, which mean seqs of one epoch.
+    public private(set) var namesSeqs = false
+    private var canonical: [UInt8] = []
+
+    /// An intake for events up to this size, which is at most that of a record.
+    public init(limit: Int) {
+        self.limit = min(limit, Limits.value)
+    }
+
+    /// Appends the record's value of an event that a client sent. Throws `bad_json`, `bad_number`, `bad_event` or
+    /// `too_large` and appends nothing.
+    public mutating func take(_ sent: Bytes, stamp: Stamp, into output: inout [UInt8]) throws(ReelError) {
+        canonical.removeAll(keepingCapacity: true)
+        try CanonicalJSON.canonicalize(sent, into: &canonical)
+        let start = output.count
+        do throws(ReelError) {
+            namesSeqs = try canonical.withUnsafeBufferPointer { (bytes) throws(ReelError) in
+                try EventIntake.stamp(Bytes(bytes), stamp, &output)
+            }
+            guard output.count - start <= limit else {
+                throw ReelError(
+                    .tooLarge,
+                    "found an event of \(output.count - start) bytes with its stamps, expected at most \(limit)"
+                )
+            }
+            try output.withUnsafeBufferPointer { (bytes) throws(ReelError) in
+                try event.parse(Bytes(UnsafeBufferPointer(rebasing: bytes[start...])))
+            }
+        } catch {
+            output.removeSubrange(start...)
+            throw error
+        }
+        if !event.guards.isEmpty { namesSeqs = true }
+    }
+
+    /// `at`, `base` and `by` are the first members of a canonical event, so stamping is putting a new head before the
+    /// rest. Returns whether the client gave a base.
+    private static func stamp(_ bytes: Bytes, _ stamp: Stamp, _ output: inout [UInt8]) throws(ReelError) -> Bool {
+        var reader = CanonicalReader(bytes, code: .badEvent)
+        guard reader.byte == ASCII.openBrace else { throw ReelError(.badEvent, "found no object, expected an event") }
+        reader.position += 1
+        var (rest, base, hasBase, lastKey) = (1, stamp.base, false, Slice(start: 0, count: 0))
+        while let key = try reader.nextKey(&lastKey) {
+            switch reader.bytes(key) {
+            case "at", "by", "seq":
+                throw ReelError(
+                    .badEvent,
+                    "found the member \"\(String(decoding: reader.bytes(key), as: UTF8.self))\", "
+                        + "which the log and its gateways give, not a client"
+                )
+            case "base":
+                base = try reader.integer(from: -1)
+                hasBase = true
+                rest = reader.position
+            default: try reader.value(levels: Limits.depth - 1)
+            }
+        }
+        if bytes[rest] == ASCII.comma { rest += 1 }
+        output.append(#"{"at":"#)
+        output.append(integer: stamp.atMs)
+        output.append(#","base":"#)
+        output.append(integer: base)
+        if let by = stamp.by {
+            output.append(#","by":"#)
+            output.append(quoted: by)
+        }
+        if bytes[rest] != ASCII.closeBrace { output.append(ASCII.comma) }
+        output.append(contentsOf: bytes[rest...])
+        return hasBase
+    }
+
+    /// The site and op that an event names, so that it can be refused by name; nil if it names none. Looks at any
+    /// JSON and does not check the rest.
+    public static func author(of sent: Bytes) -> (site: Site, op: Op)? {
+        var (site, op): (Site?, Op?) = (nil, nil)
+        do throws(ReelError) {
+            var reader = JSONReader(sent, levels: Limits.depth, shape: .badEvent)
+            try reader.object { (reader, key) throws(ReelError) in
+                switch key.raw {
+                case "site": site = Site(bytes: try reader.text().raw)
+                case "op": op = try reader.integer()
+                default: try reader.skip()
+                }
+            }
+            guard let site, let op else { return nil }
+            return (site, op)
+        } catch {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,131 @@
+/// A line of the state that a new epoch begins with, taken apart: slices into the record's value.
+public struct ParsedSeed: Sendable {
+    /// What the line is of.
+    public enum Line: Sendable {
+        /// A site: its op, its author's slice if it has one, and whether it has ended.
+        case site(Site, op: Op, by: Slice?, ended: Bool)
+        /// An object with its `fields`.
+        case object(model: Slice, id: Slice)
+        /// A tombstone.
+        case deleted(model: Slice, id: Slice)
+    }
+
+    /// A field of an object.
+    public struct Field: Sendable {
+        /// The field's name, a text.
+        public var name: Slice
+        /// Canonical JSON, never `null`.
+        public var value: Slice
+        /// Its last writer.
+        public var site: Site
+    }
+
+    /// The line.
+    public let line: Line
+    /// The fields of an object by name; empty for others.
+    public let fields: [Field]
+
+    /// Takes a seed's value apart. Throws `bad_event` or `too_large` for anything that is not exactly one.
+    public init(_ value: Bytes) throws(ReelError) {
+        guard value.count <= Limits.value else {
+            throw ReelError(.tooLarge, "found a seed of \(value.count) bytes, expected at most \(Limits.value)")
+        }
+        var reader = CanonicalReader(value, code: .badEvent)
+        var lastKey = Slice(start: 0, count: 0)
+        try reader.expect(ASCII.openBrace)
+        guard let key = try reader.nextKey(&lastKey), "line" ~= reader.bytes(key) else { throw reader.missing("line") }
+        var fields: [Field] = []
+        line = try ParsedSeed.line(&reader, &fields)
+        self.fields = fields
+        guard let type = try reader.nextKey(&lastKey), "type" ~= reader.bytes(type),
+            "seed" ~= reader.bytes(try reader.text()), try reader.nextKey(&lastKey) == nil
+        else { throw reader.error("found no seed") }
+        try reader.end()
+    }
+
+    private static func line(_ reader: inout CanonicalReader, _ fields: inout [Field]) throws(ReelError) -> Line {
+        var lastKey = Slice(start: 0, count: 0)
+        try reader.expect(ASCII.openBrace)
+        guard let key = try reader.nextKey(&lastKey) else { throw reader.error("found an empty line") }
+        let line: Line
+        switch reader.bytes(key) {
+        case "deleted":
+            let (model, id) = try reader.object()
+            line = .deleted(model: model, id: id)
+        case "fields":
+            fields = try readFields(&reader)
+            try reader.key("object", &lastKey)
+            let (model, id) = try reader.object()
+            line = .object(model: model, id: id)
+        case "by":
+            let by = try reader.name("by")
+            try reader.key("end", &lastKey)
+            line = try site(by: by, &reader, &lastKey)
+        case "end":
+            line = try site(by: nil, &reader, &lastKey)
+        default: throw reader.unknown(key)
+        }
+        if let another = try reader.nextKey(&lastKey) { throw reader.unknown(another) }
+        return line
+    }
+
+    /// The rest of a site's line, from the value of `end` on.
+    private static func site(
+        by: Slice?,
+        _ reader: inout CanonicalReader,
+        _ lastKey: inout Slice
+    ) throws(ReelError) -> Line {
+        let end = try reader.integer(from: -1)
+        try reader.key("op", &lastKey)
+        let op = try reader.integer()
+        try reader.key("site", &lastKey)
+        return .site(try reader.site(), op: op, by: by, ended: end >= 0)
+    }
+
+    private static func readFields(_ reader: inout CanonicalReader) throws(ReelError) -> [Field] {
+        var fields: [Field] = []
+        // Braces, then for each field two quotes and a colon, and commas between.
+        var size = 1
+        var lastKey = Slice(start: 0, count: 0)
+        try reader.expect(ASCII.openBrace)
+        while let name = try reader.nextKey(&lastKey) {
+            try reader.checkName(name, "a field's name")
+            try reader.expect(ASCII.openBracket)
+            guard reader.byte != UInt8(ascii: "n") else { throw reader.error("found a field without a value") }
+            let start = reader.position
+            try reader.value(levels: Limits.seedDepth - 4)
+            let value = Slice(start: start, count: reader.position - start)
+            try reader.expect(ASCII.comma)
+            let site = try reader.site()
+            try reader.expect(ASCII.closeBracket)
+            fields.append(Field(name: name, value: value, site: site))
+            size += Int(name.count) + Int(value.count) + 4
+        }
+        guard fields.count <= Limits.fields, size <= Limits.object else {
+            throw ReelError(
+                .tooLarge,
+                "found an object of \(fields.count) fields and \(size) bytes, expected at most \(Limits.fields) "
+                    + "and \(Limits.object)"
+            )
+        }
+        return fields
+    }
+}
+
+extension CanonicalReader {
+    /// Reads on to the value of the member that must come next.
+    fileprivate mutating func key(_ name: StaticString, _ last: inout Slice) throws(ReelError) {
+        guard let key = try nextKey(&last) else { throw missing(name) }
+        guard name ~= bytes(key) else { throw unknown(key) }
+    }
+
+    /// Reads `["model","id"]`.
+    fileprivate mutating func object() throws(ReelError) -> (model: Slice, id: Slice) {
+        try expect(ASCII.openBracket)
+        let model = try name("a model")
+        try expect(ASCII.comma)
+        let id = try name("an id")
+        try expect(ASCII.closeBracket)
+        return (model, id)
+    }
+}

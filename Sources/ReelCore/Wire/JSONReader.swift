@@ -1,0 +1,325 @@
+/// Reads any JSON from left to right, as outsiders write it: frames, bodies of requests, events before they are made
+/// canonical. Strict where RFC 8259 and I-JSON are: valid UTF-8, no lone surrogates, no key twice, a bound on depth.
+///
+/// What is no such JSON is `bad_json`; what is JSON of another shape than was asked for has the code of `shape`.
+public struct JSONReader {
+    let bytes: Bytes
+    let shape: ErrorCode
+    /// The offset of what is read next.
+    public private(set) var position = 0
+    /// How many levels of objects and arrays may still be opened.
+    private var levels: Int
+    /// The keys of the objects that are open, for those whose keys are not sorted.
+    private var keys: [Slice] = []
+
+    /// A reader of bytes that stay valid as long as it is used, fewer than 2^31 of them.
+    public init(_ bytes: Bytes, levels: Int, shape: ErrorCode) {
+        self.bytes = bytes
+        self.levels = levels
+        self.shape = shape
+    }
+
+    /// What a value is.
+    public enum Kind: String, Sendable {
+        /// The six kinds of JSON.
+        case object, array, string, number, boolean, null
+    }
+
+    // MARK: Structure
+
+    /// What comes next; nothing is read but white space.
+    public mutating func kind() throws(ReelError) -> Kind {
+        skipSpace()
+        switch byte {
+        case ASCII.openBrace: return .object
+        case ASCII.openBracket: return .array
+        case ASCII.quote: return .string
+        case UInt8(ascii: "t"), UInt8(ascii: "f"): return .boolean
+        case UInt8(ascii: "n"): return .null
+        case ASCII.minus, ASCII.zero...ASCII.nine: return .number
+        default: throw unexpected("a value")
+        }
+    }
+
+    /// Reads an object. `member` is called for each and must read its value.
+    public mutating func object(
+        _ member: (inout JSONReader, JSONText) throws(ReelError) -> Void
+    ) throws(ReelError) {
+        try open(.object)
+        let firstKey = keys.count
+        var isSorted = true
+        skipSpace()
+        if byte == ASCII.closeBrace {
+            position += 1
+        } else {
+            while true {
+                skipSpace()
+                let key = try textSlice()
+                if keys.count > firstKey, JSONText(bytes[keys[keys.count - 1]]).order(JSONText(bytes[key])) >= 0 {
+                    isSorted = false
+                }
+                keys.append(key)
+                skipSpace()
+                guard byte == ASCII.colon else { throw unexpected("':'") }
+                position += 1
+                try member(&self, JSONText(bytes[key]))
+                skipSpace()
+                guard byte == ASCII.comma else { break }
+                position += 1
+            }
+            guard byte == ASCII.closeBrace else { throw unexpected("',' or '}'") }
+            position += 1
+        }
+        if !isSorted { try checkUnique(keys[firstKey...]) }
+        keys.removeSubrange(firstKey...)
+        levels += 1
+    }
+
+    /// Reads an array. `element` is called for each and must read it.
+    public mutating func array(_ element: (inout JSONReader) throws(ReelError) -> Void) throws(ReelError) {
+        try open(.array)
+        skipSpace()
+        if byte == ASCII.closeBracket {
+            position += 1
+        } else {
+            while true {
+                try element(&self)
+                skipSpace()
+                guard byte == ASCII.comma else { break }
+                position += 1
+            }
+            guard byte == ASCII.closeBracket else { throw unexpected("',' or ']'") }
+            position += 1
+        }
+        levels += 1
+    }
+
+    private mutating func open(_ kind: Kind) throws(ReelError) {
+        try expect(kind)
+        guard levels > 0 else {
+            throw ReelError(.badJSON, "found more levels of objects and arrays than are allowed, at byte \(position)")
+        }
+        levels -= 1
+        position += 1
+    }
+
+    private func checkUnique(_ keys: ArraySlice<Slice>) throws(ReelError) {
+        let sorted = keys.sorted { JSONText(bytes[$0]).order(JSONText(bytes[$1])) < 0 }
+        for (a, b) in zip(sorted, sorted.dropFirst()) where JSONText(bytes[a]).order(JSONText(bytes[b])) == 0 {
+            throw ReelError(
+                .badJSON,
+                "found the member \(JSONText(bytes[a]).string.debugDescription) twice, at bytes \(a.start) and \(b.start)"
+            )
+        }
+    }
+
+    /// Nothing but white space may follow.
+    public mutating func end() throws(ReelError) {
+        skipSpace()
+        guard position == bytes.count else { throw unexpected("the end") }
+    }
+
+    // MARK: Values
+
+    /// Reads a string.
+    public mutating func text() throws(ReelError) -> JSONText {
+        try expect(.string)
+        return JSONText(bytes[try textSlice()])
+    }
+
+    /// Reads a string and decodes it.
+    public mutating func string() throws(ReelError) -> String {
+        try text().string
+    }
+
+    /// Reads a number and returns its literal.
+    public mutating func number() throws(ReelError) -> Bytes {
+        try expect(.number)
+        let start = position
+        if byte == ASCII.minus { position += 1 }
+        let whole = digits()
+        guard whole > 0 else { throw unexpected("a digit") }
+        guard whole == 1 || bytes[position - whole] != ASCII.zero else {
+            throw ReelError(.badJSON, "found a number with leading zeros, at byte \(start)")
+        }
+        if byte == ASCII.point {
+            position += 1
+            guard digits() > 0 else { throw unexpected("a digit") }
+        }
+        if byte | 0x20 == UInt8(ascii: "e") {
+            position += 1
+            if byte == ASCII.minus || byte == UInt8(ascii: "+") { position += 1 }
+            guard digits() > 0 else { throw unexpected("a digit") }
+        }
+        return Bytes(rebasing: bytes[start..<position])
+    }
+
+    /// Reads an integer from `lowest` to `highest`, written without fraction and exponent.
+    public mutating func integer(
+        from lowest: Int64 = 0,
+        to highest: Int64 = largestInteger
+    ) throws(ReelError) -> Int64 {
+        let start = position
+        let literal = try number()
+        guard literal.count <= 17, let value = Int64(String(decoding: literal, as: UTF8.self)),
+            lowest <= value, value <= highest
+        else {
+            throw ReelError(
+                shape,
+                "found \(String(decoding: literal.prefix(40), as: UTF8.self)) at byte \(start), "
+                    + "expected an integer from \(lowest) to \(highest)"
+            )
+        }
+        return value
+    }
+
+    /// Reads `true` or `false`.
+    public mutating func boolean() throws(ReelError) -> Bool {
+        try expect(.boolean)
+        let value = byte == UInt8(ascii: "t")
+        try word(value ? "true" : "false")
+        return value
+    }
+
+    /// Reads any value and returns its bytes as they stand.
+    public mutating func raw() throws(ReelError) -> Bytes {
+        skipSpace()
+        let start = position
+        try skip()
+        return Bytes(rebasing: bytes[start..<position])
+    }
+
+    /// Reads over any value; what is wrong inside is found all the same.
+    public mutating func skip() throws(ReelError) {
+        switch try kind() {
+        case .object: try object { (reader, _) throws(ReelError) in try reader.skip() }
+        case .array: try array { (reader) throws(ReelError) in try reader.skip() }
+        case .string: _ = try textSlice()
+        case .number: _ = try number()
+        case .boolean: _ = try boolean()
+        case .null: try null()
+        }
+    }
+
+    /// Reads `null`.
+    public mutating func null() throws(ReelError) {
+        try expect(.null)
+        try word("null")
+    }
+
+    // MARK: Bytes
+
+    private var byte: UInt8 { position < bytes.count ? bytes[position] : 0 }
+
+    private mutating func skipSpace() {
+        while position < bytes.count {
+            switch bytes[position] {
+            case 0x20, 0x0a, 0x0d, 0x09: position += 1
+            default: return
+            }
+        }
+    }
+
+    private mutating func digits() -> Int {
+        let start = position
+        while ASCII.digit(byte) != nil { position += 1 }
+        return position - start
+    }
+
+    private mutating func word(_ word: StaticString) throws(ReelError) {
+        let end = position + word.utf8CodeUnitCount
+        guard end <= bytes.count, word ~= Bytes(rebasing: bytes[position..<end]) else { throw unexpected("a value") }
+        position = end
+    }
+
+    private mutating func textSlice() throws(ReelError) -> Slice {
+        guard byte == ASCII.quote, let base = bytes.baseAddress else { throw unexpected("a string") }
+        position += 1
+        let start = position
+        while true {
+            while position + 8 <= bytes.count {
+                let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self))
+                let special = JSONText.special(word)
+                position += special == 0 ? 8 : special.trailingZeroBitCount >> 3
+                if special != 0 { break }
+            }
+            let byte = byte
+            switch byte {
+            case ASCII.quote:
+                position += 1
+                return Slice(start: start, count: position - 1 - start)
+            case ASCII.backslash: try escape()
+            case 0x20..<0x80: position += 1
+            case 0x80...:
+                let left = (base + position).assumingMemoryBound(to: UInt8.self)
+                let length = JSONText.scalarLength(left, bytes.count - position)
+                guard length > 0 else { throw unexpected("valid UTF-8") }
+                position += length
+            default: throw unexpected("the end of a string")
+            }
+        }
+    }
+
+    private mutating func escape() throws(ReelError) {
+        position += 1
+        guard byte == UInt8(ascii: "u") else {
+            guard JSONText.escaped(byte) != nil else { throw unexpected("an escape of JSON") }
+            position += 1
+            return
+        }
+        let unit = try unicodeEscape()
+        guard unit & 0xf800 == 0xd800 else { return }
+        let start = position
+        if unit & 0x0400 == 0, byte == ASCII.backslash {
+            position += 1
+            if byte == UInt8(ascii: "u"), try unicodeEscape() & 0xfc00 == 0xdc00 { return }
+        }
+        throw ReelError(.badJSON, "found a lone surrogate, expected valid Unicode, at byte \(start - 6)")
+    }
+
+    /// Reads `uXXXX`.
+    private mutating func unicodeEscape() throws(ReelError) -> UInt32 {
+        position += 1
+        var value: UInt32 = 0
+        for _ in 0..<4 {
+            guard let digit = JSONText.hexDigit(byte) else { throw unexpected("four hex digits") }
+            value = value << 4 | UInt32(digit)
+            position += 1
+        }
+        return value
+    }
+
+    // MARK: Errors
+
+    /// An error of the code for wrong shapes.
+    public func mismatch(_ message: String) -> ReelError {
+        ReelError(shape, message)
+    }
+
+    private mutating func expect(_ expected: Kind) throws(ReelError) {
+        let found = try kind()
+        guard found == expected else {
+            throw ReelError(shape, "found \(found.named) at byte \(position), expected \(expected.named)")
+        }
+    }
+
+    private func unexpected(_ expected: String) -> ReelError {
+        let found =
+            switch byte {
+            case 0 where position >= bytes.count: "the end"
+            case 0x21...0x7e: "'\(Character(Unicode.Scalar(byte)))'"
+            default: "byte \(byte)"
+            }
+        return ReelError(.badJSON, "found \(found) at byte \(position), expected \(expected)")
+    }
+}
+
+extension JSONReader.Kind {
+    fileprivate var named: String {
+        switch self {
+        case .object, .array: "an \(rawValue)"
+        case .string, .number, .boolean: "a \(rawValue)"
+        case .null: rawValue
+        }
+    }
+}

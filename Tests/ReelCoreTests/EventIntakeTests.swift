@@ -1,0 +1,69 @@
+import ReelCore
+import Testing
+
+@Suite struct EventIntakeTests {
+    static let site = "6f1c0f0e-8d3b-4a6e-9c55-0123456789ab"
+
+    private func take(_ sent: String, by: String? = "ann", limit: Int = 1 << 18) throws -> String {
+        var intake = EventIntake(limit: limit)
+        var output = Array("before".utf8)
+        let stamp = EventIntake.Stamp(by: by, atMs: 7, base: 41)
+        do {
+            try Array(sent.utf8).withUnsafeBytes { try intake.take($0, stamp: stamp, into: &output) }
+        } catch {
+            #expect(output == Array("before".utf8))
+            throw error
+        }
+        return String(decoding: output.dropFirst(6), as: UTF8.self)
+    }
+
+    @Test func makesAnEventCanonicalAndStampsIt() throws {
+        let sent = """
+             { "type" : "update", "site":"\(Self.site)", "op":3, "model":"m", "id":"\\u0061",
+               "fields": {"b": 1.50, "a": "\\u00e4\\/"} }
+            """
+        #expect(
+            try take(sent) == """
+                {"at":7,"base":41,"by":"ann","fields":{"a":"ä/","b":1.5},"id":"a","model":"m","op":3,\
+                "site":"\(Self.site)","type":"update"}
+                """
+        )
+    }
+
+    @Test func keepsTheBaseThatTheClientGave() throws {
+        let noop = #"{"base":-1,"op":0,"site":"\#(Self.site)","type":"noop"}"#
+        #expect(try take(noop, by: nil) == #"{"at":7,"base":-1,"op":0,"site":"\#(Self.site)","type":"noop"}"#)
+    }
+
+    @Test(
+        "refuses what only the log gives, and what is too large or no event",
+        arguments: [
+            (#"{"at":1,"op":0,"site":"SITE","type":"noop"}"#, ErrorCode.badEvent),
+            (#"{"by":"x","op":0,"site":"SITE","type":"noop"}"#, .badEvent),
+            (#"{"seq":1,"op":0,"site":"SITE","type":"noop"}"#, .badEvent),
+            (#"{"base":{},"op":0,"site":"SITE","type":"noop"}"#, .badEvent),
+            (#"{}"#, .badEvent), (#"[]"#, .badEvent), (#"{"a":1,"a":2}"#, .badJSON), (#"{"a":"\ud800"}"#, .badJSON),
+            (#"{"a":1e999}"#, .badNumber), (#"{"a":9007199254740993}"#, .badNumber), ("", .badJSON),
+        ]
+    )
+    func refuses(_ sent: String, _ code: ErrorCode) {
+        let sent = sent.split(separator: "SITE", omittingEmptySubsequences: false).joined(separator: Self.site)
+        let error = #expect(throws: ReelError.self) { try take(sent) }
+        #expect(error?.code == code)
+    }
+
+    @Test func countsItsLimitOnTheStampedBytes() throws {
+        let noop = #"{"op":0,"site":"\#(Self.site)","type":"noop"}"#
+        let count = try take(noop).utf8.count
+        _ = try take(noop, limit: count)
+        let error = #expect(throws: ReelError.self) { try take(noop, limit: count - 1) }
+        #expect(error?.code == .tooLarge)
+    }
+
+    @Test func knowsTheAuthorOfABadEvent() throws {
+        let bad = Array(#"{"type":"what","op":4,"site":"\#(Self.site)"}"#.utf8)
+        let author = try #require(bad.withUnsafeBytes { EventIntake.author(of: $0) })
+        #expect(author.op == 4 && author.site.description == Self.site)
+        #expect(Array("{}".utf8).withUnsafeBytes { EventIntake.author(of: $0) } == nil)
+    }
+}
