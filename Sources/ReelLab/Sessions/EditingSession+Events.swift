@@ -1,0 +1,45 @@
+public import ReelCore
+
+/// A session as events of one stream: a third site makes the object that holds the text, then each edit is an update
+/// with a splice, written by its author's site.
+extension EditingSession {
+    /// The object and field that hold the text.
+    public static let model = "note"
+    /// The object's id.
+    public static let id = "recording"
+    /// The field's name.
+    public static let field = "text"
+
+    /// The event that makes the object with the text before the first edit; it is op 0 of its site.
+    public func opening(site: Site) -> [UInt8] {
+        var event: [UInt8] = []
+        event.append(#"{"base":-1,"fields":{"text":"#)
+        event.append(quoted: startText)
+        event.append(#"},"id":"recording","model":"note","op":0,"site":"#)
+        event.append(quoted: site)
+        event.append(#","type":"insert"}"#)
+        return event
+    }
+
+    /// Appends the event of an edit, canonical, with `base` as the seq that the edit's base has in the log.
+    public func write(_ edit: Edit, site: Site, base: Seq, to event: inout [UInt8]) {
+        event.append(#"{"base":"#)
+        event.append(integer: base)
+        event.append(#","id":"recording","model":"note","op":"#)
+        event.append(integer: edit.op)
+        event.append(#","ops":{"text":{"splice":["#)
+        for (index, patch) in edit.patches.enumerated() {
+            if index > 0 { event.append(UInt8(ascii: ",")) }
+            event.append(UInt8(ascii: "["))
+            event.append(integer: patch.offset)
+            event.append(UInt8(ascii: ","))
+            event.append(integer: patch.removed)
+            event.append(UInt8(ascii: ","))
+            event.append(quoted: patch.text)
+            event.append(UInt8(ascii: "]"))
+        }
+        event.append(#"]}},"site":"#)
+        event.append(quoted: site)
+        event.append(#","type":"update"}"#)
+    }
+}
