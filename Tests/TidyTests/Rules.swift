@@ -17,7 +17,7 @@ enum Rules {
     /// 120 columns, also in comments and strings, where the formatter does not look.
     static func width(_ file: TrackedFile) -> [Offence] {
         guard file.isSwift || file.name.hasSuffix(".h") || file.name == "run" else { return [] }
-        return file.lines.filter { $0.text.count > 120 }.map {
+        return file.lines.filter { $0.text.utf8.count > 120 && $0.text.count > 120 }.map {
             Offence(file, line: $0.number, "is \($0.text.count) columns wide, at most 120 are allowed")
         }
     }
@@ -68,25 +68,26 @@ enum Rules {
             return [Offence(file, "has \(file.bytes.count) bytes, at most 300,000 are allowed")]
         }
         guard !file.path.contains("/Corpus/") else { return [] }
-        let isText = !file.bytes.contains(0) && String(validating: file.bytes, as: UTF8.self) != nil
-        return isText ? [] : [Offence(file, "is no text")]
+        return file.text != nil ? [] : [Offence(file, "is no text")]
     }
 
     /// One offence for each line and word; a word that begins or ends with a letter stands alone.
     private static func offences(in file: TrackedFile, words: [String], _ what: String) -> [Offence] {
+        words.filter(file.holds).flatMap { word in
+            file.lines.filter { stands(word, in: $0.text) }.map {
+                Offence(file, line: $0.number, "“\(word)” \(what)")
+            }
+        }
+    }
+
+    private static func stands(_ word: String, in line: Substring) -> Bool {
         func isLetter(_ character: Character?) -> Bool {
             character.map { $0.isLetter || $0.isNumber || $0 == "_" } ?? false
         }
-        return file.lines.flatMap { line in
-            words.filter { word in
-                line.text.ranges(of: word).contains { range in
-                    let before =
-                        range.lowerBound == line.text.startIndex
-                        ? nil : line.text[line.text.index(before: range.lowerBound)]
-                    let after = range.upperBound == line.text.endIndex ? nil : line.text[range.upperBound]
-                    return !(isLetter(word.first) && isLetter(before)) && !(isLetter(word.last) && isLetter(after))
-                }
-            }.map { Offence(file, line: line.number, "“\($0)” \(what)") }
+        return line.ranges(of: word).contains { range in
+            let before = line[..<range.lowerBound].last
+            let after = line[range.upperBound...].first
+            return !(isLetter(word.first) && isLetter(before)) && !(isLetter(word.last) && isLetter(after))
         }
     }
 }

@@ -3,17 +3,28 @@ import Foundation
 /// A file of the repository, as git lists it.
 struct TrackedFile {
     /// From the top of the repository on.
-    var path: String
-    var bytes: [UInt8]
+    let path: String
+    let bytes: [UInt8]
+    /// The text; nil where the bytes are none.
+    let text: String?
+    /// The lines of the text, numbered from 1.
+    let lines: [(number: Int, text: Substring)]
 
     init(_ path: String, _ text: String) {
-        self.path = path
-        self.bytes = Array(text.utf8)
+        self.init(path: path, bytes: Array(text.utf8))
     }
 
     init(path: String, bytes: [UInt8]) {
         self.path = path
         self.bytes = bytes
+        text = bytes.contains(0) ? nil : String(validating: bytes, as: UTF8.self)
+        lines = (text?.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) ?? [])
+            .enumerated().map { ($0.offset + 1, Substring($0.element)) }
+    }
+
+    /// Whether the word stands anywhere in the text: quick, for most files hold none of the words that are looked for.
+    func holds(_ word: String) -> Bool {
+        text?.withCString { strstr($0, word) != nil } ?? false
     }
 
     var name: String { path.split(separator: "/").last.map(String.init) ?? path }
@@ -25,14 +36,6 @@ struct TrackedFile {
     var room: String? {
         let parts = path.split(separator: "/")
         return parts.count > 2 && parts[0] == "Sources" ? String(parts[1]) : nil
-    }
-
-    /// The lines, numbered from 1; none for a file that is no text.
-    var lines: [(number: Int, text: Substring)] {
-        guard !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self) else { return [] }
-        return text.split(separator: "\n", omittingEmptySubsequences: false).enumerated().map {
-            ($0.offset + 1, $0.element)
-        }
     }
 }
 
