@@ -1,2 +1,9 @@
 #pragma once
+#include <sys/socket.h>
 #include <uv.h>
+
+// accept4 is a GNU extension that Glibc's module does not show.
+extern int accept4(int, struct sockaddr *, socklen_t *, int);
+static inline int reel_accept(int fd) {
+    return accept4(fd, 0, 0, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}

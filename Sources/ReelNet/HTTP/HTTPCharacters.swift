@@ -1,0 +1,46 @@
+/// The classes of bytes of RFC 9110 and 9112.
+enum HTTPCharacters {
+    /// `tchar`: what names, methods and tokens are made of.
+    static func isToken(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "%"), UInt8(ascii: "&"),
+            UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "^"), UInt8(ascii: "_"), UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+
+    /// What a field's value may hold: visible bytes, blanks, and bytes from 0x80 on.
+    static func isValue(_ byte: UInt8) -> Bool {
+        byte >= 0x20 && byte != 0x7F || byte == 0x09
+    }
+
+    /// What a request target may hold: visible ASCII but the fragment's sign.
+    static func isTarget(_ byte: UInt8) -> Bool {
+        (0x21...0x7E).contains(byte) && byte != UInt8(ascii: "#")
+    }
+
+    /// What a host with port may hold: names, addresses, brackets, percent signs; no user before an `@`.
+    static func isAuthority(_ byte: UInt8) -> Bool {
+        isToken(byte) && byte != UInt8(ascii: "#") && byte != UInt8(ascii: "|") && byte != UInt8(ascii: "^")
+            && byte != UInt8(ascii: "`")
+            || [
+                UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "]"), UInt8(ascii: "("), UInt8(ascii: ")"),
+                UInt8(ascii: ";"), UInt8(ascii: "="),
+            ].contains(byte)
+    }
+
+    /// The value of a hex digit.
+    static func hex(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

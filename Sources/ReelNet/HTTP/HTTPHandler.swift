@@ -1,0 +1,30 @@
+/// What a server asks its owner. All calls are on the server's loop.
+public protocol HTTPHandler: AnyObject {
+    /// Answers a whole request through the exchange, now or later. Requests of one connection come one by one.
+    func respond(to request: HTTPRequest, _ exchange: HTTPExchange)
+
+    /// Decides on a WebSocket that a client asks for in due form.
+    func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision
+
+    /// The answer to what is no proper request, or comes when the server is full.
+    func refusal(of violation: HTTPViolation) -> HTTPResponse
+}
+
+/// A client's wish for a WebSocket.
+public struct WebSocketOffer: Hashable, Sendable {
+    /// The request that carries it.
+    public let head: HTTPRequestHead
+    /// The subprotocols that the client knows, the best first.
+    public let subprotocols: [String]
+    /// The client's key.
+    let key: String
+}
+
+/// What becomes of a `WebSocketOffer`.
+public enum WebSocketDecision {
+    /// The connection becomes a WebSocket with this subprotocol (nil: none) and this owner; a message may have so
+    /// many bytes.
+    case accept(subprotocol: String?, maxMessage: Int, handler: any WebSocketHandler)
+    /// An ordinary answer.
+    case refuse(HTTPResponse)
+}

@@ -1,0 +1,80 @@
+/// Gathers the lines of a head from bytes that come in any pieces, and checks them as they come: lines end with CRLF
+/// and nothing else, no blank before the colon, no folded line, no control byte.
+struct HTTPHeadReader {
+    private var line: [UInt8] = []
+    private var total = 0
+    private var hasFirstLine = false
+    private var skippedEmptyLine = false
+
+    /// The first line, without its end.
+    private(set) var firstLine: [UInt8] = []
+    /// The fields so far.
+    private(set) var headers = HTTPHeaders()
+
+    /// Whether not even one byte has come.
+    var isEmpty: Bool { total == 0 }
+
+    /// Takes bytes up to the end of the head. True once that was reached; `position` then stands behind it.
+    mutating func read(
+        _ bytes: Span<UInt8>,
+        _ position: inout Int,
+        _ limits: HTTPLimits
+    ) throws(HTTPViolation) -> Bool {
+        while position < bytes.count {
+            let byte = bytes[position]
+            position += 1
+            total += 1
+            if total > limits.head {
+                throw HTTPViolation(431, "the head has more than \(limits.head) bytes")
+            }
+            if line.last == 0x0D {
+                guard byte == 0x0A else { throw HTTPViolation(400, "CR without LF in the head") }
+                line.removeLast()
+                if try endLine(limits) { return true }
+                continue
+            }
+            guard byte != 0x0A else { throw HTTPViolation(400, "LF without CR in the head") }
+            guard HTTPCharacters.isValue(byte) || byte == 0x0D else {
+                throw HTTPViolation(400, "a control byte in the head")
+            }
+            line.append(byte)
+            if !hasFirstLine, line.count > limits.line {
+                throw HTTPViolation(414, "the first line has more than \(limits.line) bytes")
+            }
+        }
+        return false
+    }
+
+    private mutating func endLine(_ limits: HTTPLimits) throws(HTTPViolation) -> Bool {
+        defer { line.removeAll(keepingCapacity: true) }
+        if !hasFirstLine {
+            if line.isEmpty {
+                // RFC 9112, 2.2: an old client may send one CRLF too many behind a body.
+                guard !skippedEmptyLine else { throw HTTPViolation(400, "an empty line before the request") }
+                skippedEmptyLine = true
+                total = 0
+                return false
+            }
+            hasFirstLine = true
+            firstLine = line
+            return false
+        }
+        if line.isEmpty { return true }
+        guard headers.fields.count < limits.fields else {
+            throw HTTPViolation(431, "more than \(limits.fields) header fields")
+        }
+        try addField()
+        return false
+    }
+
+    private mutating func addField() throws(HTTPViolation) {
+        guard line[0] != 0x20, line[0] != 0x09 else { throw HTTPViolation(400, "a folded header line") }
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
+            line[..<colon].allSatisfy(HTTPCharacters.isToken)
+        else { throw HTTPViolation(400, "a header line that does not begin with a name and a colon") }
+        var value = line[(colon + 1)...]
+        while let first = value.first, first == 0x20 || first == 0x09 { value.removeFirst() }
+        while let last = value.last, last == 0x20 || last == 0x09 { value.removeLast() }
+        headers.add(String(decoding: line[..<colon], as: UTF8.self), String(decoding: value, as: UTF8.self))
+    }
+}

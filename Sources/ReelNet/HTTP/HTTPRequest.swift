@@ -1,0 +1,74 @@
+/// The head of a request, checked.
+public struct HTTPRequestHead: Hashable, Sendable {
+    /// `GET`, `POST`, …
+    public let method: String
+    /// Path and query as they were sent, percent signs and all; `*` for OPTIONS of the whole server.
+    public let target: String
+    /// The host (and port) that the client means; empty only in HTTP/1.0.
+    public let host: String
+    /// All header fields.
+    public let headers: HTTPHeaders
+    /// HTTP/1.0.
+    public let isOld: Bool
+
+    /// Whether the connection may serve another request behind this one.
+    public var keepsAlive: Bool { !isOld && !headers.has("connection", token: "close") }
+
+    /// The path, percent signs and all.
+    public var path: Substring { target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)[0] }
+
+    /// What stands behind the first `?`; nil without one.
+    public var query: Substring? {
+        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        return parts.count == 2 ? parts[1] : nil
+    }
+
+    /// The segments of the path, split first and percent-decoded then: `/a/b%2Fc` has `a` and `b/c`. Nil if a percent
+    /// sign is not followed by two hex digits, or the bytes are no UTF-8.
+    public var segments: [String]? {
+        var segments: [String] = []
+        for part in path.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
+            guard let segment = Self.percentDecoded(part) else { return nil }
+            segments.append(segment)
+        }
+        return segments
+    }
+
+    /// The parameters of the query in their order, decoded; nil as for `segments`. `+` stands for itself.
+    public var parameters: [(name: String, value: String)]? {
+        var parameters: [(name: String, value: String)] = []
+        for part in (query ?? "").split(separator: "&") {
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = Self.percentDecoded(pair[0]),
+                let value = Self.percentDecoded(pair.count == 2 ? pair[1] : "")
+            else { return nil }
+            parameters.append((name, value))
+        }
+        return parameters
+    }
+
+    private static func percentDecoded(_ text: Substring) -> String? {
+        guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
+        var bytes: [UInt8] = []
+        var rest = text.utf8
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = rest.popFirst().flatMap(HTTPCharacters.hex),
+                let low = rest.popFirst().flatMap(HTTPCharacters.hex)
+            else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}
+
+/// A whole request.
+public struct HTTPRequest: Hashable, Sendable {
+    /// Its head.
+    public let head: HTTPRequestHead
+    /// Its body, unchunked; empty if there was none.
+    public let body: [UInt8]
+}

@@ -1,0 +1,137 @@
+/// Serves HTTP/1.1 and WebSockets on one loop. Several servers on several loops may share a port: one of them listens
+/// and gives accepted sockets to the others.
+public final class HTTPServer {
+    /// Bounds and deadlines.
+    public struct Settings: Hashable, Sendable {
+        /// Bounds on one message.
+        public var limits = HTTPLimits()
+        /// From the first byte of a request (of a connection: from its start) to the end of its head.
+        public var headDeadline = Duration.seconds(10)
+        /// From the end of a head to the end of the body.
+        public var bodyDeadline = Duration.seconds(30)
+        /// Between two requests, and for a reader that takes nothing of an answer.
+        public var idleDeadline = Duration.seconds(60)
+        /// Connections at a time, WebSockets included; one more is answered 503.
+        public var connections = 10_000
+
+        /// What the contract of a node says.
+        public init() {}
+    }
+
+    /// What has happened since the start.
+    public struct Counters: Hashable, Sendable {
+        /// Connections accepted.
+        public var accepted = 0
+        /// Connections open now, WebSockets included.
+        public var open = 0
+        /// WebSockets open now.
+        public var webSockets = 0
+        /// Requests read whole.
+        public var requests = 0
+        /// Requests and connections refused before any route saw them.
+        public var refused = 0
+    }
+
+    /// The loop that it lives on.
+    public let loop: EventLoop
+    /// Its settings.
+    public let settings: Settings
+    /// What has happened so far.
+    public internal(set) var counters = Counters()
+    /// Whether it takes no more connections and lets go of those that are done.
+    public private(set) var isDraining = false
+
+    let handler: any HTTPHandler
+    private var listener: TCPListener?
+    private var connections: [ObjectIdentifier: HTTPServerConnection] = [:]
+    private var drained: (() -> Void)?
+
+    /// A server that listens nowhere yet. On the loop, as everything here.
+    public init(on loop: EventLoop, _ settings: Settings = Settings(), handler: any HTTPHandler) {
+        loop.checkIsolated()
+        self.loop = loop
+        self.settings = settings
+        self.handler = handler
+    }
+
+    /// Listens, and gives the address with the real port back. Each accepted socket goes to the callback; by default
+    /// to this server. Throws as `TCPListener` does.
+    @discardableResult
+    public func listen(
+        on address: SocketAddress,
+        accepted: ((AcceptedSocket) -> Void)? = nil
+    ) throws(NetError) -> SocketAddress {
+        let listener = try TCPListener(on: loop, address: address) { [unowned self] socket in
+            if let accepted { accepted(socket) } else { accept(socket) }
+        }
+        self.listener = listener
+        return listener.address
+    }
+
+    /// How often there was no descriptor left for a connection that waited.
+    public var descriptorShortages: Int { listener?.shortages ?? 0 }
+
+    /// Serves an accepted socket.
+    public func accept(_ socket: AcceptedSocket) {
+        guard let tcp = try? TCPConnection(loop: loop, descriptor: socket.descriptor) else { return }
+        counters.accepted += 1
+        guard counters.open < settings.connections, !isDraining else {
+            counters.refused += 1
+            var response = handler.refusal(
+                of: HTTPViolation(503, "the server has \(settings.connections) connections, its limit")
+            )
+            response.headers.add("content-length", String(response.body.count))
+            response.headers.add("connection", "close")
+            tcp.write(HTTPEncoder.head(response.status, response.headers) + response.body)
+            return tcp.finish()
+        }
+        counters.open += 1
+        let connection = HTTPServerConnection(self, tcp)
+        connections[ObjectIdentifier(connection)] = connection
+    }
+
+    /// Stops listening, lets requests under way finish, ends idle connections, and calls back once nothing is left.
+    /// WebSockets are their owners' to close.
+    public func drain(then drained: @escaping () -> Void) {
+        isDraining = true
+        self.drained = drained
+        listener?.close()
+        for connection in connections.values { connection.drain() }
+        checkDrained()
+    }
+
+    /// Stops listening and closes every connection that is not a WebSocket, at once.
+    public func close() {
+        isDraining = true
+        listener?.close()
+        for connection in connections.values { connection.close() }
+    }
+
+    // MARK: What connections tell
+
+    func upgraded(_ connection: HTTPServerConnection) {
+        connections[ObjectIdentifier(connection)] = nil
+        counters.webSockets += 1
+    }
+
+    func webSocketEnded() {
+        counters.webSockets -= 1
+        counters.open -= 1
+        checkDrained()
+    }
+
+    func ended(_ connection: HTTPServerConnection) {
+        connections[ObjectIdentifier(connection)] = nil
+        counters.open -= 1
+        checkDrained()
+    }
+
+    private func checkDrained() {
+        guard isDraining, counters.open == 0, let drained else { return }
+        self.drained = nil
+        drained()
+    }
+}
+
+@available(*, unavailable)
+extension HTTPServer: Sendable {}

@@ -1,0 +1,193 @@
+/// One connection of a server: it drives the decoder, hands requests out one by one, and keeps the deadlines.
+final class HTTPServerConnection: TCPHandler {
+    let loop: EventLoop
+    /// Set if the connection ends with the answer that is under way.
+    var closesAfterAnswer = false
+
+    private unowned let server: HTTPServer
+    private let tcp: TCPConnection
+    private var decoder: HTTPRequestDecoder
+    private var head: HTTPRequestHead?
+    private var exchange: HTTPExchange?
+    /// What has come behind the request that is being answered.
+    private var held: [UInt8] = []
+    private var isDecoding = false
+    private var pendingAtLastLook = 0
+
+    private static let maxHeld = 64 << 10
+
+    init(_ server: HTTPServer, _ tcp: TCPConnection) {
+        self.server = server
+        self.tcp = tcp
+        loop = tcp.loop
+        decoder = HTTPRequestDecoder(server.settings.limits)
+        tcp.handler = self
+        tcp.deadline.set(server.settings.headDeadline)
+        tcp.resumeReading()
+    }
+
+    /// Whether a request is being read or answered.
+    var isBusy: Bool { exchange != nil || !decoder.isBetweenRequests || !held.isEmpty }
+
+    // MARK: Reading
+
+    func received(_ bytes: Span<UInt8>) {
+        if exchange == nil, held.isEmpty {
+            let used = decode(bytes)
+            bytes.extracting(used..<bytes.count).withUnsafeBufferPointer { held.append(contentsOf: $0) }
+        } else {
+            bytes.withUnsafeBufferPointer { held.append(contentsOf: $0) }
+        }
+        if held.count > Self.maxHeld { tcp.pauseReading() }
+    }
+
+    /// Decodes until a request has to be answered first; returns how many bytes were used.
+    private func decode(_ bytes: Span<UInt8>) -> Int {
+        isDecoding = true
+        defer { isDecoding = false }
+        var position = 0
+        while exchange == nil, tcp.handler === self, !tcp.isClosed {
+            let wasBetween = decoder.isBetweenRequests
+            do throws(HTTPViolation) {
+                let event = try decoder.next(bytes, &position)
+                if wasBetween, !decoder.isBetweenRequests, head == nil, event == nil {
+                    tcp.deadline.set(server.settings.headDeadline)
+                }
+                guard let event else { break }
+                try handle(event, bytes.extracting(position..<bytes.count))
+            } catch {
+                refuse(error)
+            }
+        }
+        return tcp.handler === self ? position : bytes.count
+    }
+
+    private func handle(_ event: HTTPRequestDecoder.Event, _ rest: Span<UInt8>) throws(HTTPViolation) {
+        switch event {
+        case .head(let head, let expectsContinue):
+            self.head = head
+            if expectsContinue { tcp.write(HTTPEncoder.head(100, [:])) }
+            tcp.deadline.set(server.settings.bodyDeadline)
+        case .body(let body):
+            guard let head else { return }
+            self.head = nil
+            server.counters.requests += 1
+            if let offer = try WebSocketHandshake.offer(in: head, hasBody: !body.isEmpty) {
+                return upgrade(offer, rest)
+            }
+            answer(HTTPRequest(head: head, body: body))
+        }
+    }
+
+    private func answer(_ request: HTTPRequest) {
+        let exchange = HTTPExchange(self, request.head)
+        self.exchange = exchange
+        closesAfterAnswer = closesAfterAnswer || !request.head.keepsAlive
+        pendingAtLastLook = 0
+        tcp.deadline.set(server.settings.idleDeadline)
+        server.handler.respond(to: request, exchange)
+    }
+
+    private func upgrade(_ offer: WebSocketOffer, _ rest: Span<UInt8>) {
+        switch server.handler.upgrade(offer) {
+        case .refuse(let response):
+            let exchange = HTTPExchange(self, offer.head)
+            self.exchange = exchange
+            closesAfterAnswer = closesAfterAnswer || !offer.head.keepsAlive
+            exchange.respond(response)
+        case .accept(let subprotocol, let maxMessage, let handler):
+            tcp.write(WebSocketHandshake.acceptance(of: offer, subprotocol))
+            server.upgraded(self)
+            let socket = WebSocket(tcp, .server, maxMessage: maxMessage, handler: handler)
+            socket.onEnd = { [server] in server.webSocketEnded() }
+            socket.open(rest)
+        }
+    }
+
+    private func refuse(_ violation: HTTPViolation) {
+        server.counters.refused += 1
+        var response = server.handler.refusal(of: violation)
+        response.headers.add("content-length", String(response.body.count))
+        closesAfterAnswer = true
+        tcp.write(head(response.status, response.headers, nil) + response.body)
+        tcp.finish()
+    }
+
+    // MARK: Answering
+
+    var pendingBytes: Int { tcp.pendingBytes }
+
+    func head(_ status: Int, _ headers: HTTPHeaders, _ request: HTTPRequestHead?) -> [UInt8] {
+        var headers = headers
+        headers.add("date", loop.date.now())
+        if server.isDraining { closesAfterAnswer = true }
+        if closesAfterAnswer { headers.add("connection", "close") }
+        return HTTPEncoder.head(status, headers)
+    }
+
+    func write(_ bytes: [UInt8]) {
+        tcp.write(bytes)
+    }
+
+    func abort() {
+        tcp.close()
+    }
+
+    func exchangeEnded() {
+        exchange = nil
+        if closesAfterAnswer { return tcp.finish() }
+        tcp.deadline.set(server.settings.idleDeadline)
+        if !isDecoding { decodeHeld() }
+    }
+
+    private func decodeHeld() {
+        while !held.isEmpty, exchange == nil, !tcp.isClosed, tcp.handler === self {
+            let bytes = held
+            held = []
+            let used = decode(bytes.span)
+            held = Array(bytes[used...])
+            if used == 0 { break }
+        }
+        if held.count <= Self.maxHeld, tcp.handler === self { tcp.resumeReading() }
+    }
+
+    func drained() {
+        exchange?.drained?()
+    }
+
+    // MARK: Ends
+
+    func ended() {
+        if exchange != nil { closesAfterAnswer = true } else { tcp.finish() }
+    }
+
+    func deadlinePassed() {
+        if exchange != nil {
+            // An answer may take its time to begin; one that nobody reads may not stay.
+            let pending = tcp.pendingBytes
+            if pending > 0, pending == pendingAtLastLook { return tcp.close() }
+            pendingAtLastLook = pending
+            tcp.deadline.set(server.settings.idleDeadline)
+        } else if decoder.isBetweenRequests {
+            tcp.finish()
+        } else {
+            refuse(HTTPViolation(408, head == nil ? "the head took too long" : "the body took too long"))
+        }
+    }
+
+    /// The server drains: an idle connection ends now, a busy one with its answer.
+    func drain() {
+        if isBusy { closesAfterAnswer = true } else { tcp.finish() }
+    }
+
+    func close() {
+        tcp.close()
+    }
+
+    func closed(_ error: NetError?) {
+        let exchange = exchange
+        self.exchange = nil
+        server.ended(self)
+        exchange?.connectionBroke()
+    }
+}

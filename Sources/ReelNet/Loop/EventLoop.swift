@@ -1,0 +1,216 @@
+import CLibuv
+import Glibc
+import Synchronization
+
+/// One thread that waits for sockets, timers and jobs from other threads, on libuv.
+///
+/// Everything that belongs to a loop (connections, servers, timers) is made and used on its thread and is not
+/// `Sendable`; `LoopBound` carries a reference to it through other threads. Work reaches the loop by `execute`, `run`
+/// or `sync`. A loop is also a serial executor: an actor can be pinned to it.
+///
+/// One round of the loop: wait, call back for what happened, run the bodies of `atRoundEnd`, then offer to the kernel
+/// what the connections have collected: one write per connection and round.
+public final class EventLoop: SerialExecutor, @unchecked Sendable {
+    private enum Job {
+        case closure(@Sendable () -> Void)
+        case task(UnownedJob)
+    }
+
+    private struct Inbox {
+        var jobs: [Job] = []
+        var isClosed = false
+    }
+
+    let handle = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
+    private let wake = UnsafeMutablePointer<uv_async_t>.allocate(capacity: 1)
+    private let prepare = UnsafeMutablePointer<uv_prepare_t>.allocate(capacity: 1)
+    private let check = UnsafeMutablePointer<uv_check_t>.allocate(capacity: 1)
+    private let inbox = Mutex(Inbox())
+    private let joining = Mutex(false)
+    private var thread = pthread_t()
+
+    // Used on the loop's thread only.
+    let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
+    let writeBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
+    private var unflushed: [TCPConnection] = []
+    private var roundEnd: [() -> Void] = []
+    private(set) lazy var wheel = DeadlineWheel(loop: self)
+    let date = HTTPDate()
+
+    /// Starts the thread. It runs until `stop`.
+    public init() throws(NetError) {
+        Self.ignoreBrokenPipes
+        var status = uv_loop_init(handle)
+        guard status == 0 else { throw NetError(status: status, "starting an event loop") }
+        handle.pointee.data = Unmanaged.passUnretained(self).toOpaque()
+        status = uv_async_init(handle, wake) { $0!.pointee.loop.eventLoop.runJobs() }
+        guard status == 0 else { throw NetError(status: status, "starting an event loop") }
+        uv_prepare_init(handle, prepare)
+        uv_prepare_start(prepare) { $0!.pointee.loop.eventLoop.finishRound() }
+        uv_check_init(handle, check)
+        uv_check_start(check) { $0!.pointee.loop.eventLoop.finishRound() }
+        let started = pthread_create(&thread, nil, Self.main, Context.pass(self))
+        guard started == 0 else { throw NetError(status: -started, "starting a thread") }
+    }
+
+    deinit {
+        handle.deallocate()
+        wake.deallocate()
+        prepare.deallocate()
+        check.deallocate()
+        readBuffer.deallocate()
+        writeBuffer.deallocate()
+    }
+
+    /// A write to a closed socket is an error of that socket, not a signal to the process.
+    private static let ignoreBrokenPipes: Void = { _ = signal(SIGPIPE, SIG_IGN) }()
+
+    private static let main: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { context in
+        let loop = Context.take(context, as: EventLoop.self)
+        uv_run(loop.handle, UV_RUN_DEFAULT)
+        uv_loop_close(loop.handle)
+        return nil
+    }
+
+    // MARK: Jobs
+
+    /// Whether the caller is on the loop's thread.
+    public var isCurrent: Bool { pthread_equal(pthread_self(), thread) != 0 }
+
+    /// Runs the job on the loop, behind those already given; many in a burst cost one wake. From any thread.
+    /// False, and the job is dropped, once the loop has stopped.
+    @discardableResult
+    public func execute(_ job: @escaping @Sendable () -> Void) -> Bool {
+        add(.closure(job))
+    }
+
+    /// Runs the body on the loop and gives its result back. Throws `closed` once the loop has stopped.
+    public func run<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
+        try await withCheckedThrowingContinuation { continuation in
+            let taken = execute { continuation.resume(with: Result { try body() }) }
+            if !taken { continuation.resume(throwing: NetError(.closed, "the event loop has stopped")) }
+        }
+    }
+
+    /// Runs the body on the loop while the calling thread waits; on the loop itself, at once. For the start and the
+    /// end of a process. Throws `closed` once the loop has stopped.
+    public func sync<T: Sendable>(_ body: @escaping @Sendable () throws -> T) throws -> T {
+        if isCurrent { return try body() }
+        let answer = Answer<T>()
+        guard execute({ answer.give(Result { try body() }) }) else {
+            throw NetError(.closed, "the event loop has stopped")
+        }
+        return try answer.wait()
+    }
+
+    /// Runs the body on the loop once, at the end of this round, before what was written goes out: the place for work
+    /// that gathers what a round has brought.
+    public func atRoundEnd(_ body: @escaping () -> Void) {
+        roundEnd.append(body)
+    }
+
+    private func add(_ job: Job) -> Bool {
+        let (taken, isFirst) = inbox.withLock { inbox in
+            if inbox.isClosed { return (false, false) }
+            inbox.jobs.append(job)
+            return (true, inbox.jobs.count == 1)
+        }
+        if isFirst { uv_async_send(wake) }
+        return taken
+    }
+
+    private func runJobs() {
+        let jobs = inbox.withLock { inbox in
+            let jobs = inbox.jobs
+            inbox.jobs = []
+            return jobs
+        }
+        for job in jobs {
+            switch job {
+            case .closure(let body): body()
+            case .task(let task): task.runSynchronously(on: asUnownedSerialExecutor())
+            }
+        }
+    }
+
+    private func finishRound() {
+        guard !roundEnd.isEmpty || !unflushed.isEmpty else { return }
+        let bodies = roundEnd
+        roundEnd = []
+        for body in bodies { body() }
+        let connections = unflushed
+        unflushed = []
+        unflushed.reserveCapacity(connections.count)
+        for connection in connections { connection.flush() }
+        // Who wrote again while being flushed waits for the next round, which then must not wait for anything.
+        if !roundEnd.isEmpty || !unflushed.isEmpty { uv_async_send(wake) }
+    }
+
+    /// Has the connection flushed at the end of the round. On the loop.
+    func flushAtRoundEnd(_ connection: TCPConnection) {
+        unflushed.append(connection)
+    }
+
+    // MARK: Executor
+
+    /// A task of an actor that is pinned to this loop.
+    public func enqueue(_ job: consuming ExecutorJob) {
+        // A task that comes after the end has nowhere to run: its actor outlived its loop.
+        _ = add(.task(UnownedJob(job)))
+    }
+
+    /// Traps unless called on the loop's thread.
+    public func checkIsolated() {
+        precondition(isCurrent, "not on the event loop's thread")
+    }
+
+    /// Whether the caller is on the loop's thread.
+    public func isIsolatingCurrentContext() -> Bool? { isCurrent }
+
+    // MARK: End
+
+    /// Closes everything on the loop and lets its thread end. From any thread; returns at once.
+    public func stop() {
+        execute { self.closeAll() }
+    }
+
+    /// Waits until the thread has ended; from another thread, after `stop`.
+    public func join() {
+        precondition(!isCurrent, "a loop cannot wait for its own end")
+        joining.withLock { isJoined in
+            if !isJoined { pthread_join(thread, nil) }
+            isJoined = true
+        }
+    }
+
+    private func closeAll() {
+        // Jobs behind this one still run: they were accepted.
+        var rest: [Job] = []
+        repeat {
+            runJobs()
+            rest = inbox.withLock { inbox in
+                inbox.isClosed = inbox.jobs.isEmpty
+                return inbox.jobs
+            }
+        } while !rest.isEmpty
+        finishRound()
+        uv_walk(handle, { handle, _ in EventLoop.close(handle!) }, nil)
+    }
+
+    /// Every kind of handle that may live on a loop ends here.
+    private static func close(_ handle: UnsafeMutablePointer<uv_handle_t>) {
+        guard uv_is_closing(handle) == 0 else { return }
+        switch handle.pointee.type {
+        case UV_TCP: Context.borrow(handle.pointee.data, as: TCPConnection.self).close()
+        case UV_TIMER: Context.borrow(handle.pointee.data, as: LoopTimer.self).cancel()
+        case UV_SIGNAL: Context.borrow(handle.pointee.data, as: SignalWatch.self).cancel()
+        case UV_POLL: Context.borrow(handle.pointee.data, as: TCPListener.self).close()
+        default: uv_close(handle, nil)
+        }
+    }
+}
+
+extension UnsafeMutablePointer<uv_loop_t> {
+    /// The Swift side of a libuv loop.
+    var eventLoop: EventLoop { Unmanaged<EventLoop>.fromOpaque(pointee.data).takeUnretainedValue() }
+}

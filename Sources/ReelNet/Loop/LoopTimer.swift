@@ -1,0 +1,74 @@
+import CLibuv
+
+/// A timer of its own, for the few things of a loop that need one. What every connection needs is a `Deadline`.
+public final class LoopTimer {
+    private var handle: UnsafeMutablePointer<uv_timer_t>?
+    private var body: (() -> Void)?
+    private let isRepeating: Bool
+
+    fileprivate init(_ loop: EventLoop, after delay: Duration, every period: Duration?, _ body: @escaping () -> Void) {
+        loop.checkIsolated()
+        self.body = body
+        isRepeating = period != nil
+        let handle = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)
+        self.handle = handle
+        uv_timer_init(loop.handle, handle)
+        handle.pointee.data = Context.pass(self)
+        // A timer counts from the start of the round, which may be long ago.
+        uv_update_time(loop.handle)
+        uv_timer_start(
+            handle,
+            { Context.borrow($0!.pointee.data, as: LoopTimer.self).fire() },
+            delay.milliseconds,
+            max(period?.milliseconds ?? 0, isRepeating ? 1 : 0)
+        )
+    }
+
+    private func fire() {
+        let body = body
+        if !isRepeating { cancel() }
+        body?()
+    }
+
+    /// Stops it for good; it calls no more. On the loop.
+    public func cancel() {
+        guard let handle else { return }
+        self.handle = nil
+        body = nil
+        uv_close(base(handle)) {
+            _ = Context.take($0!.pointee.data, as: LoopTimer.self)
+            UnsafeMutableRawPointer($0!).assumingMemoryBound(to: uv_timer_t.self).deallocate()
+        }
+    }
+}
+
+@available(*, unavailable)
+extension LoopTimer: Sendable {}
+
+extension EventLoop {
+    /// Calls the body once after the delay, or again and again if a period is given. It lives until it has fired for
+    /// the last time or is cancelled, whether or not the result is kept. On the loop.
+    @discardableResult
+    public func timer(
+        after delay: Duration,
+        every period: Duration? = nil,
+        _ body: @escaping () -> Void
+    ) -> LoopTimer {
+        LoopTimer(self, after: delay, every: period, body)
+    }
+
+    /// Milliseconds of a clock that only goes forward, as of the start of this round. On the loop.
+    public var now: UInt64 { uv_now(handle) }
+}
+
+extension Duration {
+    /// Whole milliseconds, rounded up; 0 if negative.
+    var milliseconds: UInt64 {
+        let (seconds, attoseconds) = components
+        guard seconds >= 0, attoseconds >= 0 else { return 0 }
+        let whole = UInt64(seconds).multipliedReportingOverflow(by: 1000)
+        return whole.overflow
+            ? .max / 4
+            : min(whole.partialValue, .max / 4) + UInt64(attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+    }
+}

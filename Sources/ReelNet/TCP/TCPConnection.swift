@@ -1,0 +1,286 @@
+import CLibuv
+import Glibc
+
+/// What a connection tells its owner. All calls are on the loop; none comes after `closed`.
+protocol TCPHandler: AnyObject {
+    /// Bytes came; they are valid during the call only.
+    func received(_ bytes: Span<UInt8>)
+    /// The peer sends no more. What is written still reaches it.
+    func ended()
+    /// All that was written is with the kernel.
+    func drained()
+    /// The deadline of the connection passed.
+    func deadlinePassed()
+    /// The connection is gone; nil if this side closed it.
+    func closed(_ error: NetError?)
+}
+
+/// One TCP connection on its loop. It lives until it is closed, by either side.
+///
+/// Writes are collected until the end of the loop's round and offered to the kernel in one call. What the kernel does
+/// not take waits as it is, shared arrays shared; only the piece in front is copied for libuv. This is also where a
+/// layer that changes the bytes (TLS) belongs: between `flush` and the kernel, and before `handler.received`.
+final class TCPConnection {
+    /// The loop that it lives on.
+    let loop: EventLoop
+    /// The owner; the connection keeps it until `closed`.
+    var handler: (any TCPHandler)?
+    /// Passes if it is set and not moved or cleared in time; then the handler decides.
+    private(set) var deadline: Deadline!
+
+    let handle: UnsafeMutablePointer<uv_tcp_t>
+    private var queue = WriteQueue()
+    private var inFlight = 0
+    private var state: State = []
+
+    private struct State: OptionSet {
+        let rawValue: UInt8
+        static let awaitsFlush = State(rawValue: 1)
+        static let isReading = State(rawValue: 2)
+        static let isFinishing = State(rawValue: 4)
+        static let isShutDown = State(rawValue: 8)
+        static let isClosed = State(rawValue: 16)
+        static let hasEnded = State(rawValue: 32)
+    }
+
+    /// How long a finished connection waits for the peer's end, so that it can read the last answer.
+    private static let linger = Duration.seconds(1)
+
+    init(loop: EventLoop) {
+        self.loop = loop
+        handle = .allocate(capacity: 1)
+        uv_tcp_init(loop.handle, handle)
+        handle.pointee.data = Context.pass(self)
+        deadline = Deadline(on: loop) { [unowned self] in deadlinePassed() }
+    }
+
+    /// Takes over an accepted descriptor; it is closed if libuv does not want it.
+    convenience init(loop: EventLoop, descriptor: Int32) throws(NetError) {
+        self.init(loop: loop)
+        let status = uv_tcp_open(handle, descriptor)
+        guard status == 0 else {
+            Glibc.close(descriptor)
+            close()
+            throw NetError(status: status, "taking over a connection")
+        }
+        uv_tcp_nodelay(handle, 1)
+    }
+
+    // MARK: Reading
+
+    /// Begins or goes on to read.
+    func resumeReading() {
+        guard state.isDisjoint(with: [.isReading, .isClosed, .hasEnded]) else { return }
+        state.insert(.isReading)
+        uv_read_start(stream, Self.lendBuffer, Self.read)
+    }
+
+    /// Reads no more until `resumeReading`: the peer feels it when the kernel's buffers are full.
+    func pauseReading() {
+        guard state.contains(.isReading) else { return }
+        state.remove(.isReading)
+        uv_read_stop(stream)
+    }
+
+    /// The loop has one buffer for all: what came is used before the next read.
+    private static let lendBuffer: uv_alloc_cb = { handle, _, buffer in
+        let shared = handle!.pointee.loop.eventLoop.readBuffer
+        buffer!.pointee = uv_buf_init(shared.baseAddress!.assumingMemoryBound(to: CChar.self), UInt32(shared.count))
+    }
+
+    private static let read: uv_read_cb = { stream, count, buffer in
+        let connection = Context.borrow(stream!.pointee.data, as: TCPConnection.self)
+        if count > 0 {
+            let bytes = UnsafeRawBufferPointer(start: buffer!.pointee.base, count: count)
+            connection.received(Span(_unsafeElements: bytes.bindMemory(to: UInt8.self)))
+        } else if count == Int(UV_EOF.rawValue) {
+            connection.receivedEnd()
+        } else if count < 0 {
+            connection.close(NetError(status: Int32(truncatingIfNeeded: count), "reading"))
+        }
+    }
+
+    private func received(_ bytes: Span<UInt8>) {
+        // A finished connection still reads, so that the kernel does not answer late bytes with a reset.
+        if !state.contains(.isFinishing) { handler?.received(bytes) }
+    }
+
+    private func receivedEnd() {
+        state.remove(.isReading)
+        state.insert(.hasEnded)
+        if !state.contains(.isFinishing) {
+            handler?.ended()
+        } else if state.contains(.isShutDown) {
+            close()
+        }
+    }
+
+    // MARK: Writing
+
+    /// Bytes written and not yet with the kernel: what a slow reader costs.
+    var pendingBytes: Int { queue.count + inFlight }
+
+    /// Whether nothing can be written any more.
+    var isClosed: Bool { !state.isDisjoint(with: [.isClosed, .isFinishing]) }
+
+    /// Writes at the end of the loop's round. The array is shared, never copied, so that one can go to many. Does
+    /// nothing once the connection is closed.
+    func write(_ bytes: [UInt8]) {
+        guard !isClosed else { return }
+        queue.append(bytes)
+        awaitFlush()
+    }
+
+    /// Ends in good order: what was written goes out, then the sending side is shut, and what still comes is thrown
+    /// away until the peer ends too, for a second at most.
+    func finish() {
+        guard !isClosed else { return }
+        state.insert(.isFinishing)
+        awaitFlush()
+    }
+
+    private func awaitFlush() {
+        guard !state.contains(.awaitsFlush) else { return }
+        state.insert(.awaitsFlush)
+        loop.flushAtRoundEnd(self)
+    }
+
+    func flush() {
+        state.remove(.awaitsFlush)
+        guard inFlight == 0, !state.contains(.isClosed) else { return }
+        let hadBytes = queue.count > 0
+        while queue.count > 0 {
+            let (taken, offered) = queue.withNext(scratch: loop.writeBuffer) { bytes in
+                var buffer = Self.buffer(bytes)
+                return (uv_try_write(stream, &buffer, 1), bytes.count)
+            }
+            if taken < 0, taken != UV_EAGAIN.rawValue {
+                return close(NetError(status: taken, "writing"))
+            }
+            queue.consume(max(0, Int(taken)))
+            if Int(taken) < offered { return writeLater() }
+        }
+        if hadBytes { drained() } else if state.contains(.isFinishing) { shutDown() }
+    }
+
+    private func drained() {
+        if state.contains(.isFinishing) { shutDown() } else { handler?.drained() }
+    }
+
+    /// The kernel is full: libuv writes the next piece, from a copy, when it can.
+    private func writeLater() {
+        let request = queue.withNext(scratch: loop.writeBuffer) { bytes in
+            let piece = UnsafeRawBufferPointer(rebasing: bytes.prefix(WriteQueue.chunkBytes))
+            let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: piece.count, alignment: 1)
+            copy.copyMemory(from: piece)
+            return LateWrite(self, copy)
+        }
+        queue.consume(request.bytes.count)
+        inFlight = request.bytes.count
+        request.start()
+    }
+
+    fileprivate func wroteLate(_ status: Int32) {
+        inFlight = 0
+        if status < 0 { return close(NetError(status: status, "writing")) }
+        if queue.count > 0 { flush() } else { drained() }
+    }
+
+    private func shutDown() {
+        guard !state.contains(.isShutDown) else { return }
+        state.insert(.isShutDown)
+        if state.contains(.hasEnded) { return close() }
+        deadline.set(Self.linger)
+        resumeReading()
+        let request = UnsafeMutablePointer<uv_shutdown_t>.allocate(capacity: 1)
+        let status = uv_shutdown(request, stream) { request, _ in request!.deallocate() }
+        if status != 0 {
+            request.deallocate()
+            close()
+        }
+    }
+
+    // MARK: End
+
+    private func deadlinePassed() {
+        if state.contains(.isFinishing) { close() } else { handler?.deadlinePassed() }
+    }
+
+    /// Closes at once; what is pending is lost. The handler's `closed` follows before this returns.
+    func close() {
+        close(nil)
+    }
+
+    func close(_ error: NetError?) {
+        guard !state.contains(.isClosed) else { return }
+        state.insert(.isClosed)
+        deadline.cancel()
+        queue.removeAll()
+        uv_close(base(handle)) {
+            let connection = Context.take($0!.pointee.data, as: TCPConnection.self)
+            connection.handle.deallocate()
+        }
+        let handler = handler
+        self.handler = nil
+        handler?.closed(error)
+    }
+
+    // MARK: Addresses
+
+    /// The far end; nil once it is gone.
+    var peer: SocketAddress? { descriptor.flatMap { SocketAddress.of($0, getpeername) } }
+
+    /// The near end; nil once it is gone.
+    var local: SocketAddress? { descriptor.flatMap { SocketAddress.of($0, getsockname) } }
+
+    private var descriptor: Int32? {
+        var descriptor: Int32 = -1
+        guard !state.contains(.isClosed), uv_fileno(base(handle), &descriptor) == 0 else { return nil }
+        return descriptor
+    }
+
+    fileprivate var stream: UnsafeMutablePointer<uv_stream_t> {
+        UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_stream_t.self)
+    }
+
+    fileprivate static func buffer(_ bytes: UnsafeRawBufferPointer) -> uv_buf_t {
+        // libuv does not change what it writes.
+        uv_buf_init(
+            UnsafeMutablePointer(mutating: bytes.baseAddress?.assumingMemoryBound(to: CChar.self)),
+            UInt32(clamping: bytes.count)
+        )
+    }
+}
+
+@available(*, unavailable)
+extension TCPConnection: Sendable {}
+
+/// A piece of bytes that libuv writes when the socket can take it.
+private final class LateWrite {
+    let connection: TCPConnection
+    let bytes: UnsafeMutableRawBufferPointer
+    private let request = UnsafeMutablePointer<uv_write_t>.allocate(capacity: 1)
+
+    init(_ connection: TCPConnection, _ bytes: UnsafeMutableRawBufferPointer) {
+        self.connection = connection
+        self.bytes = bytes
+    }
+
+    deinit {
+        request.deallocate()
+        bytes.deallocate()
+    }
+
+    func start() {
+        request.pointee.data = Context.pass(self)
+        var buffer = TCPConnection.buffer(UnsafeRawBufferPointer(bytes))
+        let status = uv_write(request, connection.stream, &buffer, 1) { request, status in
+            let write = Context.take(request!.pointee.data, as: LateWrite.self)
+            write.connection.wroteLate(status)
+        }
+        if status != 0 {
+            _ = Context.take(request.pointee.data, as: LateWrite.self)
+            connection.close(NetError(status: status, "writing"))
+        }
+    }
+}

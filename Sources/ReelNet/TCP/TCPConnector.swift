@@ -1,0 +1,136 @@
+import CLibuv
+import Glibc
+
+extension TCPConnection {
+    /// Connects to a host by address or name; its addresses are tried in turn until one answers or the time is up.
+    /// The result comes on the loop, once. The connection does not read before `resumeReading`. On the loop.
+    @discardableResult
+    static func connect(
+        on loop: EventLoop,
+        host: String,
+        port: UInt16,
+        timeout: Duration,
+        then: @escaping (Result<TCPConnection, NetError>) -> Void
+    ) -> TCPConnector {
+        loop.checkIsolated()
+        let connector = TCPConnector(loop, "\(host):\(port)", timeout, then)
+        connector.start(host, port)
+        return connector
+    }
+}
+
+/// An attempt to connect: look up, then one address after the other.
+final class TCPConnector {
+    private let loop: EventLoop
+    private let target: String
+    private var then: ((Result<TCPConnection, NetError>) -> Void)?
+    private var timer: LoopTimer?
+    private var addresses: [SocketAddress] = []
+    private var current: TCPConnection?
+
+    fileprivate init(
+        _ loop: EventLoop,
+        _ target: String,
+        _ timeout: Duration,
+        _ then: @escaping (Result<TCPConnection, NetError>) -> Void
+    ) {
+        self.loop = loop
+        self.target = target
+        self.then = then
+        timer = loop.timer(after: timeout) { [unowned self] in
+            finish(.failure(NetError(.timedOut, "connecting to \(self.target) took more than \(timeout)")))
+        }
+    }
+
+    /// Gives up; the result is then `closed`. Nothing happens if it has come already.
+    func cancel() {
+        finish(.failure(NetError(.closed, "connecting to \(target) was cancelled")))
+    }
+
+    fileprivate func start(_ host: String, _ port: UInt16) {
+        if let address = try? SocketAddress(host, port: port) {
+            addresses = [address]
+            return tryNext(after: NetError(.unreachable, "connecting to \(target)"))
+        }
+        let request = UnsafeMutablePointer<uv_getaddrinfo_t>.allocate(capacity: 1)
+        request.pointee.data = Context.pass(self)
+        var hints = addrinfo()
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        let status = uv_getaddrinfo(
+            loop.handle,
+            request,
+            { request, status, list in
+                let connector = Context.take(request!.pointee.data, as: TCPConnector.self)
+                request!.deallocate()
+                connector.lookedUp(status, list)
+                uv_freeaddrinfo(list)
+            },
+            host,
+            String(port),
+            &hints
+        )
+        if status != 0 {
+            _ = Context.take(request.pointee.data, as: TCPConnector.self)
+            request.deallocate()
+            finish(.failure(NetError(status: status, "looking up \(host)")))
+        }
+    }
+
+    private func lookedUp(_ status: Int32, _ list: UnsafeMutablePointer<addrinfo>?) {
+        var next = list
+        while let entry = next {
+            if let address = entry.pointee.ai_addr.flatMap({ SocketAddress($0) }) { addresses.append(address) }
+            next = entry.pointee.ai_next
+        }
+        tryNext(after: NetError(status: status == 0 ? UV_EAI_NONAME.rawValue : status, "looking up \(target)"))
+    }
+
+    private func tryNext(after error: NetError) {
+        guard then != nil else { return }
+        guard !addresses.isEmpty else { return finish(.failure(error)) }
+        let address = addresses.removeFirst()
+        let connection = TCPConnection(loop: loop)
+        current = connection
+        let request = UnsafeMutablePointer<uv_connect_t>.allocate(capacity: 1)
+        request.pointee.data = Context.pass(self)
+        let status = address.withSockaddr { pointer, _ in
+            uv_tcp_connect(request, connection.handle, pointer) { request, status in
+                let connector = Context.take(request!.pointee.data, as: TCPConnector.self)
+                request!.deallocate()
+                connector.connected(status)
+            }
+        }
+        if status != 0 {
+            _ = Context.take(request.pointee.data, as: TCPConnector.self)
+            request.deallocate()
+            connected(status)
+        }
+    }
+
+    private func connected(_ status: Int32) {
+        // After the end the connection was closed, and this is the echo of it.
+        guard let connection = current else { return }
+        if status == 0 {
+            current = nil
+            uv_tcp_nodelay(connection.handle, 1)
+            finish(.success(connection))
+        } else {
+            current = nil
+            connection.close()
+            tryNext(after: NetError(status: status, "connecting to \(target)"))
+        }
+    }
+
+    private func finish(_ result: Result<TCPConnection, NetError>) {
+        guard let then else { return }
+        self.then = nil
+        timer?.cancel()
+        let current = current
+        self.current = nil
+        current?.close()
+        then(result)
+    }
+}
+
+@available(*, unavailable)
+extension TCPConnector: Sendable {}

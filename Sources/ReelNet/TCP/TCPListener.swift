@@ -1,0 +1,111 @@
+import CLibuv
+import Glibc
+
+/// A connection as the kernel gave it, on its way to a loop.
+public struct AcceptedSocket: Sendable {
+    let descriptor: Int32
+}
+
+/// Accepts connections on one address. Each goes to the callback, which may give it to any loop.
+///
+/// It accepts by itself, through a poll handle: when the descriptors run out it pauses for a moment and counts it,
+/// where libuv's own listener would take the connections and drop them.
+final class TCPListener {
+    /// The address that it listens on, with the real port.
+    let address: SocketAddress
+    /// How often there was no descriptor left for a connection that waited.
+    private(set) var shortages = 0
+
+    private static let pause = Duration.milliseconds(100)
+    private static let acceptsPerRound = 64
+
+    private let loop: EventLoop
+    private let descriptor: Int32
+    private let accepted: (AcceptedSocket) -> Void
+    private var handle: UnsafeMutablePointer<uv_poll_t>?
+    private var pauseTimer: LoopTimer?
+
+    /// Listens at once; port 0 takes a free one. On the loop. Throws `addressInUse`, `permissionDenied`,
+    /// `badAddress`, `tooManyFiles`.
+    init(
+        on loop: EventLoop,
+        address: SocketAddress,
+        backlog: Int32 = 1024,
+        accepted: @escaping (AcceptedSocket) -> Void
+    ) throws(NetError) {
+        loop.checkIsolated()
+        self.loop = loop
+        self.accepted = accepted
+        descriptor = try Self.listen(on: address, backlog)
+        self.address = SocketAddress.of(descriptor, getsockname) ?? address
+        let handle = UnsafeMutablePointer<uv_poll_t>.allocate(capacity: 1)
+        uv_poll_init(loop.handle, handle, descriptor)
+        handle.pointee.data = Context.pass(self)
+        self.handle = handle
+        poll()
+    }
+
+    private static func listen(on address: SocketAddress, _ backlog: Int32) throws(NetError) -> Int32 {
+        let family = address.withSockaddr { pointer, _ in Int32(pointer.pointee.sa_family) }
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let descriptor = socket(family, type, 0)
+        guard descriptor >= 0 else { throw NetError(status: -errno, "opening a socket for \(address)") }
+        var on: Int32 = 1
+        setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
+        let isListening =
+            address.withSockaddr { bind(descriptor, $0, $1) == 0 } && Glibc.listen(descriptor, backlog) == 0
+        guard isListening else {
+            let error = NetError(status: -errno, "listening on \(address)")
+            Glibc.close(descriptor)
+            throw error
+        }
+        return descriptor
+    }
+
+    private func poll() {
+        guard let handle else { return }
+        uv_poll_start(handle, Int32(UV_READABLE.rawValue)) { handle, _, _ in
+            Context.borrow(handle!.pointee.data, as: TCPListener.self).accept()
+        }
+    }
+
+    private func accept() {
+        for _ in 0..<Self.acceptsPerRound where handle != nil {
+            let socket = reel_accept(descriptor)
+            if socket >= 0 {
+                accepted(AcceptedSocket(descriptor: socket))
+                continue
+            }
+            switch errno {
+            case EINTR, ECONNABORTED: continue
+            case EMFILE, ENFILE, ENOBUFS, ENOMEM: pauseAccepting()
+            default: break
+            }
+            return
+        }
+    }
+
+    /// The waiting connections stay in the kernel's queue; others are served meanwhile.
+    private func pauseAccepting() {
+        guard let handle else { return }
+        shortages += 1
+        uv_poll_stop(handle)
+        pauseTimer = loop.timer(after: Self.pause) { [weak self] in self?.poll() }
+    }
+
+    /// Stops listening. On the loop.
+    func close() {
+        guard let handle else { return }
+        self.handle = nil
+        pauseTimer?.cancel()
+        uv_poll_stop(handle)
+        Glibc.close(descriptor)
+        uv_close(base(handle)) {
+            _ = Context.take($0!.pointee.data, as: TCPListener.self)
+            UnsafeMutableRawPointer($0!).assumingMemoryBound(to: uv_poll_t.self).deallocate()
+        }
+    }
+}
+
+@available(*, unavailable)
+extension TCPListener: Sendable {}

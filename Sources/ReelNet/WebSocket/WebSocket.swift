@@ -1,0 +1,155 @@
+/// An open WebSocket, of a server or of a client, on its loop.
+public final class WebSocket {
+    /// The loop that it lives on.
+    public let loop: EventLoop
+    /// The subprotocol that both sides agreed on; set on the client's side.
+    public internal(set) var subprotocol: String?
+    /// Called once when it is gone: for who counts sockets.
+    var onEnd: (() -> Void)?
+
+    private let tcp: TCPConnection
+    private let role: WebSocketDecoder.Role
+    private var decoder: WebSocketDecoder
+    private var handler: (any WebSocketHandler)?
+    private var sentClose = false
+    private var code: UInt16 = 1006
+    private var reason = ""
+
+    /// How long the peer has to answer a close frame.
+    private static let closeDeadline = Duration.seconds(5)
+
+    init(_ tcp: TCPConnection, _ role: WebSocketDecoder.Role, maxMessage: Int, handler: any WebSocketHandler) {
+        self.tcp = tcp
+        self.role = role
+        self.handler = handler
+        loop = tcp.loop
+        decoder = WebSocketDecoder(role, maxMessage: maxMessage)
+        tcp.handler = self
+        tcp.deadline.clear()
+    }
+
+    /// Tells the owner, then takes what came behind the handshake.
+    func open(_ rest: Span<UInt8>) {
+        handler?.opened(self)
+        received(rest)
+        tcp.resumeReading()
+    }
+
+    // MARK: Sending
+
+    /// Bytes sent and not yet with the kernel: what a slow reader costs.
+    public var pendingBytes: Int { tcp.pendingBytes }
+
+    /// Whether nothing can be sent any more.
+    public var isClosed: Bool { sentClose || tcp.isClosed }
+
+    /// The far end; nil once it is gone.
+    public var peer: SocketAddress? { tcp.peer }
+
+    /// Sends a frame that was encoded before; its bytes are shared. A server's alone: a client masks each message.
+    public func send(_ frame: WebSocketFrame) {
+        precondition(role == .server, "a client has to mask what it sends")
+        if !sentClose { tcp.write(frame.bytes) }
+    }
+
+    /// Sends a text message. The bytes must be UTF-8.
+    public func send(text: [UInt8]) {
+        send(.text, text)
+    }
+
+    /// Sends a binary message.
+    public func send(binary: [UInt8]) {
+        send(.binary, binary)
+    }
+
+    /// Sends a ping; `receivedPong` follows.
+    public func ping() {
+        send(.ping, [])
+    }
+
+    /// Begins to close: what was sent before goes out, then the close frame; messages that still come are dropped.
+    /// A peer that does not answer within five seconds is cut off. Without a code: none is given.
+    public func close(code: UInt16? = 1000, reason: String = "") {
+        guard !sentClose else { return }
+        send(.close, WebSocketFrame.closePayload(code, reason))
+        sentClose = true
+        tcp.deadline.set(Self.closeDeadline)
+    }
+
+    /// Cuts it off at once.
+    public func abort() {
+        tcp.close()
+    }
+
+    /// Reads no more until `resumeReading`: the peer feels it when the kernel's buffers are full.
+    public func pauseReading() { tcp.pauseReading() }
+
+    /// Goes on to read.
+    public func resumeReading() { tcp.resumeReading() }
+
+    private func send(_ opcode: WebSocketFrame.Opcode, _ payload: [UInt8]) {
+        guard !sentClose else { return }
+        let mask = role == .client ? UInt32.random(in: .min ... .max) : nil
+        tcp.write(WebSocketFrame.encode(opcode, payload, mask: mask))
+    }
+}
+
+@available(*, unavailable)
+extension WebSocket: Sendable {}
+
+extension WebSocket: TCPHandler {
+    /// Bytes of the connection.
+    func received(_ bytes: Span<UInt8>) {
+        var position = 0
+        do throws(WebSocketViolation) {
+            while !tcp.isClosed, let event = try decoder.next(bytes, &position) { handle(event) }
+        } catch {
+            fail(error)
+        }
+    }
+
+    private func handle(_ event: WebSocketDecoder.Event) {
+        switch event {
+        case .text(let payload): if !sentClose { handler?.received(text: payload, from: self) }
+        case .binary(let payload): if !sentClose { handler?.received(binary: payload, from: self) }
+        case .ping(let payload): send(.pong, payload)
+        case .pong: if !sentClose { handler?.receivedPong(from: self) }
+        case .close(let code, let reason):
+            self.code = code ?? 1005
+            self.reason = reason
+            close(code: code)
+            tcp.finish()
+        }
+    }
+
+    private func fail(_ violation: WebSocketViolation) {
+        code = violation.code
+        reason = violation.detail
+        close(code: violation.code, reason: violation.detail)
+        tcp.finish()
+    }
+
+    /// The peer's side has ended: with a close frame, or broken.
+    func ended() {
+        tcp.finish()
+    }
+
+    /// All bytes are with the kernel.
+    func drained() {
+        handler?.drained(self)
+    }
+
+    /// The peer did not answer the close frame.
+    func deadlinePassed() {
+        tcp.close()
+    }
+
+    /// The connection is gone.
+    func closed(_ error: NetError?) {
+        let (handler, onEnd) = (handler, onEnd)
+        self.handler = nil
+        self.onEnd = nil
+        onEnd?()
+        handler?.closed(self, code: code, reason: reason)
+    }
+}

@@ -1,0 +1,222 @@
+/// Why a WebSocket has to be failed.
+public struct WebSocketViolation: Error, Hashable, Sendable {
+    /// The code of the close frame: 1002, 1007 or 1009.
+    public let code: UInt16
+    /// What was found.
+    public let detail: String
+}
+
+/// Reads the frames of RFC 6455 from bytes that come in any pieces, puts fragments together, and refuses whatever the
+/// RFC forbids as soon as it can be seen. It has no socket and no clock.
+public struct WebSocketDecoder {
+    /// Which side reads.
+    public enum Role: Sendable {
+        /// Reads what clients send: every frame must be masked.
+        case server
+        /// Reads what servers send: no frame may be masked.
+        case client
+    }
+
+    /// What was found.
+    public enum Event: Hashable, Sendable {
+        /// A whole text message, valid UTF-8.
+        case text([UInt8])
+        /// A whole binary message.
+        case binary([UInt8])
+        /// A ping and what a pong has to carry back.
+        case ping([UInt8])
+        /// A pong.
+        case pong([UInt8])
+        /// A close frame; the code is nil if it had none. Nothing that comes behind it counts.
+        case close(code: UInt16?, reason: String)
+    }
+
+    private enum State {
+        case first
+        case second
+        case length(left: Int)
+        case mask(left: Int)
+        case payload
+        case closed
+        case failed
+    }
+
+    private let role: Role
+    private let maxMessage: Int
+    private var state = State.first
+    private var opcode = WebSocketFrame.Opcode.text
+    private var isFinal = true
+    private var length: UInt64 = 0
+    /// The least length that needs the form in which the length is written.
+    private var shortest: UInt64 = 0
+    private var read = 0
+    private var mask: UInt32 = 0
+    /// The type of the message whose fragments are being gathered.
+    private var kind: WebSocketFrame.Opcode?
+    private var message: [UInt8] = []
+    private var control: [UInt8] = []
+    private var utf8 = UTF8Checker()
+
+    /// A decoder at the first frame. A message may have so many bytes.
+    public init(_ role: Role, maxMessage: Int) {
+        self.role = role
+        self.maxMessage = maxMessage
+    }
+
+    /// The next event in the bytes from `position` on, which moves behind it; nil if it takes more bytes. After it
+    /// has thrown, the connection cannot go on.
+    public mutating func next(_ bytes: Span<UInt8>, _ position: inout Int) throws(WebSocketViolation) -> Event? {
+        do throws(WebSocketViolation) {
+            while true {
+                if case .closed = state {
+                    position = bytes.count
+                    return nil
+                }
+                if case .payload = state {
+                    try readPayload(bytes, &position)
+                    guard read == Int(length) else { return nil }
+                    state = .first
+                    if let event = try endFrame() { return event }
+                    continue
+                }
+                guard position < bytes.count else { return nil }
+                try readHeader(bytes[position])
+                position += 1
+            }
+        } catch {
+            state = .failed
+            throw error
+        }
+    }
+
+    // MARK: Header
+
+    private mutating func readHeader(_ byte: UInt8) throws(WebSocketViolation) {
+        switch state {
+        case .first: try readFirst(byte)
+        case .second: try readSecond(byte)
+        case .length(let left):
+            length = length << 8 | UInt64(byte)
+            state = .length(left: left - 1)
+            if left == 1 { try endLength() }
+        case .mask(let left):
+            mask = mask << 8 | UInt32(byte)
+            state = left == 1 ? .payload : .mask(left: left - 1)
+        case .failed: throw violation("bytes behind a violation")
+        case .payload, .closed: break
+        }
+    }
+
+    private mutating func readFirst(_ byte: UInt8) throws(WebSocketViolation) {
+        guard byte & 0x70 == 0 else { throw violation("a reserved bit is set") }
+        guard let opcode = WebSocketFrame.Opcode(rawValue: byte & 0x0F) else { throw violation("a reserved opcode") }
+        isFinal = byte & 0x80 != 0
+        self.opcode = opcode
+        switch opcode {
+        case .continuation:
+            guard kind != nil else { throw violation("a continuation of nothing") }
+        case .text, .binary:
+            guard kind == nil else { throw violation("a new message inside a fragmented one") }
+            kind = opcode
+        case .close, .ping, .pong:
+            guard isFinal else { throw violation("a fragmented control frame") }
+        }
+        state = .second
+    }
+
+    private mutating func readSecond(_ byte: UInt8) throws(WebSocketViolation) {
+        guard (byte & 0x80 != 0) == (role == .server) else {
+            throw violation(role == .server ? "a client's frame without mask" : "a server's frame with mask")
+        }
+        read = 0
+        mask = 0
+        length = 0
+        let short = byte & 0x7F
+        guard !opcode.isControl || short <= 125 else { throw violation("a control frame of more than 125 bytes") }
+        switch short {
+        case 126: (state, shortest) = (.length(left: 2), 126)
+        case 127: (state, shortest) = (.length(left: 8), 65536)
+        default:
+            length = UInt64(short)
+            try checkSize()
+        }
+    }
+
+    private mutating func endLength() throws(WebSocketViolation) {
+        guard length >> 63 == 0 else { throw violation("a length with its highest bit set") }
+        guard length >= shortest else { throw violation("a length in more bytes than it needs") }
+        try checkSize()
+    }
+
+    /// Before any byte of the payload is kept.
+    private mutating func checkSize() throws(WebSocketViolation) {
+        guard opcode.isControl || length <= UInt64(maxMessage - message.count) else {
+            throw WebSocketViolation(code: 1009, detail: "a message of more than \(maxMessage) bytes")
+        }
+        state = role == .server ? .mask(left: 4) : .payload
+    }
+
+    // MARK: Payload
+
+    private mutating func readPayload(_ bytes: Span<UInt8>, _ position: inout Int) throws(WebSocketViolation) {
+        let count = min(Int(length) - read, bytes.count - position)
+        let part = bytes.extracting(position..<position + count)
+        if opcode.isControl {
+            append(part, to: &control)
+        } else {
+            let start = message.count
+            append(part, to: &message)
+            if kind == .text {
+                let isValid = message.withUnsafeBytes { utf8.check(UnsafeRawBufferPointer(rebasing: $0[start...])) }
+                guard isValid else { throw Self.badText }
+            }
+        }
+        read += count
+        position += count
+    }
+
+    private func append(_ part: Span<UInt8>, to target: inout [UInt8]) {
+        let start = target.count
+        part.withUnsafeBufferPointer { target.append(contentsOf: $0) }
+        if mask != 0 { WebSocketMask.apply(mask, to: &target, from: start, phase: read) }
+    }
+
+    private mutating func endFrame() throws(WebSocketViolation) -> Event? {
+        if opcode.isControl {
+            let payload = control
+            control = []
+            switch opcode {
+            case .ping: return .ping(payload)
+            case .pong: return .pong(payload)
+            default: return try endClose(payload)
+            }
+        }
+        guard isFinal else { return nil }
+        guard kind != .text || utf8.isComplete else { throw Self.badText }
+        let payload = message
+        let isText = kind == .text
+        message = []
+        kind = nil
+        return isText ? .text(payload) : .binary(payload)
+    }
+
+    private mutating func endClose(_ payload: [UInt8]) throws(WebSocketViolation) -> Event {
+        guard payload.count != 1 else { throw violation("a close frame of one byte") }
+        state = .closed
+        message = []
+        guard payload.count >= 2 else { return .close(code: nil, reason: "") }
+        let code = UInt16(payload[0]) << 8 | UInt16(payload[1])
+        switch code {
+        case 1000...1003, 1007...1014, 3000...4999: break
+        default: throw violation("the close code \(code)")
+        }
+        guard let reason = String(validating: payload[2...], as: UTF8.self) else { throw Self.badText }
+        return .close(code: code, reason: reason)
+    }
+
+    private func violation(_ detail: String) -> WebSocketViolation {
+        WebSocketViolation(code: 1002, detail: detail)
+    }
+
+    private static let badText = WebSocketViolation(code: 1007, detail: "text that is no UTF-8")
+}

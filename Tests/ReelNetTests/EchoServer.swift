@@ -1,0 +1,83 @@
+import Foundation
+import Synchronization
+
+@testable import ReelNet
+
+/// A server that gives bodies and messages back, on a loop of its own; for one test.
+final class EchoServer: Sendable {
+    let loop: EventLoop
+    let address: SocketAddress
+    private let server: LoopBound<HTTPServer>
+
+    init(_ settings: HTTPServer.Settings = .init()) throws {
+        let loop = try EventLoop()
+        self.loop = loop
+        (server, address) = try loop.sync {
+            let server = HTTPServer(on: loop, settings, handler: EchoHandler())
+            let address = try server.listen(on: SocketAddress("127.0.0.1", port: 0))
+            return (LoopBound(server, on: loop), address)
+        }
+    }
+
+    deinit {
+        loop.stop()
+        loop.join()
+    }
+
+    var counters: HTTPServer.Counters {
+        get throws { try loop.sync { [server] in server.value.counters } }
+    }
+
+    func onServer<T: Sendable>(_ body: @escaping @Sendable (HTTPServer) -> T) throws -> T {
+        try loop.sync { [server] in body(server.value) }
+    }
+}
+
+/// `/echo` gives the body back; `/stream?bytes=N` streams N bytes as the reader takes them; `/later` answers by way of
+/// another thread; `/ws` is a WebSocket that echoes.
+final class EchoHandler: HTTPHandler {
+    private let sockets = EchoSockets()
+
+    func respond(to request: HTTPRequest, _ exchange: HTTPExchange) {
+        switch request.head.path {
+        case "/echo": exchange.respond(HTTPResponse(status: 200, body: request.body))
+        case "/later":
+            exchange.loop.offload({ 7 }) { exchange.respond(HTTPResponse(status: 200, body: Array("\($0)".utf8))) }
+        case "/never": break
+        case "/stream":
+            let bytes = request.head.parameters?.first { $0.name == "bytes" }.flatMap { Int($0.value) } ?? 0
+            exchange.start(status: 200, headers: ["content-type": "application/octet-stream"])
+            Self.stream(bytes, exchange)
+        default: exchange.respond(HTTPResponse(status: 404, body: Array("not here\n".utf8)))
+        }
+    }
+
+    private static func stream(_ bytes: Int, _ exchange: HTTPExchange) {
+        var left = bytes
+        let chunk = [UInt8](repeating: UInt8(ascii: "x"), count: 100_000)
+        func more() {
+            while left > 0, exchange.pendingBytes < 300_000 {
+                exchange.write(Array(chunk.prefix(left)))
+                left -= min(left, chunk.count)
+            }
+            if left == 0 { exchange.end() }
+        }
+        exchange.drained = more
+        more()
+    }
+
+    func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision {
+        guard offer.head.path == "/ws" else { return .refuse(HTTPResponse(status: 404)) }
+        return .accept(subprotocol: offer.subprotocols.first, maxMessage: 64 << 20, handler: sockets)
+    }
+
+    func refusal(of violation: HTTPViolation) -> HTTPResponse {
+        HTTPResponse(status: violation.status, body: Array("\(violation.detail)\n".utf8))
+    }
+}
+
+final class EchoSockets: WebSocketHandler {
+    func received(text: [UInt8], from socket: WebSocket) { socket.send(text: text) }
+    func received(binary: [UInt8], from socket: WebSocket) { socket.send(binary: binary) }
+    func closed(_ socket: WebSocket, code: UInt16, reason: String) {}
+}

@@ -1,0 +1,57 @@
+import Foundation
+
+@testable import ReelNet
+
+/// A plain blocking socket: what tests use to send bytes that no decent client would.
+final class RawSocket {
+    private let descriptor: Int32
+
+    init(_ address: SocketAddress) throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let descriptor = descriptor
+        let status = address.withSockaddr { connect(descriptor, $0, $1) }
+        guard status == 0 else { throw NetError(status: -errno, "connecting") }
+        var timeout = timeval(tv_sec: 10, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
+    }
+
+    deinit { close(descriptor) }
+
+    func send(_ text: String) { send(Array(text.utf8)) }
+
+    func send(_ bytes: [UInt8]) {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes[sent...].withUnsafeBytes { Foundation.send(descriptor, $0.baseAddress, $0.count, 0) }
+            if count <= 0 { return }
+            sent += count
+        }
+    }
+
+    /// What comes next; empty at the end of the connection.
+    func receive(_ max: Int = 65536) -> [UInt8] {
+        var buffer = [UInt8](repeating: 0, count: max)
+        let count = recv(descriptor, &buffer, max, 0)
+        return Array(buffer.prefix(Swift.max(0, count)))
+    }
+
+    /// All that comes until the far side ends.
+    func receiveAll() -> String {
+        var all: [UInt8] = []
+        while case let part = receive(), !part.isEmpty { all += part }
+        return String(decoding: all, as: UTF8.self)
+    }
+
+    /// All that comes until the text has been seen.
+    func receive(until text: String) -> String {
+        var all: [UInt8] = []
+        while !String(decoding: all, as: UTF8.self).contains(text) {
+            let part = receive()
+            if part.isEmpty { break }
+            all += part
+        }
+        return String(decoding: all, as: UTF8.self)
+    }
+
+    func endSending() { shutdown(descriptor, Int32(SHUT_WR)) }
+}
