@@ -1,0 +1,152 @@
+internal import ReelCore
+
+extension Event {
+    /// Who says it: absent while an event waits in the queue.
+    struct Author: Equatable, Sendable {
+        var site: Site
+        var op: Op
+    }
+
+    /// The canonical bytes of the event, as a gateway takes it in, or without `site` and `op`, as the queue keeps it.
+    func encoded(base: Seq, author: Author? = nil) -> [UInt8] {
+        var object = MemberWriter()
+        object.member("base") { $0 += String(base).utf8 }
+        if isBatch {
+            object.member("events") { JSON.write(changes, to: &$0) { $0.write(to: &$1) } }
+        } else {
+            single?.writeEarlyMembers(to: &object)
+        }
+        if let author { object.member("op") { $0 += String(author.op).utf8 } }
+        if let single { single.writeOperations(to: &object) }
+        if let author { object.member("site") { JSON.write(text: author.site.description, to: &$0) } }
+        let type = isBatch ? "batch" : single?.kind.rawValue ?? "noop"
+        object.member("type") { JSON.write(text: type, to: &$0) }
+        return object.finish()
+    }
+
+    /// The event that was kept in these bytes, and its base; nil if they are none.
+    init?(encoded bytes: Bytes, base: inout Seq) {
+        guard let object = JSON(parsing: bytes)?.object, let number = object["base"]?.integer else { return nil }
+        base = number
+        switch object["type"]?.string {
+        case "noop": self = .noop
+        case "batch":
+            var changes: [Change] = []
+            for part in object["events"]?.array ?? [] {
+                guard let members = part.object, let change = Change(members) else { return nil }
+                changes.append(change)
+            }
+            self.init(batch: changes)
+        default:
+            guard let change = Change(object) else { return nil }
+            self.init(change)
+        }
+    }
+}
+
+extension Change {
+    /// A part of a batch.
+    fileprivate func write(to bytes: inout [UInt8]) {
+        var object = MemberWriter()
+        writeEarlyMembers(to: &object)
+        writeOperations(to: &object)
+        object.member("type") { JSON.write(text: kind.rawValue, to: &$0) }
+        bytes += object.finish()
+    }
+
+    /// The members that stand before `op`.
+    fileprivate func writeEarlyMembers(to object: inout MemberWriter) {
+        if !fields.isEmpty { object.member("fields") { JSON.write(fields, to: &$0) { $0.write(to: &$1) } } }
+        object.member("id") { JSON.write(text: id, to: &$0) }
+        if !guards.isEmpty { object.member("if") { JSON.write(guards, to: &$0) { $1 += String($0).utf8 } } }
+        object.member("model") { JSON.write(text: model, to: &$0) }
+    }
+
+    fileprivate func writeOperations(to object: inout MemberWriter) {
+        guard !operations.isEmpty else { return }
+        object.member("ops") { JSON.write(operations, to: &$0) { $0.write(to: &$1) } }
+    }
+
+    fileprivate init?(_ object: Members<JSON>) {
+        guard let kind = object["type"]?.string.flatMap(Kind.init), let model = object["model"]?.string,
+            let id = object["id"]?.string
+        else { return nil }
+        self.init(
+            kind: kind, model: model, id: id, fields: object["fields"]?.object ?? [:], operations: [:], guards: [:])
+        for (name, value) in object["ops"]?.object ?? [:] {
+            guard let members = value.object, let operation = Operation(members) else { return nil }
+            operations[name] = operation
+        }
+        for (name, value) in object["if"]?.object ?? [:] {
+            guard let seq = value.integer else { return nil }
+            guards[name] = seq
+        }
+    }
+}
+
+extension Operation {
+    fileprivate func write(to bytes: inout [UInt8]) {
+        var object = MemberWriter()
+        switch self {
+        case .increment(let amount):
+            object.member("inc") { JSON.write(number: amount, to: &$0) }
+        case .change(let add, let remove):
+            object.member("add") { JSON.write(add, to: &$0) { $0.write(to: &$1) } }
+            object.member("remove") { JSON.write(remove, to: &$0) { $0.write(to: &$1) } }
+        case .splice(let splices):
+            object.member("splice") { JSON.write(splices, to: &$0) { $0.write(to: &$1) } }
+        }
+        bytes += object.finish()
+    }
+
+    fileprivate init?(_ object: Members<JSON>) {
+        if let amount = object["inc"]?.number {
+            self = .increment(amount)
+        } else if let triples = object["splice"]?.array {
+            var splices: [Splice] = []
+            for triple in triples {
+                guard let parts = triple.array, parts.count == 3, let offset = parts[0].integer,
+                    let removed = parts[1].integer, let text = parts[2].string
+                else { return nil }
+                splices.append(Splice(offset, removed, text))
+            }
+            self = .splice(splices)
+        } else {
+            self = .change(add: object["add"]?.array ?? [], remove: object["remove"]?.array ?? [])
+        }
+    }
+}
+
+extension Splice {
+    fileprivate func write(to bytes: inout [UInt8]) {
+        bytes += "[\(offset),\(removed),".utf8
+        JSON.write(text: text, to: &bytes)
+        bytes.append(UInt8(ascii: "]"))
+    }
+}
+
+extension JSON {
+    /// The number as an integer that a double holds exactly.
+    fileprivate var integer: Int64? {
+        guard let number, let integer = Int64(exactly: number), abs(integer) <= largestInteger else { return nil }
+        return integer
+    }
+}
+
+/// Writes the members of one object; the caller gives them in canonical order.
+private struct MemberWriter {
+    private var bytes: [UInt8] = [UInt8(ascii: "{")]
+
+    mutating func member(_ name: StaticString, _ value: (inout [UInt8]) -> Void) {
+        if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
+        bytes.append(UInt8(ascii: "\""))
+        bytes.append(contentsOf: UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
+        bytes += [UInt8(ascii: "\""), UInt8(ascii: ":")]
+        value(&bytes)
+    }
+
+    consuming func finish() -> [UInt8] {
+        bytes.append(UInt8(ascii: "}"))
+        return bytes
+    }
+}

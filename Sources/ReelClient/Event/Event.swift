@@ -1,0 +1,143 @@
+/// One change of one object.
+///
+///     .insert("task", "cb55", ["title": "Milk", "completed": false])
+///     .update("task", "cb55", ["completed": true])
+///     .update("page", "1", operations: ["views": .increment(1)])
+///     .delete("task", "cb55").guarded(["completed": 12])
+public struct Change: Sendable, Equatable {
+    /// What happens to the object.
+    public enum Kind: String, Sendable {
+        /// Makes it, or writes the fields over it if it is alive. One that was deleted stays so.
+        case insert
+        /// Writes fields and does operations; without any it only touches the object.
+        case update
+        /// Ends it for ever: undo is a new object.
+        case delete
+    }
+
+    /// What happens to the object.
+    public var kind: Kind
+    /// The kind of object, 1 to 128 bytes.
+    public var model: String
+    /// The object among those of its model, 1 to 128 bytes.
+    public var id: String
+    /// Plain writes; `null` removes the field. The last writer in the log wins, field by field.
+    public var fields: Members<JSON>
+    /// Operations that merge with what others do. A name stands here or in `fields`, not in both. Updates only.
+    public var operations: Members<Operation>
+    /// Compare and set: the field's last writer must be this seq, −1: the field must be absent. Else everybody
+    /// consumes the event as rejected.
+    public var guards: Members<Int64>
+
+    /// Makes an object, or writes these fields over the one that is alive.
+    public static func insert(_ model: String, _ id: String, _ fields: Members<JSON> = [:]) -> Change {
+        Change(kind: .insert, model: model, id: id, fields: fields, operations: [:], guards: [:])
+    }
+
+    /// Writes fields of an object and does operations on others.
+    public static func update(
+        _ model: String, _ id: String, _ fields: Members<JSON> = [:], operations: Members<Operation> = [:]
+    ) -> Change {
+        Change(kind: .update, model: model, id: id, fields: fields, operations: operations, guards: [:])
+    }
+
+    /// Deletes an object.
+    public static func delete(_ model: String, _ id: String) -> Change {
+        Change(kind: .delete, model: model, id: id, fields: [:], operations: [:], guards: [:])
+    }
+
+    /// The same change on condition that each named field was written last by this seq.
+    public func guarded(_ guards: Members<Int64>) -> Change {
+        var change = self
+        change.guards = guards
+        return change
+    }
+}
+
+/// A change of a field that merges instead of overwriting.
+public enum Operation: Sendable, Equatable {
+    /// Adds to the number; an absent field counts as 0.
+    case increment(Double)
+    /// Removes values from the array, then adds values: it is a set of values. An absent field counts as empty.
+    case change(add: [JSON], remove: [JSON])
+    /// Edits the text; each edit sees the ones before it. An absent field counts as empty.
+    case splice([Splice])
+}
+
+/// One edit of a text.
+public struct Splice: Sendable, Equatable {
+    /// Where, in Unicode scalars of the text as this device's fold shows it.
+    public var offset: Int64
+    /// How many Unicode scalars go.
+    public var removed: Int64
+    /// What comes in their place.
+    public var text: String
+
+    /// Replaces `removed` scalars behind `offset` by `text`.
+    public init(_ offset: Int64, _ removed: Int64, _ text: String) {
+        self.offset = offset
+        self.removed = removed
+        self.text = text
+    }
+}
+
+/// What an app publishes: one change, or a batch of those that is applied all or none.
+public struct Event: Sendable, Equatable {
+    /// One change, or 1 to 100 of a batch; none: a no-op, which only fills an op.
+    public let changes: [Change]
+    /// Written as a batch, also if there is only one change.
+    public let isBatch: Bool
+
+    /// One change.
+    public init(_ change: Change) {
+        changes = [change]
+        isBatch = false
+    }
+
+    /// Changes in order, applied all or none; a later one sees the earlier. 1 to 100.
+    public init(batch changes: [Change]) {
+        self.changes = changes
+        isBatch = true
+    }
+
+    private init() {
+        changes = []
+        isBatch = false
+    }
+
+    /// Has no effect. It takes the place of an event that a gateway refused for good, because every op must be filled.
+    static let noop = Event()
+
+    /// The one change, unless it is a batch or a no-op.
+    var single: Change? { isBatch ? nil : changes.first }
+
+    /// Its meaning depends on the state that its author saw: splices count on a text, guards on seqs.
+    var dependsOnBase: Bool {
+        changes.contains { change in
+            !change.guards.isEmpty
+                || change.operations.contains { if case .splice = $0.value { true } else { false } }
+        }
+    }
+
+    /// Makes an object, or writes these fields over the one that is alive.
+    public static func insert(_ model: String, _ id: String, _ fields: Members<JSON> = [:]) -> Event {
+        Event(.insert(model, id, fields))
+    }
+
+    /// Writes fields of an object and does operations on others.
+    public static func update(
+        _ model: String, _ id: String, _ fields: Members<JSON> = [:], operations: Members<Operation> = [:]
+    ) -> Event {
+        Event(.update(model, id, fields, operations: operations))
+    }
+
+    /// Deletes an object.
+    public static func delete(_ model: String, _ id: String) -> Event {
+        Event(.delete(model, id))
+    }
+
+    /// Changes in order, applied all or none.
+    public static func batch(_ changes: [Change]) -> Event {
+        Event(batch: changes)
+    }
+}

@@ -1,0 +1,73 @@
+/// A value of a field: what JSON can say.
+///
+/// Numbers are doubles, as in the log; an integer beyond ±2^53 belongs in a string. Equal values have equal canonical
+/// bytes, which is how the fold compares them too.
+public enum JSON: Sendable {
+    /// No value. As a field's value it removes the field.
+    case null
+    /// True or false.
+    case bool(Bool)
+    /// A finite number.
+    case number(Double)
+    /// Valid Unicode; no normalisation.
+    case string(String)
+    /// Values in order.
+    case array([JSON])
+    /// Named values.
+    case object(Members<JSON>)
+
+    /// The text, if it is one.
+    public var string: String? {
+        if case .string(let text) = self { text } else { nil }
+    }
+
+    /// The number, if it is one.
+    public var number: Double? {
+        if case .number(let number) = self { number } else { nil }
+    }
+
+    /// The truth value, if it is one.
+    public var bool: Bool? {
+        if case .bool(let bool) = self { bool } else { nil }
+    }
+
+    /// The values, if it is an array.
+    public var array: [JSON]? {
+        if case .array(let values) = self { values } else { nil }
+    }
+
+    /// The members, if it is an object.
+    public var object: Members<JSON>? {
+        if case .object(let members) = self { members } else { nil }
+    }
+}
+
+extension JSON: Equatable {
+    public static func == (a: JSON, b: JSON) -> Bool {
+        switch (a, b) {
+        case (.null, .null): true
+        case (.bool(let a), .bool(let b)): a == b
+        case (.number(let a), .number(let b)): a == b
+        case (.string(let a), .string(let b)): a.utf8.elementsEqual(b.utf8)
+        case (.array(let a), .array(let b)): a == b
+        case (.object(let a), .object(let b)): a == b
+        default: false
+        }
+    }
+}
+
+extension JSON: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByFloatLiteral, ExpressibleByStringLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+    public init(nilLiteral: ()) { self = .null }
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+    public init(integerLiteral value: Int) { self = .number(Double(value)) }
+    public init(floatLiteral value: Double) { self = .number(value) }
+    public init(stringLiteral value: String) { self = .string(value) }
+    public init(arrayLiteral elements: JSON...) { self = .array(elements) }
+    public init(dictionaryLiteral elements: (String, JSON)...) {
+        var members = Members<JSON>()
+        for (name, value) in elements { members[name] = value }
+        self = .object(members)
+    }
+}

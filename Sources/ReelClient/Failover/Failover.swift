@@ -1,0 +1,104 @@
+/// Which node to try next, and when. A pure machine: time comes in as milliseconds of any steady clock, chance from a
+/// seed.
+///
+/// One round over all nodes is quick, because another node most likely lives. Only when a whole round has failed do the
+/// pauses double, each client at its own moment, so that a thousand clients do not come back as one.
+struct Failover: Sendable {
+    /// Where to connect, and at what time.
+    struct Attempt: Equatable, Sendable {
+        var node: String
+        var atMs: Int64
+    }
+
+    /// A connection attempt that has brought no `welcome` after so long has failed.
+    static let attemptMs: Int64 = 3_000
+    /// Within the first round: the longest pause before the next node is tried.
+    static let quickMs: Int64 = 20
+    /// The pause after the first round; it doubles with every further one.
+    static let pauseMs: Int64 = 100
+    /// The longest pause.
+    static let pauseMaxMs: Int64 = 10_000
+    /// A connection that lived so long was a good one: the count of failures starts anew.
+    static let steadyMs: Int64 = 5_000
+    /// How many nodes are remembered that were only heard of.
+    static let learnedMax = 32
+
+    private let configured: [String]
+    private var learned: [String] = []
+    private var random: SeededGenerator
+    private var cursor: Int
+    private var failures = 0
+    private var welcomedMs: Int64?
+
+    /// The node of the present attempt or connection.
+    private(set) var current: String?
+
+    /// Starts at a node chosen by chance, so that many clients with one list spread over it.
+    init(nodes: [String], seed: UInt64) {
+        var unique: [String] = []
+        for node in nodes where !unique.contains(node) { unique.append(node) }
+        configured = unique
+        random = SeededGenerator(seed: seed)
+        cursor = unique.isEmpty ? 0 : Int(random.next() % UInt64(unique.count))
+    }
+
+    /// All nodes known: those configured, then those heard of.
+    var nodes: [String] { configured + learned }
+
+    /// The next attempt; nil if no node is known.
+    mutating func next(nowMs: Int64) -> Attempt? {
+        let nodes = nodes
+        guard !nodes.isEmpty else { return nil }
+        let node = nodes[cursor % nodes.count]
+        cursor = (cursor + 1) % nodes.count
+        current = node
+        return Attempt(node: node, atMs: nowMs + pause(nodes: nodes.count))
+    }
+
+    /// The node said welcome.
+    mutating func welcomed(nowMs: Int64) {
+        welcomedMs = nowMs
+    }
+
+    /// The attempt failed, or the connection has ended.
+    mutating func lost(nowMs: Int64) {
+        if let welcomedMs, nowMs - welcomedMs >= Self.steadyMs { failures = 0 }
+        welcomedMs = nil
+        current = nil
+        failures += 1
+    }
+
+    /// The node asks to go elsewhere within `afterMs`: the moment at which this client goes. Not counted as a failure.
+    mutating func leaves(afterMs: Int64, nodes: [String], nowMs: Int64) -> Int64 {
+        learn(nodes)
+        let span = min(max(afterMs, 0), 60_000)
+        return nowMs + Int64.random(in: 0...span, using: &random)
+    }
+
+    /// Nodes that another node has named.
+    mutating func learn(_ nodes: [String]) {
+        for node in nodes where !configured.contains(node) {
+            learned.removeAll { $0 == node }
+            learned.append(node)
+        }
+        if learned.count > Self.learnedMax { learned.removeFirst(learned.count - Self.learnedMax) }
+    }
+
+    /// A node to ask something by HTTP: another one than the connected, where there is another. Successive calls go
+    /// round.
+    mutating func peer() -> String? {
+        let nodes = nodes
+        let others = nodes.filter { $0 != current }
+        guard let first = others.first ?? nodes.first else { return nil }
+        guard others.count > 1 else { return first }
+        return others[Int(random.next() % UInt64(others.count))]
+    }
+
+    private mutating func pause(nodes: Int) -> Int64 {
+        guard failures > 0 else { return 0 }
+        let round = (failures - 1) / nodes
+        guard round > 0 else { return Int64.random(in: 0...Self.quickMs, using: &random) }
+        let longest = min(Self.pauseMs << Int64(min(round - 1, 20)), Self.pauseMaxMs)
+        return Int64.random(in: longest / 2...longest, using: &random)
+    }
+}

@@ -1,0 +1,15 @@
+public import ReelCore
+
+/// What became of a published event.
+public enum Fate: Sendable, Equatable {
+    /// Consumed at this seq, and its effect is in the objects.
+    case applied(Seq)
+    /// Consumed at this seq without effect, for the reason that everybody reads from the stream.
+    case rejected(ErrorCode, Seq)
+    /// Consumed, known from a snapshot: whether it had an effect shows in the objects.
+    case consumed
+    /// Never sent: a later event of the queue took its place, or both cancelled out.
+    case reduced
+    /// Not taken by a gateway, for good; nothing of it is in the stream.
+    case refused(ReelError)
+}

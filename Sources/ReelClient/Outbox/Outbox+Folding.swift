@@ -1,0 +1,139 @@
+internal import ReelCore
+
+extension Outbox {
+    /// How long the queue waits before it asks again to become one of a stream's sites.
+    static let tooManySitesMs: Int64 = 30_000
+
+    /// Whether events of this site are told to `folded`.
+    func owns(_ site: Site) -> Bool {
+        site == self.site || entries.contains { $0.author?.site == site }
+    }
+
+    /// The own fold met an event of an own site at seq. `content`: its bytes as its author sent them; `base`: the last
+    /// seq folded, for what has to be made anew.
+    mutating func folded(
+        _ author: Event.Author, seq: Seq, _ outcome: Outcome, content: [UInt8], base: Seq, nowMs: Int64
+    ) {
+        switch outcome {
+        case .applied: consumed(author, .applied(seq), content)
+        case .rejected(let code): consumed(author, .rejected(code, seq), content)
+        case .gap: missed(author, seq: seq, nowMs: nowMs)
+        case .stale: wasStale(author, seq: seq, base: base)
+        case .tooManySites:
+            guard let index = index(of: author), lies(entries[index], atOrBelow: seq) else { return }
+            forgetAcks(from: index)
+            sendAgain(afterMs: Self.tooManySitesMs, nowMs: nowMs)
+            notify(.held(ReelError(.tooManySites, "the stream has all the sites that it may have; trying again")))
+        case .foreign:
+            guard index(of: author) != nil else { return }
+            hold(ReelError(.foreign, "this device's site in the stream belongs to another user"))
+        case .duplicate, .seed, .barrier, .void, .stopped: break
+        }
+    }
+
+    /// The own fold was replaced by a snapshot: what it covers was consumed, what it should cover but does not was not.
+    mutating func bootstrapped(consumed: (Site) -> Op?, seq: Seq) {
+        for index in entries.indices.reversed() {
+            guard let author = entries[index].author else { continue }
+            if let op = consumed(author.site), op >= author.op {
+                remove(at: index, .consumed)
+            } else if let acked = entries[index].acked, acked <= seq {
+                forgetAcks(from: index)
+            }
+        }
+        contested = nil
+        if let op = consumed(site), op >= nextOp { takeNewSite() }
+        rewind()
+    }
+
+    /// The log began anew: what the new one's version vector covers was consumed; the rest is made anew on its state,
+    /// except what depends on what its author saw.
+    mutating func epochChanged(consumed: (Site) -> Op?, seq: Seq) {
+        bootstrapped(consumed: consumed, seq: .max)
+        for index in entries.indices.reversed() {
+            guard entries[index].event.dependsOnBase else {
+                entries[index].base = seq
+                write(.put(entries[index]))
+                continue
+            }
+            let error = ReelError(.epochChanged, "it depends on seqs of a log that has ended")
+            if entries[index].author == nil {
+                remove(at: index, .refused(error))
+            } else {
+                entries[index].base = seq
+                notify(.settled(number: entries[index].number, .refused(error)))
+                replace(at: index, by: .noop)
+            }
+        }
+        rewind()
+    }
+
+    // MARK: Outcomes
+
+    private mutating func consumed(_ author: Event.Author, _ fate: Fate, _ content: [UInt8]) {
+        if contested == author { contested = nil }
+        if let index = index(of: author) {
+            if entries[index].event.encoded(base: entries[index].base, author: author) == content {
+                return remove(at: index, fate)
+            }
+            // Another device spoke as this site: its event took the op.
+            takeNewSite()
+            entries[index].author = nil
+            entries[index].acked = nil
+            write(.put(entries[index]))
+            rewind()
+        } else if author.site == site, author.op >= nextOp {
+            takeNewSite()
+        }
+    }
+
+    /// A device restored from a backup, and the one it was copied from, speak as one site. This one takes a new site
+    /// for all that comes. What was handed over under the old one and may lie in the log stays there, until the fold
+    /// says whether it or the other's event was consumed: moved at once it could happen twice.
+    private mutating func takeNewSite() {
+        let was = site
+        site = Site.random(using: &random)
+        nextOp = 0
+        write(.site(site, next: 0))
+        notify(.newSite(was: was, now: site))
+    }
+
+    /// The log holds the op behind a hole, and so it will never be consumed at this seq: it goes again from the hole on,
+    /// unless it has gone again already.
+    private mutating func missed(_ author: Event.Author, seq: Seq, nowMs: Int64) {
+        guard let index = index(of: author), entries[index].acked != nil, lies(entries[index], atOrBelow: seq) else {
+            return
+        }
+        forgetAcks(from: entries.startIndex)
+        sendAgain(afterMs: 0, nowMs: nowMs)
+    }
+
+    /// The site never began, because its first event was too old. The horizon only rises: that event can never be
+    /// consumed, so all of it is made anew under a new site. Only what depends on what its author saw cannot.
+    private mutating func wasStale(_ author: Event.Author, seq: Seq, base: Seq) {
+        guard let index = index(of: author), lies(entries[index], atOrBelow: seq) else { return }
+        let old = author.site
+        if site == old {
+            site = Site.random(using: &random)
+            nextOp = 0
+            write(.site(site, next: 0))
+        }
+        let error = ReelError(.stale, "it was made on a state that is older than the stream's history reaches")
+        for index in entries.indices.reversed() where entries[index].author?.site == old {
+            guard !entries[index].event.dependsOnBase else {
+                remove(at: index, .refused(error))
+                continue
+            }
+            entries[index].author = nil
+            entries[index].acked = nil
+            entries[index].base = base
+            write(.put(entries[index]))
+        }
+        rewind()
+    }
+
+    /// Whether the entry's last known place is not behind seq: it was not sent again since.
+    private func lies(_ entry: Entry, atOrBelow seq: Seq) -> Bool {
+        entry.acked.map { $0 <= seq } ?? true
+    }
+}

@@ -1,0 +1,127 @@
+internal import ReelCore
+
+extension Outbox {
+    /// What goes into one `publish` frame.
+    struct Parcel: Sendable, Equatable {
+        /// The frame's `ref`.
+        var ref: Int64
+        /// Canonical events in the order of their ops.
+        var events: [[UInt8]]
+    }
+
+    /// What a gateway takes in one frame.
+    struct Window: Sendable {
+        var events: Int
+        var bytes: Int
+    }
+
+    /// So many events are on their way without an answer; then the queue waits.
+    static let inFlightMax = 1_024
+    /// The shortest and the longest pause before events are sent again.
+    static let retryMinMs: Int64 = 20
+    static let retryMaxMs: Int64 = 30_000
+
+    /// When sending may go on; nil: not before something else happens.
+    var nextSendMs: Int64? {
+        guard !isHeld, contested == nil, index(behind: sentThrough) < entries.endIndex else { return nil }
+        return notBeforeMs
+    }
+
+    /// A connection is there: nobody knows what the last one brought, so all that is not acked goes again, in order.
+    mutating func connected() {
+        isHeld = false
+        notBeforeMs = 0
+        rewindsInARow = 0
+        rewind()
+    }
+
+    /// The next events for the connection, at least one if there is one; nil: nothing to send now. Those that never
+    /// had an op get it here: commit the writes before the parcel is sent.
+    mutating func handOver(_ window: Window, nowMs: Int64) -> Parcel? {
+        guard let nextSendMs, nextSendMs <= nowMs else { return nil }
+        var parcel = Parcel(ref: generation, events: [])
+        var bytes = 0
+        var index = index(behind: sentThrough)
+        while index < entries.endIndex, inFlight < Self.inFlightMax, parcel.events.count < window.events {
+            let author = entries[index].author ?? Event.Author(site: site, op: nextOp)
+            let encoded = entries[index].event.encoded(base: entries[index].base, author: author)
+            bytes += encoded.count + 1
+            guard bytes <= window.bytes || parcel.events.isEmpty else { break }
+            if entries[index].author == nil { give(author, at: index) }
+            if entries[index].acked == nil { inFlight += 1 }
+            parcel.events.append(encoded)
+            sentThrough = entries[index].number
+            index += 1
+        }
+        return parcel.events.isEmpty ? nil : parcel
+    }
+
+    private mutating func give(_ author: Event.Author, at index: Int) {
+        nextOp = author.op + 1
+        entries[index].author = author
+        write(.put(entries[index]))
+        write(.site(site, next: nextOp))
+    }
+
+    /// A gateway says that the op is durable at seq.
+    mutating func acked(_ author: Event.Author, seq: Seq) {
+        guard let index = index(of: author) else { return }
+        if entries[index].acked == nil, entries[index].number <= sentThrough { inFlight = max(0, inFlight - 1) }
+        entries[index].acked = seq
+        rewindsInARow = 0
+        notify(.acked(number: entries[index].number, seq: seq))
+    }
+
+    /// A gateway did not take the op. `ref`: that of the publish, nil if it was lost.
+    ///
+    /// With `retry` all is sent again from the first op without an ack. Without, it depends on whose fault it is: a bad
+    /// event is reported, and a no-op fills its op, so that those behind it find their way; an op that somebody else
+    /// used waits for the fold, which will say whose event it was; anything else (a token, a stream's name) is no
+    /// event's fault, and the queue waits for another connection.
+    mutating func nacked(_ author: Event.Author, _ error: ReelError, ref: Int64?, nowMs: Int64) {
+        guard let index = index(of: author), entries[index].acked == nil, ref ?? generation == generation else { return }
+        switch error.code {
+        case _ where error.retryMs != nil:
+            if error.code == .gap, firstUnacked == index { forgetAcks(from: entries.startIndex) }
+            sendAgain(afterMs: error.retryMs ?? 0, nowMs: nowMs)
+        case .conflict:
+            contested = author
+        case .badEvent, .badJSON, .badNumber, .badRange, .badBase, .tooLarge, .limit, .range, .type:
+            if entries[index].event == .noop {
+                hold(error)
+            } else {
+                notify(.settled(number: entries[index].number, .refused(error)))
+                replace(at: index, by: .noop)
+                sendAgain(afterMs: 0, nowMs: nowMs)
+            }
+        default:
+            hold(error)
+        }
+    }
+
+    mutating func hold(_ error: ReelError) {
+        isHeld = true
+        notify(.held(error))
+    }
+
+    /// Where the first entry without an ack stands.
+    private var firstUnacked: Int? { entries.firstIndex { $0.acked == nil } }
+
+    mutating func forgetAcks(from index: Int) {
+        for index in index..<entries.endIndex { entries[index].acked = nil }
+    }
+
+    /// Sends again from the first op without an ack, after a pause that grows as long as no ack comes.
+    mutating func sendAgain(afterMs: Int64, nowMs: Int64) {
+        let growing = rewindsInARow == 0 ? 0 : Self.retryMinMs << Int64(min(rewindsInARow - 1, 10))
+        rewindsInARow += 1
+        notBeforeMs = nowMs + min(max(afterMs, growing), Self.retryMaxMs)
+        rewind()
+    }
+
+    mutating func rewind() {
+        generation += 1
+        inFlight = 0
+        sentThrough = firstUnacked.map { entries[$0].number - 1 } ?? entries.last?.number ?? 0
+    }
+}

@@ -1,0 +1,219 @@
+internal import ReelCore
+
+/// The queue of one stream's own events: from `publish` until the device's own fold has consumed them.
+///
+/// A pure machine. What must be durable comes out as `Write`s; whoever drives it commits them in one transaction before
+/// anything that depends on them leaves the device: before `publish` returns, and before a parcel is sent.
+///
+/// An event gets its op when it is first handed to a connection, and keeps it: (site, op) is what makes it happen once,
+/// however often it is sent. Until then it may be merged with its neighbour or cancel out with a later one. An ack says
+/// that it is durable, not that it was consumed; so it stays here until the fold has met it.
+struct Outbox: Sendable {
+    /// One event that waits.
+    struct Entry: Sendable, Equatable {
+        /// Its place in the queue, which is also its row in the store.
+        let number: Int64
+        var event: Event
+        var base: Seq
+        /// It inserts an object that this device knew nothing of: with a delete behind it nothing is left to say.
+        var isFresh: Bool
+        /// Site and op, once it was handed over.
+        var author: Event.Author?
+        /// Where a gateway says it stands. Not stored: after a restart it is sent again.
+        var acked: Seq?
+    }
+
+    /// A change of what is stored.
+    enum Write: Sendable, Equatable {
+        case put(Entry)
+        case remove(number: Int64)
+        case site(Site, next: Op)
+    }
+
+    /// What the app is to hear.
+    enum Notice: Sendable, Equatable {
+        case acked(number: Int64, seq: Seq)
+        case settled(number: Int64, Fate)
+        /// This device was cloned: it goes on as another site.
+        case newSite(was: Site, now: Site)
+        /// The queue waits for something that is not an event's fault.
+        case held(ReelError)
+    }
+
+    /// Two updates are merged only up to this many bytes, so that no limit of a gateway is passed by merging.
+    static let mergeMaxBytes = 32 << 10
+
+    /// The site that gives ops, and the next one.
+    var site: Site
+    var nextOp: Op
+    var entries: ArraySlice<Entry> = []
+    var nextNumber: Int64 = 1
+    var random: SeededGenerator
+
+    // Of the present connection.
+    var sentThrough: Int64 = 0
+    var inFlight = 0
+    /// Counts the times that sending began anew; `ref` of a publish, so that late answers to older ones are known.
+    var generation: Int64 = 0
+    var notBeforeMs: Int64 = 0
+    var rewindsInARow = 0
+    /// Nothing is sent until the fold has met this op: somebody else used it.
+    var contested: Event.Author?
+    /// Nothing is sent until the next connection.
+    var isHeld = false
+
+    private(set) var writes: [Write] = []
+    private(set) var notices: [Notice] = []
+    /// How many entries name an object, by model, NUL, id.
+    private var touched: [String: Int] = [:]
+
+    /// The queue of a device that is new to the stream.
+    init(seed: UInt64) {
+        random = SeededGenerator(seed: seed)
+        site = Site.random(using: &random)
+        nextOp = 0
+        writes = [.site(site, next: 0)]
+    }
+
+    /// The queue as it was stored, entries by number.
+    init(site: Site, nextOp: Op, entries: [Entry], seed: UInt64) {
+        random = SeededGenerator(seed: seed)
+        self.site = site
+        self.nextOp = nextOp
+        self.entries = ArraySlice(entries)
+        nextNumber = (entries.last?.number ?? 0) + 1
+        for entry in entries { touch(entry.event, 1) }
+    }
+
+    // MARK: What comes out
+
+    /// What must be committed, in order; empties it.
+    mutating func takeWrites() -> [Write] {
+        defer { writes = [] }
+        return writes
+    }
+
+    /// What happened since the last call, in order; empties it.
+    mutating func takeNotices() -> [Notice] {
+        defer { notices = [] }
+        return notices
+    }
+
+    mutating func write(_ write: Write) {
+        writes.append(write)
+    }
+
+    mutating func notify(_ notice: Notice) {
+        notices.append(notice)
+    }
+
+    // MARK: Adding
+
+    /// Queues an event, made on a fold of `base`, and returns the number of the entry that carries it. `isKnown`: the
+    /// folded state has the one object that it inserts.
+    mutating func add(_ event: Event, base: Seq, isKnown: Bool) -> Int64 {
+        if let change = event.single, change.guards.isEmpty {
+            if change.kind == .delete, cancelsOut(change) { return settleAtOnce() }
+            if let number = merge(change, base: base) { return number }
+        }
+        let isFresh = event.single.map { $0.kind == .insert && !isKnown && touched[$0.key] == nil } ?? false
+        let entry = Entry(number: nextNumber, event: event, base: base, isFresh: isFresh)
+        nextNumber += 1
+        entries.append(entry)
+        touch(event, 1)
+        write(.put(entry))
+        return entry.number
+    }
+
+    private mutating func settleAtOnce() -> Int64 {
+        defer { nextNumber += 1 }
+        notify(.settled(number: nextNumber, .reduced))
+        return nextNumber
+    }
+
+    /// Drops the plain writes to an object that is now deleted, back to the first event that was handed over or is more
+    /// than a plain write. True if its own insert is among them: then the delete has nothing to do either.
+    private mutating func cancelsOut(_ delete: Change) -> Bool {
+        guard touched[delete.key] != nil else { return false }
+        for index in entries.indices.reversed() where entries[index].event.changes.contains(where: { $0.isSame(delete) }) {
+            let entry = entries[index]
+            guard entry.author == nil, let change = entry.event.single, change.guards.isEmpty, change.kind != .delete
+            else { return false }
+            remove(at: index, .reduced)
+            if entry.isFresh { return true }
+        }
+        return false
+    }
+
+    /// Merges a plain update into the entry before it, if that one writes the same object and was not handed over.
+    /// Only neighbours are merged, so that the order between objects stays.
+    private mutating func merge(_ update: Change, base: Seq) -> Int64? {
+        guard update.kind == .update, update.operations.isEmpty, let index = entries.indices.last,
+            entries[index].author == nil, var change = entries[index].event.single, change.isSame(update),
+            change.kind != .delete, change.operations.isEmpty, change.guards.isEmpty
+        else { return nil }
+        change.fields = change.fields.merging(update.fields)
+        let merged = Event(change)
+        guard merged.encoded(base: base).count <= Self.mergeMaxBytes else { return nil }
+        entries[index].event = merged
+        entries[index].base = base
+        write(.put(entries[index]))
+        return entries[index].number
+    }
+
+    // MARK: Entries
+
+    /// Where the first entry behind this number stands.
+    func index(behind number: Int64) -> Int {
+        var (low, high) = (entries.startIndex, entries.endIndex)
+        while low < high {
+            let middle = (low + high) / 2
+            if entries[middle].number <= number { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    /// Where the entry of this site and op stands.
+    func index(of author: Event.Author) -> Int? {
+        if let first = entries.first?.author, first.site == author.site, author.op >= first.op,
+            author.op - first.op < entries.count
+        {
+            let guess = entries.startIndex + Int(author.op - first.op)
+            if entries[guess].author == author { return guess }
+        }
+        return entries.firstIndex { $0.author == author }
+    }
+
+    mutating func remove(at index: Int, _ fate: Fate) {
+        let entry = entries[index]
+        if entry.number <= sentThrough, entry.acked == nil { inFlight = max(0, inFlight - 1) }
+        touch(entry.event, -1)
+        if index == entries.startIndex { entries.removeFirst() } else { entries.remove(at: index) }
+        write(.remove(number: entry.number))
+        notify(.settled(number: entry.number, fate))
+    }
+
+    /// Puts another event in the place of an entry's, which keeps its number and its op.
+    mutating func replace(at index: Int, by event: Event) {
+        touch(entries[index].event, -1)
+        entries[index].event = event
+        touch(event, 1)
+        write(.put(entries[index]))
+    }
+
+    private mutating func touch(_ event: Event, _ count: Int) {
+        for change in event.changes {
+            let total = (touched[change.key] ?? 0) + count
+            touched[change.key] = total > 0 ? total : nil
+        }
+    }
+}
+
+extension Change {
+    /// Model, NUL, id. Two spellings of one text may fall together here, which only makes the queue more careful.
+    fileprivate var key: String { "\(model)\0\(id)" }
+
+    fileprivate func isSame(_ other: Change) -> Bool {
+        model.utf8.elementsEqual(other.model.utf8) && id.utf8.elementsEqual(other.id.utf8)
+    }
+}
