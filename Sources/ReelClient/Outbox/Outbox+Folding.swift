@@ -6,7 +6,7 @@ extension Outbox {
 
     /// Whether events of this site are told to `folded`.
     func owns(_ site: Site) -> Bool {
-        site == self.site || entries.contains { $0.author?.site == site }
+        site == self.site || formerSites.contains(site)
     }
 
     /// The own fold met an event of an own site at seq. `content`: its bytes as its author sent them; `base`: the last
@@ -92,10 +92,15 @@ extension Outbox {
     /// says whether it or the other's event was consumed: moved at once it could happen twice.
     private mutating func takeNewSite() {
         let was = site
+        changeSite()
+        notify(.newSite(was: was, now: site))
+    }
+
+    private mutating func changeSite() {
+        formerSites.insert(site)
         site = Site.random(using: &random)
         nextOp = 0
         write(.site(site, next: 0))
-        notify(.newSite(was: was, now: site))
     }
 
     /// The log holds the op behind a hole, and so it will never be consumed at this seq: it goes again from the hole on,
@@ -113,11 +118,7 @@ extension Outbox {
     private mutating func wasStale(_ author: Event.Author, seq: Seq, base: Seq) {
         guard let index = index(of: author), lies(entries[index], atOrBelow: seq) else { return }
         let old = author.site
-        if site == old {
-            site = Site.random(using: &random)
-            nextOp = 0
-            write(.site(site, next: 0))
-        }
+        if site == old { changeSite() }
         let error = ReelError(.stale, "it was made on a state that is older than the stream's history reaches")
         for index in entries.indices.reversed() where entries[index].author?.site == old {
             guard !entries[index].event.dependsOnBase else {

@@ -17,6 +17,8 @@ extension Outbox {
 
     /// So many events are on their way without an answer; then the queue waits.
     static let inFlightMax = 1_024
+    /// So many times in a row the first op was said to lie behind a hole.
+    static let stuckAfter = 3
     /// The shortest and the longest pause before events are sent again.
     static let retryMinMs: Int64 = 20
     static let retryMaxMs: Int64 = 30_000
@@ -63,9 +65,11 @@ extension Outbox {
         write(.site(site, next: nextOp))
     }
 
-    /// A gateway says that the op is durable at seq.
-    mutating func acked(_ author: Event.Author, seq: Seq) {
+    /// A gateway says that the op is durable at seq. `folded`: how far the own fold is. If it has passed that seq and
+    /// still the op was not consumed, that copy never will be, and the op goes again.
+    mutating func acked(_ author: Event.Author, seq: Seq, folded: Seq, nowMs: Int64) {
         guard let index = index(of: author) else { return }
+        guard seq > folded else { return sendAgain(afterMs: 0, nowMs: nowMs) }
         if entries[index].acked == nil, entries[index].number <= sentThrough { inFlight = max(0, inFlight - 1) }
         entries[index].acked = seq
         rewindsInARow = 0
@@ -82,7 +86,10 @@ extension Outbox {
         guard let index = index(of: author), entries[index].acked == nil, ref ?? generation == generation else { return }
         switch error.code {
         case _ where error.retryMs != nil:
-            if error.code == .gap, firstUnacked == index { forgetAcks(from: entries.startIndex) }
+            if error.code == .gap, firstUnacked == index {
+                forgetAcks(from: entries.startIndex)
+                if rewindsInARow >= Self.stuckAfter { notify(.stuck) }
+            }
             sendAgain(afterMs: error.retryMs ?? 0, nowMs: nowMs)
         case .conflict:
             contested = author
@@ -115,7 +122,7 @@ extension Outbox {
     mutating func sendAgain(afterMs: Int64, nowMs: Int64) {
         let growing = rewindsInARow == 0 ? 0 : Self.retryMinMs << Int64(min(rewindsInARow - 1, 10))
         rewindsInARow += 1
-        notBeforeMs = nowMs + min(max(afterMs, growing), Self.retryMaxMs)
+        notBeforeMs = max(notBeforeMs, nowMs + min(max(afterMs, growing), Self.retryMaxMs))
         rewind()
     }
 

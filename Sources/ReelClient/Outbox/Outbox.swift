@@ -38,6 +38,8 @@ struct Outbox: Sendable {
         case newSite(was: Site, now: Site)
         /// The queue waits for something that is not an event's fault.
         case held(ReelError)
+        /// The gateway waits for an op that was consumed meanwhile: only another connection helps.
+        case stuck
     }
 
     /// Two updates are merged only up to this many bytes, so that no limit of a gateway is passed by merging.
@@ -46,6 +48,8 @@ struct Outbox: Sendable {
     /// The site that gives ops, and the next one.
     var site: Site
     var nextOp: Op
+    /// Sites that events of the queue were handed over under before.
+    var formerSites: Set<Site> = []
     var entries: ArraySlice<Entry> = []
     var nextNumber: Int64 = 1
     var random: SeededGenerator
@@ -82,6 +86,7 @@ struct Outbox: Sendable {
         self.nextOp = nextOp
         self.entries = ArraySlice(entries)
         nextNumber = (entries.last?.number ?? 0) + 1
+        formerSites = Set(entries.compactMap(\.author?.site))
         for entry in entries { touch(entry.event, 1) }
     }
 

@@ -1,5 +1,5 @@
 /// Numbers as ECMAScript prints a double: the one text that canonical JSON has for each.
-enum CanonicalNumber {
+package enum CanonicalNumber {
     /// The longest text of a number, in bytes: `-1.2345678901234567e-308` and its like.
     static let longest = 25
 
@@ -16,7 +16,7 @@ enum CanonicalNumber {
     }
 
     /// Lends the text of a finite number.
-    static func withText<R>(of value: Double, _ body: (Bytes) -> R) -> R {
+    package static func withText<R>(of value: Double, _ body: (Bytes) -> R) -> R {
         withUnsafeTemporaryAllocation(byteCount: longest, alignment: 1) { buffer in
             body(Bytes(rebasing: buffer[..<write(value, to: buffer)]))
         }

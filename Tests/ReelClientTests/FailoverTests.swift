@@ -1,0 +1,73 @@
+import Testing
+
+@testable import ReelClient
+
+@Suite struct FailoverTests {
+    @Test func oneRoundOverAllNodesIsQuickAndThenThePausesDouble() {
+        Seeds.run(50) { seed in
+            var failover = Failover(nodes: ["a", "b", "c"], seed: seed)
+            var tried: [String] = []
+            var pauses: [Int64] = []
+            for _ in 0..<30 {
+                guard let attempt = failover.next(nowMs: 1_000) else { return }
+                tried.append(attempt.node)
+                pauses.append(attempt.atMs - 1_000)
+                failover.lost(nowMs: 1_000)
+            }
+            #expect(Set(tried[0..<3]) == ["a", "b", "c"], "seed \(seed)")
+            #expect(pauses[0] == 0)
+            #expect(pauses[1..<4].allSatisfy { $0 <= Failover.quickMs }, "seed \(seed): \(pauses)")
+            for (index, pause) in pauses.enumerated().dropFirst(4) {
+                let longest = min(Failover.pauseMs << Int64((index - 1) / 3 - 1), Failover.pauseMaxMs)
+                #expect((longest / 2...longest).contains(pause), "seed \(seed): \(pauses)")
+            }
+        }
+    }
+
+    @Test func aLostConnectionIsReplacedByAnotherNode() {
+        Seeds.run(50) { seed in
+            var failover = Failover(nodes: ["a", "b"], seed: seed)
+            let first = failover.next(nowMs: 0)?.node
+            failover.welcomed(nowMs: 5)
+            failover.lost(nowMs: 20_000)
+            let second = failover.next(nowMs: 20_000)
+            #expect(second?.node != first)
+            #expect((second?.atMs ?? 0) - 20_000 <= Failover.quickMs)
+        }
+    }
+
+    @Test func aNodeThatAcceptsAndDropsIsNotHammered() {
+        var failover = Failover(nodes: ["a"], seed: 1)
+        var last: Int64 = 0
+        for _ in 0..<12 {
+            last = failover.next(nowMs: 0)?.atMs ?? 0
+            failover.welcomed(nowMs: 0)
+            failover.lost(nowMs: 10)
+        }
+        #expect(last >= Failover.pauseMaxMs / 2)
+    }
+
+    @Test func clientsLeaveADrainingNodeEachAtItsOwnMoment() {
+        let moments = (0..<100).map { seed in
+            var failover = Failover(nodes: ["a"], seed: UInt64(seed))
+            return failover.leaves(afterMs: 5_000, nodes: ["b"], nowMs: 100)
+        }
+        #expect(moments.allSatisfy { (100...5_100).contains($0) })
+        #expect(Set(moments).count > 90)
+    }
+
+    @Test func nodesHeardOfAreTriedToo() {
+        var failover = Failover(nodes: ["a"], seed: 3)
+        failover.learn(["b", "a", "c", "b"])
+        #expect(failover.nodes == ["a", "c", "b"])
+        #expect(Set((0..<3).compactMap { _ in failover.next(nowMs: 0)?.node }) == ["a", "b", "c"])
+        _ = failover.next(nowMs: 0)
+        #expect(failover.peer() != failover.current)
+    }
+
+    @Test func withoutAnyNodeThereIsNoAttempt() {
+        var failover = Failover(nodes: [], seed: 3)
+        #expect(failover.next(nowMs: 0) == nil)
+        #expect(failover.peer() == nil)
+    }
+}

@@ -1,0 +1,226 @@
+import ReelCore
+
+@testable import ReelClient
+
+/// A device's queue against a log that is reached through gateways which lose, delay, repeat and refuse. The store is
+/// the list of committed writes: a kill forgets all but that.
+struct OutboxSimulation {
+    struct Record: Equatable {
+        var author: Event.Author
+        var content: [UInt8]
+        var outcome: Outcome
+    }
+
+    enum Answer {
+        case ack(Event.Author, Seq)
+        case nack(Event.Author, ReelError, ref: Int64)
+    }
+
+    var random: SeededGenerator
+    var outbox: Outbox
+    var log: [Record] = []
+    var consumedOps: [Site: Op] = [:]
+    var folded: Seq = .none
+    var nowMs: Int64 = 0
+
+    // The store.
+    var storedSite: Site?
+    var storedNext: Op = 0
+    var stored: [Int64: Outbox.Entry] = [:]
+    /// Position and data are stored together: where the fold was at the last commit.
+    var storedFolded: Seq = .none
+
+    // The present gateway: what it has not handled, what it has not answered, and the op that it nacked.
+    var inbox: [Outbox.Parcel] = []
+    var answers: [Answer] = []
+    var refusing: [Site: Op] = [:]
+    var late: [(Event.Author, [UInt8])] = []
+    var isConnected = false
+
+    var published: [Int64: Event] = [:]
+    var reduced: Set<Int64> = []
+    var refused: Set<Int64> = []
+    var settled: [Int64: Fate] = [:]
+    var isStuck = false
+
+    init(seed: UInt64) {
+        random = SeededGenerator(seed: seed)
+        outbox = Outbox(seed: seed &+ 1)
+        commit()
+    }
+
+    mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
+
+    mutating func commit() {
+        for write in outbox.takeWrites() {
+            switch write {
+            case .put(let entry): stored[entry.number] = entry
+            case .remove(let number): stored[number] = nil
+            case .site(let site, let next): (storedSite, storedNext) = (site, next)
+            }
+        }
+        storedFolded = folded
+        for notice in outbox.takeNotices() {
+            if notice == .stuck { isStuck = true }
+            guard case .settled(let number, let fate) = notice else { continue }
+            settled[number] = fate
+            switch fate {
+            case .reduced: reduced.insert(number)
+            case .refused: refused.insert(number)
+            default: break
+            }
+        }
+    }
+
+    mutating func publish(_ event: Event) {
+        let number = outbox.add(event, base: folded, isKnown: false)
+        commit()
+        if outbox.entries.contains(where: { $0.number == number }) { published[number] = event }
+    }
+
+    /// The process dies: what was not committed is gone, and so is the connection.
+    mutating func kill() {
+        guard let site = storedSite else { return }
+        disconnect()
+        var entries = stored.values.sorted { $0.number < $1.number }
+        for index in entries.indices { entries[index].acked = nil }
+        outbox = Outbox(site: site, nextOp: storedNext, entries: entries, seed: random.next())
+        folded = storedFolded
+    }
+
+    /// What lies at the gateway may still get into the log later, in any order, or never.
+    mutating func disconnect() {
+        isConnected = false
+        for parcel in inbox {
+            for bytes in parcel.events where !isBad(bytes) && chance(60) { late.append((author(of: bytes), bytes)) }
+        }
+        inbox = []
+        answers = []
+        refusing = [:]
+    }
+
+    mutating func connect() {
+        isConnected = true
+        outbox.connected()
+    }
+
+    mutating func send() {
+        guard let parcel = outbox.handOver(.init(events: 4, bytes: 4_096), nowMs: nowMs) else { return }
+        commit()
+        inbox.append(parcel)
+    }
+
+    func author(of bytes: [UInt8]) -> Event.Author {
+        let json = bytes.withUnsafeBytes { JSON(parsing: $0) }?.object
+        let site = json?["site"]?.string.flatMap { Site($0) } ?? Site(high: 0, low: 0)
+        return Event.Author(site: site, op: Op(json?["op"]?.number ?? -1))
+    }
+
+    func isBad(_ bytes: [UInt8]) -> Bool { String(decoding: bytes, as: UTF8.self).contains(#""bad":"#) }
+
+    /// The gateway handles one parcel, as the protocol says.
+    mutating func gatewayTurn(calm: Bool) {
+        guard isConnected, !inbox.isEmpty else { return }
+        let parcel = inbox.removeFirst()
+        for bytes in parcel.events {
+            let author = author(of: bytes)
+            if let op = refusing[author.site], author.op != op {
+                answers.append(.nack(author, ReelError(.gap, "", retryMs: 0), ref: parcel.ref))
+                continue
+            }
+            refusing[author.site] = nil
+            if isBad(bytes) {
+                refusing[author.site] = author.op
+                answers.append(.nack(author, ReelError(.badEvent, "bad"), ref: parcel.ref))
+            } else if !calm, chance(10) {
+                refusing[author.site] = author.op
+                if chance(50) { append(author, bytes) }
+                answers.append(.nack(author, ReelError(.logUnavailable, "", retryMs: 5), ref: parcel.ref))
+            } else {
+                answers.append(.ack(author, append(author, bytes)))
+                if !calm, chance(10) { append(author, bytes) }
+            }
+        }
+    }
+
+    @discardableResult
+    mutating func append(_ author: Event.Author, _ bytes: [UInt8]) -> Seq {
+        let op = consumedOps[author.site] ?? -1
+        let outcome: Outcome = author.op <= op ? .duplicate : author.op == op + 1 ? .applied : .gap
+        if outcome == .applied { consumedOps[author.site] = author.op }
+        log.append(Record(author: author, content: bytes, outcome: outcome))
+        return Seq(log.count - 1)
+    }
+
+    mutating func lateTurn() {
+        guard !late.isEmpty else { return }
+        let (author, bytes) = late.remove(at: Int.random(in: 0..<late.count, using: &random))
+        append(author, bytes)
+    }
+
+    mutating func answerTurn() {
+        guard isConnected, !answers.isEmpty else { return }
+        switch answers.removeFirst() {
+        case .ack(let author, let seq): outbox.acked(author, seq: seq, folded: folded, nowMs: nowMs)
+        case .nack(let author, let error, let ref): outbox.nacked(author, error, ref: ref, nowMs: nowMs)
+        }
+        commit()
+        guard isStuck else { return }
+        isStuck = false
+        disconnect()
+        connect()
+    }
+
+    mutating func foldTurn() {
+        guard folded < Seq(log.count) - 1 else { return }
+        folded += 1
+        let record = log[Int(folded)]
+        if outbox.owns(record.author.site) {
+            outbox.folded(
+                record.author, seq: folded, record.outcome, content: record.content, base: folded, nowMs: nowMs)
+        }
+        if chance(70) { commit() }
+    }
+
+    mutating func randomTurn() {
+        nowMs += Int64.random(in: 0...3, using: &random)
+        switch Int.random(in: 0..<100, using: &random) {
+        case 0..<18: publish(randomEvent())
+        case 18..<38: send()
+        case 38..<55: gatewayTurn(calm: false)
+        case 55..<70: answerTurn()
+        case 70..<86: foldTurn()
+        case 86..<90: lateTurn()
+        case 90..<95: isConnected ? disconnect() : connect()
+        case 95..<97: kill()
+        default: if !isConnected { connect() }
+        }
+    }
+
+    /// No more faults: everything must come to its end.
+    mutating func drain() -> Bool {
+        if !isConnected { connect() }
+        for _ in 0..<20_000 {
+            nowMs += 50
+            send()
+            gatewayTurn(calm: true)
+            answerTurn()
+            while folded < Seq(log.count) - 1 { foldTurn() }
+            lateTurn()
+            commit()
+            if outbox.entries.isEmpty, late.isEmpty, folded == Seq(log.count) - 1 { return true }
+        }
+        return false
+    }
+
+    mutating func randomEvent() -> Event {
+        let id = String(Int.random(in: 0..<4, using: &random))
+        let value = JSON.number(Double(outbox.nextNumber))
+        return switch Int.random(in: 0..<10, using: &random) {
+        case 0..<3: .insert("m", id, ["n": value])
+        case 3..<8: .update("m", id, ["n": value])
+        case 8: .update("m", id, ["bad": value])
+        default: .delete("m", id)
+        }
+    }
+}

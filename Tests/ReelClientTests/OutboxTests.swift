@@ -1,0 +1,234 @@
+import ReelCore
+import Testing
+
+@testable import ReelClient
+
+@Suite struct OutboxTests {
+    static let wide = Outbox.Window(events: 100, bytes: 1 << 20)
+
+    @Test func anyInterleavingOfFaultsConsumesEveryEventOnceInOrder() {
+        Seeds.run(300) { seed in
+            var world = OutboxSimulation(seed: seed)
+            for _ in 0..<400 { world.randomTurn() }
+            let came = world.drain()
+            #expect(came, "seed \(seed): \(world.outbox.entries.count) events never came through")
+            guard came else { return }
+            // Per site: ops without a gap, each once.
+            var ops: [Site: Op] = [:]
+            for record in world.log where record.outcome == .applied {
+                #expect(record.author.op == (ops[record.author.site] ?? -1) + 1, "seed \(seed)")
+                ops[record.author.site] = record.author.op
+            }
+            #expect(ops.count <= 1, "seed \(seed): the site changed without a clone")
+            #expect(world.outbox.nextOp == (ops[world.outbox.site] ?? -1) + 1, "seed \(seed)")
+            // Nothing lost: what publish returned for is settled.
+            for number in world.published.keys {
+                #expect(world.settled[number] != nil, "seed \(seed): event \(number) is lost")
+            }
+        }
+    }
+
+    @Test func anOpIsGivenInTheTransactionBeforeTheParcelLeaves() {
+        var outbox = Outbox(seed: 1)
+        _ = outbox.takeWrites()
+        _ = outbox.add(.update("m", "1", ["a": 1]), base: 4, isKnown: true)
+        guard case .put(let queued)? = outbox.takeWrites().first else { return #expect(Bool(false)) }
+        #expect(queued.author == nil)
+        #expect(queued.base == 4)
+        let parcel = outbox.handOver(Self.wide, nowMs: 0)
+        #expect(parcel?.events.count == 1)
+        let writes = outbox.takeWrites()
+        #expect(writes.contains(.site(outbox.site, next: 1)))
+        #expect(writes.contains { if case .put(let entry) = $0 { entry.author?.op == 0 } else { false } })
+    }
+
+    @Test func updatesOfOneObjectMergeUntilTheyAreHandedOver() {
+        var outbox = Outbox(seed: 1)
+        let first = outbox.add(.update("m", "1", ["a": 1, "b": 1]), base: 0, isKnown: true)
+        let second = outbox.add(.update("m", "1", ["a": 2, "c": nil]), base: 3, isKnown: true)
+        #expect(first == second)
+        #expect(outbox.entries.first?.event == .update("m", "1", ["a": 2, "b": 1, "c": nil]))
+        _ = outbox.handOver(Self.wide, nowMs: 0)
+        let third = outbox.add(.update("m", "1", ["a": 3]), base: 3, isKnown: true)
+        #expect(third != first)
+        _ = outbox.add(.update("m", "2", ["a": 3]), base: 3, isKnown: true)
+        let fifth = outbox.add(.update("m", "1", ["a": 4]), base: 3, isKnown: true)
+        #expect(fifth != third, "only neighbours merge")
+        _ = outbox.add(.update("m", "1", operations: ["n": .increment(1)]), base: 3, isKnown: true)
+        #expect(outbox.entries.count == 5, "an operation is not a plain write")
+    }
+
+    @Test func anInsertAndItsDeleteCancelOut() {
+        var outbox = Outbox(seed: 1)
+        let insert = outbox.add(.insert("m", "1", ["a": 1]), base: 0, isKnown: false)
+        _ = outbox.add(.insert("m", "2"), base: 0, isKnown: false)
+        _ = outbox.add(.update("m", "1", ["a": 2]), base: 0, isKnown: false)
+        let delete = outbox.add(.delete("m", "1"), base: 0, isKnown: false)
+        #expect(outbox.entries.map(\.event) == [.insert("m", "2")])
+        let settled = outbox.takeNotices()
+        #expect(settled.contains(.settled(number: insert, .reduced)))
+        #expect(settled.contains(.settled(number: delete, .reduced)))
+    }
+
+    @Test func aDeleteStaysIfOthersMayKnowTheObject() {
+        var outbox = Outbox(seed: 1)
+        _ = outbox.add(.insert("m", "1", ["a": 1]), base: 0, isKnown: true)
+        _ = outbox.add(.delete("m", "1"), base: 0, isKnown: true)
+        #expect(outbox.entries.map(\.event) == [.delete("m", "1")])
+        _ = outbox.handOver(Self.wide, nowMs: 0)
+        _ = outbox.add(.insert("m", "2"), base: 0, isKnown: false)
+        _ = outbox.handOver(Self.wide, nowMs: 0)
+        _ = outbox.add(.delete("m", "2"), base: 0, isKnown: false)
+        #expect(outbox.entries.count == 3, "the insert may be in the log already")
+    }
+
+    @Test func aRefusedEventIsReportedAndItsOpFilled() {
+        var outbox = Outbox(seed: 1)
+        let bad = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
+        _ = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
+        let parcel = outbox.handOver(Self.wide, nowMs: 0)
+        _ = outbox.takeNotices()
+        let error = ReelError(.tooLarge, "300 KiB found, at most 256 KiB expected")
+        outbox.nacked(Event.Author(site: outbox.site, op: 0), error, ref: parcel?.ref, nowMs: 0)
+        outbox.nacked(
+            Event.Author(site: outbox.site, op: 1), ReelError(.gap, "", retryMs: 0), ref: parcel?.ref, nowMs: 0)
+        #expect(outbox.takeNotices() == [.settled(number: bad, .refused(error))])
+        let again = outbox.handOver(Self.wide, nowMs: Outbox.retryMaxMs)
+        let noop = Event.noop.encoded(base: 0, author: Event.Author(site: outbox.site, op: 0))
+        #expect(again?.events.first == noop)
+        #expect(again?.events.count == 2)
+    }
+
+    @Test func whatIsNoEventsFaultHoldsTheQueueUntilTheNextConnection() {
+        var outbox = Outbox(seed: 1)
+        _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
+        let parcel = outbox.handOver(Self.wide, nowMs: 0)
+        let error = ReelError(.forbidden, "no")
+        outbox.nacked(Event.Author(site: outbox.site, op: 0), error, ref: parcel?.ref, nowMs: 0)
+        #expect(outbox.takeNotices() == [.held(error)])
+        #expect(outbox.handOver(Self.wide, nowMs: 1_000_000) == nil)
+        outbox.connected()
+        #expect(outbox.handOver(Self.wide, nowMs: 0)?.events.count == 1)
+    }
+
+    @Test func retryIsHonouredWithinBounds() {
+        var outbox = Outbox(seed: 1)
+        _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
+        for (retry, expected) in [(500, 500), (Int64.max, Outbox.retryMaxMs)] as [(Int64, Int64)] {
+            outbox.connected()
+            let parcel = outbox.handOver(Self.wide, nowMs: 100)
+            outbox.nacked(
+                Event.Author(site: outbox.site, op: 0), ReelError(.logUnavailable, "", retryMs: retry),
+                ref: parcel?.ref, nowMs: 100)
+            #expect(outbox.nextSendMs == 100 + expected)
+        }
+    }
+
+    @Test func anAckedOpThatTheFoldFoundBehindAHoleIsSentAgainFromTheHoleOn() {
+        var outbox = Outbox(seed: 1)
+        for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
+        let parcel = outbox.handOver(Self.wide, nowMs: 0)
+        for op in 0..<3 {
+            outbox.acked(Event.Author(site: outbox.site, op: Op(op)), seq: Seq(10 + op), folded: 5, nowMs: 0)
+        }
+        #expect(outbox.handOver(Self.wide, nowMs: 0) == nil)
+        let author = Event.Author(site: outbox.site, op: 1)
+        outbox.folded(author, seq: 11, .gap, content: parcel?.events[1] ?? [], base: 11, nowMs: 0)
+        #expect(outbox.handOver(Self.wide, nowMs: 100)?.events == parcel?.events)
+    }
+
+    @Test func anAckForAPlaceThatTheFoldHasPassedSendsAgain() {
+        var outbox = Outbox(seed: 1)
+        _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
+        let parcel = outbox.handOver(Self.wide, nowMs: 0)
+        outbox.acked(Event.Author(site: outbox.site, op: 0), seq: 7, folded: 8, nowMs: 0)
+        #expect(outbox.handOver(Self.wide, nowMs: 100)?.events == parcel?.events)
+    }
+
+    @Test func aCloneTakesANewSiteAndMovesWhatWasNotConsumed() {
+        var outbox = Outbox(seed: 1)
+        let was = outbox.site
+        _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
+        _ = outbox.handOver(Self.wide, nowMs: 0)
+        _ = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
+        _ = outbox.takeNotices()
+        // The other device's event took op 0.
+        let author = Event.Author(site: was, op: 0)
+        let theirs = Event.delete("m", "9").encoded(base: 0, author: author)
+        outbox.folded(author, seq: 3, .applied, content: theirs, base: 3, nowMs: 0)
+        #expect(outbox.site != was)
+        #expect(outbox.takeNotices() == [.newSite(was: was, now: outbox.site)])
+        let parcel = outbox.handOver(Self.wide, nowMs: 100)
+        let expected = ["1", "2"].enumerated().map { op, id in
+            Event.update("m", id, ["a": 1]).encoded(base: 0, author: .init(site: outbox.site, op: Op(op)))
+        }
+        #expect(parcel?.events == expected)
+    }
+
+    @Test func anEventOfTheOwnSiteThatWasNeverSentShowsAClone() {
+        var outbox = Outbox(seed: 1)
+        let was = outbox.site
+        _ = outbox.takeNotices()
+        outbox.folded(Event.Author(site: was, op: 0), seq: 3, .applied, content: [], base: 3, nowMs: 0)
+        #expect(outbox.takeNotices() == [.newSite(was: was, now: outbox.site)])
+        var other = Outbox(seed: 2)
+        let site = other.site
+        other.bootstrapped(consumed: { $0 == site ? 4 : nil }, seq: 9)
+        #expect(other.site != site)
+    }
+
+    @Test func aSiteThatNeverBeganBecauseItWasStaleBeginsAnew() {
+        var outbox = Outbox(seed: 1)
+        let was = outbox.site
+        _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
+        let splice = outbox.add(
+            .update("m", "1", operations: ["t": .splice([Splice(0, 0, "x")])]), base: 0, isKnown: true)
+        _ = outbox.handOver(Self.wide, nowMs: 0)
+        _ = outbox.takeNotices()
+        outbox.folded(Event.Author(site: was, op: 0), seq: 70_000, .stale, content: [], base: 70_000, nowMs: 0)
+        #expect(outbox.site != was)
+        let author = Event.Author(site: outbox.site, op: 0)
+        let again = Event.update("m", "1", ["a": 1]).encoded(base: 70_000, author: author)
+        #expect(outbox.handOver(Self.wide, nowMs: 100)?.events == [again])
+        let refused = outbox.takeNotices().contains {
+            if case .settled(splice, .refused(let error)) = $0 { error.code == .stale } else { false }
+        }
+        #expect(refused, "a splice counts on a text that is gone")
+    }
+
+    @Test func aNewEpochKeepsTheQueueOnItsState() {
+        var outbox = Outbox(seed: 1)
+        for id in 0..<2 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 50, isKnown: true) }
+        let guarded = outbox.add(Event(.delete("m", "1").guarded(["a": 3])), base: 50, isKnown: true)
+        _ = outbox.handOver(Self.wide, nowMs: 0)
+        let site = outbox.site
+        outbox.epochChanged(consumed: { $0 == site ? 0 : nil }, seq: 7)
+        #expect(outbox.site == site)
+        let author = { Event.Author(site: site, op: $0) }
+        let expected = [
+            Event.update("m", "1", ["a": 1]).encoded(base: 7, author: author(1)),
+            Event.noop.encoded(base: 7, author: author(2)),
+        ]
+        #expect(outbox.handOver(Self.wide, nowMs: 0)?.events == expected)
+        let refused = outbox.takeNotices().contains {
+            if case .settled(guarded, .refused(let error)) = $0 { error.code == .epochChanged } else { false }
+        }
+        #expect(refused)
+    }
+
+    @Test func whatIsStoredReadsBackAsItWas() {
+        let events: [Event] = [
+            .insert("tä\"sk", "1\u{7}", ["a": [1, "x\n", nil, ["k": true]], "b": 1.5e300]),
+            .update("m", "i", ["x": nil], operations: ["n": .increment(-2), "s": .change(add: ["a"], remove: [1])]),
+            .update("m", "i", operations: ["t": .splice([Splice(3, 1, "héllo"), Splice(0, 0, "")])]),
+            Event(.delete("m", "i").guarded(["a": 4, "b": -1])),
+            .batch([.insert("m", "1"), .delete("m", "2")]), .noop,
+        ]
+        for event in events {
+            var base: Seq = 0
+            let bytes = event.encoded(base: 17)
+            #expect(bytes.withUnsafeBytes { Event(encoded: $0, base: &base) } == event)
+            #expect(base == 17)
+        }
+    }
+}
