@@ -177,7 +177,13 @@ struct OutboxSimulation {
         let record = log[Int(folded)]
         if outbox.owns(record.author.site) {
             outbox.folded(
-                record.author, seq: folded, record.outcome, content: record.content, base: folded, nowMs: nowMs)
+                record.author,
+                seq: folded,
+                record.outcome,
+                content: record.content,
+                base: folded,
+                nowMs: nowMs
+            )
         }
         if chance(70) { commit() }
     }

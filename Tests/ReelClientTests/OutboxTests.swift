@@ -7,7 +7,7 @@ import Testing
     static let wide = Outbox.Window(events: 100, bytes: 1 << 20)
 
     @Test func anyInterleavingOfFaultsConsumesEveryEventOnceInOrder() {
-        Seeds.run(300) { seed in
+        Seeds.run(100) { seed in
             var world = OutboxSimulation(seed: seed)
             for _ in 0..<400 { world.randomTurn() }
             let came = world.drain()
@@ -91,7 +91,11 @@ import Testing
         let error = ReelError(.tooLarge, "300 KiB found, at most 256 KiB expected")
         outbox.nacked(Event.Author(site: outbox.site, op: 0), error, ref: parcel?.ref, nowMs: 0)
         outbox.nacked(
-            Event.Author(site: outbox.site, op: 1), ReelError(.gap, "", retryMs: 0), ref: parcel?.ref, nowMs: 0)
+            Event.Author(site: outbox.site, op: 1),
+            ReelError(.gap, "", retryMs: 0),
+            ref: parcel?.ref,
+            nowMs: 0
+        )
         #expect(outbox.takeNotices() == [.settled(number: bad, .refused(error))])
         let again = outbox.handOver(Self.wide, nowMs: Outbox.retryMaxMs)
         let noop = Event.noop.encoded(base: 0, author: Event.Author(site: outbox.site, op: 0))
@@ -118,8 +122,11 @@ import Testing
             outbox.connected()
             let parcel = outbox.handOver(Self.wide, nowMs: 100)
             outbox.nacked(
-                Event.Author(site: outbox.site, op: 0), ReelError(.logUnavailable, "", retryMs: retry),
-                ref: parcel?.ref, nowMs: 100)
+                Event.Author(site: outbox.site, op: 0),
+                ReelError(.logUnavailable, "", retryMs: retry),
+                ref: parcel?.ref,
+                nowMs: 100
+            )
             #expect(outbox.nextSendMs == 100 + expected)
         }
     }
@@ -182,7 +189,10 @@ import Testing
         let was = outbox.site
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
         let splice = outbox.add(
-            .update("m", "1", operations: ["t": .splice([Splice(0, 0, "x")])]), base: 0, isKnown: true)
+            .update("m", "1", operations: ["t": .splice([Splice(0, 0, "x")])]),
+            base: 0,
+            isKnown: true
+        )
         _ = outbox.handOver(Self.wide, nowMs: 0)
         _ = outbox.takeNotices()
         outbox.folded(Event.Author(site: was, op: 0), seq: 70_000, .stale, content: [], base: 70_000, nowMs: 0)

@@ -10,17 +10,17 @@ extension Event {
     /// The canonical bytes of the event, as a gateway takes it in, or without `site` and `op`, as the queue keeps it.
     func encoded(base: Seq, author: Author? = nil) -> [UInt8] {
         var object = MemberWriter()
-        object.member("base") { $0 += String(base).utf8 }
+        object.member("base") { $0.append(integer: base) }
         if isBatch {
             object.member("events") { JSON.write(changes, to: &$0) { $0.write(to: &$1) } }
         } else {
             single?.writeEarlyMembers(to: &object)
         }
-        if let author { object.member("op") { $0 += String(author.op).utf8 } }
+        if let author { object.member("op") { $0.append(integer: author.op) } }
         if let single { single.writeOperations(to: &object) }
-        if let author { object.member("site") { JSON.write(text: author.site.description, to: &$0) } }
+        if let author { object.member("site") { $0.append(quoted: author.site.description) } }
         let type = isBatch ? "batch" : single?.kind.rawValue ?? "noop"
-        object.member("type") { JSON.write(text: type, to: &$0) }
+        object.member("type") { $0.append(quoted: type) }
         return object.finish()
     }
 
@@ -50,16 +50,16 @@ extension Change {
         var object = MemberWriter()
         writeEarlyMembers(to: &object)
         writeOperations(to: &object)
-        object.member("type") { JSON.write(text: kind.rawValue, to: &$0) }
+        object.member("type") { $0.append(quoted: kind.rawValue) }
         bytes += object.finish()
     }
 
     /// The members that stand before `op`.
     fileprivate func writeEarlyMembers(to object: inout MemberWriter) {
         if !fields.isEmpty { object.member("fields") { JSON.write(fields, to: &$0) { $0.write(to: &$1) } } }
-        object.member("id") { JSON.write(text: id, to: &$0) }
-        if !guards.isEmpty { object.member("if") { JSON.write(guards, to: &$0) { $1 += String($0).utf8 } } }
-        object.member("model") { JSON.write(text: model, to: &$0) }
+        object.member("id") { $0.append(quoted: id) }
+        if !guards.isEmpty { object.member("if") { JSON.write(guards, to: &$0) { $1.append(integer: $0) } } }
+        object.member("model") { $0.append(quoted: model) }
     }
 
     fileprivate func writeOperations(to object: inout MemberWriter) {
@@ -72,7 +72,13 @@ extension Change {
             let id = object["id"]?.string
         else { return nil }
         self.init(
-            kind: kind, model: model, id: id, fields: object["fields"]?.object ?? [:], operations: [:], guards: [:])
+            kind: kind,
+            model: model,
+            id: id,
+            fields: object["fields"]?.object ?? [:],
+            operations: [:],
+            guards: [:]
+        )
         for (name, value) in object["ops"]?.object ?? [:] {
             guard let members = value.object, let operation = Operation(members) else { return nil }
             operations[name] = operation
@@ -89,7 +95,7 @@ extension Operation {
         var object = MemberWriter()
         switch self {
         case .increment(let amount):
-            object.member("inc") { JSON.write(number: amount, to: &$0) }
+            object.member("inc") { JSON.number(amount).write(to: &$0) }
         case .change(let add, let remove):
             object.member("add") { JSON.write(add, to: &$0) { $0.write(to: &$1) } }
             object.member("remove") { JSON.write(remove, to: &$0) { $0.write(to: &$1) } }
@@ -120,7 +126,7 @@ extension Operation {
 extension Splice {
     fileprivate func write(to bytes: inout [UInt8]) {
         bytes += "[\(offset),\(removed),".utf8
-        JSON.write(text: text, to: &bytes)
+        bytes.append(quoted: text)
         bytes.append(UInt8(ascii: "]"))
     }
 }

@@ -36,7 +36,10 @@ public struct Change: Sendable, Equatable {
 
     /// Writes fields of an object and does operations on others.
     public static func update(
-        _ model: String, _ id: String, _ fields: Members<JSON> = [:], operations: Members<Operation> = [:]
+        _ model: String,
+        _ id: String,
+        _ fields: Members<JSON> = [:],
+        operations: Members<Operation> = [:]
     ) -> Change {
         Change(kind: .update, model: model, id: id, fields: fields, operations: operations, guards: [:])
     }
@@ -126,7 +129,10 @@ public struct Event: Sendable, Equatable {
 
     /// Writes fields of an object and does operations on others.
     public static func update(
-        _ model: String, _ id: String, _ fields: Members<JSON> = [:], operations: Members<Operation> = [:]
+        _ model: String,
+        _ id: String,
+        _ fields: Members<JSON> = [:],
+        operations: Members<Operation> = [:]
     ) -> Event {
         Event(.update(model, id, fields, operations: operations))
     }

@@ -39,7 +39,11 @@ public struct Members<Value: Sendable>: Sendable {
         var (low, high) = (0, entries.count)
         while low < high {
             let middle = (low + high) / 2
-            if entries[middle].name.utf16.lexicographicallyPrecedes(name.utf16) { low = middle + 1 } else { high = middle }
+            if entries[middle].name.utf16.lexicographicallyPrecedes(name.utf16) {
+                low = middle + 1
+            } else {
+                high = middle
+            }
         }
         return (low, low < entries.count && entries[low].name.utf8.elementsEqual(name.utf8))
     }

@@ -12,7 +12,12 @@ extension Outbox {
     /// The own fold met an event of an own site at seq. `content`: its bytes as its author sent them; `base`: the last
     /// seq folded, for what has to be made anew.
     mutating func folded(
-        _ author: Event.Author, seq: Seq, _ outcome: Outcome, content: [UInt8], base: Seq, nowMs: Int64
+        _ author: Event.Author,
+        seq: Seq,
+        _ outcome: Outcome,
+        content: [UInt8],
+        base: Seq,
+        nowMs: Int64
     ) {
         switch outcome {
         case .applied: consumed(author, .applied(seq), content)

@@ -83,7 +83,9 @@ extension Outbox {
     /// used waits for the fold, which will say whose event it was; anything else (a token, a stream's name) is no
     /// event's fault, and the queue waits for another connection.
     mutating func nacked(_ author: Event.Author, _ error: ReelError, ref: Int64?, nowMs: Int64) {
-        guard let index = index(of: author), entries[index].acked == nil, ref ?? generation == generation else { return }
+        guard let index = index(of: author), entries[index].acked == nil, ref ?? generation == generation else {
+            return
+        }
         switch error.code {
         case _ where error.retryMs != nil:
             if error.code == .gap, firstUnacked == index {

@@ -140,7 +140,8 @@ struct Outbox: Sendable {
     /// than a plain write. True if its own insert is among them: then the delete has nothing to do either.
     private mutating func cancelsOut(_ delete: Change) -> Bool {
         guard touched[delete.key] != nil else { return false }
-        for index in entries.indices.reversed() where entries[index].event.changes.contains(where: { $0.isSame(delete) }) {
+        for index in entries.indices.reversed()
+        where entries[index].event.changes.contains(where: { $0.isSame(delete) }) {
             let entry = entries[index]
             guard entry.author == nil, let change = entry.event.single, change.guards.isEmpty, change.kind != .delete
             else { return false }

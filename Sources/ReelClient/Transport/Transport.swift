@@ -13,13 +13,16 @@ public protocol Transport: AnyObject, Sendable {
     /// Opens a WebSocket to a node, `http://HOST:PORT`, path `/v1/socket`, subprotocol `reel.v1`. `receive` is called
     /// first with `.opened` or `.closed`; after `.closed`, and after `close()`, no more.
     func connect(
-        to node: String, _ receive: @escaping @Sendable (TransportEvent) -> Void
+        to node: String,
+        _ receive: @escaping @Sendable (TransportEvent) -> Void
     ) -> any TransportConnection
 
     /// Asks a node by HTTP GET. `target`: path and query. `receive` is called with `.status`, then any number of
     /// `.body`, then `.end`; or with `.failed` at any time; after `cancel()` no more.
     func get(
-        from node: String, _ target: String, _ receive: @escaping @Sendable (TransportResponse) -> Void
+        from node: String,
+        _ target: String,
+        _ receive: @escaping @Sendable (TransportResponse) -> Void
     ) -> any TransportRequest
 
     /// Calls the body once after so many milliseconds, unless it is cancelled before.
