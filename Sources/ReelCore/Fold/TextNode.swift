@@ -282,7 +282,7 @@ final class TextNode: @unchecked Sendable {
         bytes.withUnsafeBytes { text in
             var at = 0
             for run in runs {
-                body(run, UnsafeBufferPointer(rebasing: text[at..<at + Int(run.bytes)]))
+                body(run, Bytes(rebasing: text[at..<at + Int(run.bytes)]))
                 at += Int(run.bytes)
             }
         }

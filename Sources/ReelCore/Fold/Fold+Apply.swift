@@ -1,0 +1,122 @@
+extension Fold {
+    /// Folds the event that stands at `seq`; `value` is the record's value that the event was taken apart from.
+    public mutating func apply(_ event: ParsedEvent, _ value: Bytes, seq: Seq) -> Outcome {
+        defer { advance(to: seq) }
+        let by = event.by.map { value[$0] }
+        let place: Dictionary<Site, SiteState>.Index
+        if let known = sites.index(forKey: event.site) {
+            if !sites.values[known].isWritten(by: by) { return .foreign }
+            let op = sites.values[known].op
+            if event.op <= op { return .duplicate }
+            if event.op > op + 1 || sites.values[known].end != .none { return .gap }
+            place = known
+        } else {
+            if event.op != 0 { return .gap }
+            if event.base < horizon { return .stale }
+            if sites.count >= Limits.sites { return .tooManySites }
+            place = begin(event.site, by: by)
+        }
+        touch(site: event.site, at: place)
+        sites.values[place].op = event.op
+        sites.values[place].seq = seq
+        if event.last {
+            sites.values[place].end = seq
+            agingSites.push(event.site, at: seq)
+        }
+        let refusal = change(event, value, seq: seq, refused: sites.values[place].refused)
+        if refusal != nil, event.writesText { sites.values[place].refused = seq }
+        consume(seq)
+        return refusal.map(Outcome.rejected) ?? .applied
+    }
+
+    /// A site writes here for the first time.
+    mutating func begin(_ site: Site, by: Bytes?) -> Dictionary<Site, SiteState>.Index {
+        var state = SiteState()
+        state.by = by.map { Array($0) }
+        sites[site] = state
+        unhashedSites.append(site)
+        // It has just been put in.
+        return sites.index(forKey: site)!
+    }
+
+    private mutating func consume(_ seq: Seq) {
+        consumed += 1
+        guard consumed % Limits.markEvery == 0 else { return }
+        if marks.count == Limits.marks { marks.removeFirst() }
+        marks.append(seq)
+        forget()
+    }
+
+    /// Applies all parts or none; the code says why none.
+    private mutating func change(_ event: ParsedEvent, _ value: Bytes, seq: Seq, refused: Seq) -> ErrorCode? {
+        if event.base >= seq { return .badBase }
+        var undo = Undo()
+        for part in event.parts {
+            let context = PartContext(
+                mark: TextMark(seq: seq, site: event.site), base: event.base, horizon: horizon, refused: refused,
+                slot: objects.find(model: value[part.model], id: value[part.id]))
+            var refusal = check(part, of: event, value, context, before: undo)
+            if refusal == nil {
+                let keepsUndo = event.isBatch || mayOverflow(part, value, slot: context.slot)
+                refusal = apply(part, of: event, value, context, undo: &undo, keepsUndo: keepsUndo)
+            }
+            if let refusal {
+                take(back: undo)
+                return refusal
+            }
+        }
+        return nil
+    }
+
+    /// Whether the part could bring its object beyond its limits. All that it writes stands in the record, but for
+    /// the sums of `inc`, which are at most 16 bytes longer than their operation.
+    private func mayOverflow(_ part: ParsedEvent.Part, _ value: Bytes, slot: Int?) -> Bool {
+        let (size, fields) = slot.map { (objects[$0].size, objects[$0].fields.count) } ?? (2, 0)
+        return size + value.count + 16 * part.ops.count > Limits.object
+            || fields + part.fields.count + part.ops.count > Limits.fields
+    }
+
+    private mutating func take(back undo: Undo) {
+        for (slot, before) in undo.saved.reversed() {
+            if let before { objects[slot] = before } else { forget(object: slot) }
+        }
+    }
+}
+
+/// What a part is measured against.
+struct PartContext {
+    /// The event's own mark.
+    let mark: TextMark
+    let base: Seq
+    let horizon: Seq
+    /// The seq of the site's last rejected text.
+    let refused: Seq
+    /// The slot of the part's object or tombstone.
+    let slot: Int?
+
+    var viewer: TextViewer { TextViewer(site: mark.site, base: base) }
+}
+
+/// The objects of an event as they were before it; nil: it was not there.
+struct Undo {
+    var saved: [(slot: Int, before: FoldedObject?)] = []
+
+    /// What the event found, if a part of it has changed that already.
+    func before(_ slot: Int) -> FoldedObject?? {
+        saved.first { $0.slot == slot }?.before
+    }
+
+    mutating func save(_ before: FoldedObject?, at slot: Int) {
+        if !saved.contains(where: { $0.slot == slot }) { saved.append((slot, before)) }
+    }
+}
+
+extension ParsedEvent {
+    /// Whether a part writes a string or has a splice: later offsets of its author may count on that text.
+    var writesText: Bool {
+        fields.contains { $0.isText }
+            || operations.contains {
+                if case .splice = $0.kind { true } else { false }
+            }
+    }
+}

@@ -1,0 +1,218 @@
+extension Fold {
+    // MARK: Checks
+
+    /// Why the part has to be rejected: each check over all names of the part before the next one.
+    func check(
+        _ part: ParsedEvent.Part, of event: ParsedEvent, _ value: Bytes, _ context: PartContext, before undo: Undo
+    ) -> ErrorCode? {
+        switch (part.kind, context.slot.map { objects[$0].state }) {
+        case (.insert, _) where context.base < context.horizon: return .stale
+        case (.insert, .tombstone), (.update, .tombstone): return .deleted
+        case (.update, nil), (.delete, nil): return .noObject
+        default: break
+        }
+        for condition in event.guards[part.guards] {
+            let writer = writer(of: value[condition.name], slot: context.slot, before: undo)
+            if writer != condition.seq { return .guard }
+        }
+        if part.ops.isEmpty { return nil }
+        // Only an update has operations: its object is alive.
+        guard let slot = context.slot else { return .noObject }
+        for operation in event.operations[part.ops] {
+            guard case .splice = operation.kind else { continue }
+            if context.base < context.horizon || context.base < context.refused { return .stale }
+            let written = objects[slot].field(value[operation.name])?.written
+            if let written, written.seq > context.base, written.site != context.mark.site { return .stale }
+        }
+        for operation in event.operations[part.ops] {
+            if let field = objects[slot].field(value[operation.name]), !operation.kind.fits(field.value) {
+                return .type
+            }
+        }
+        for operation in event.operations[part.ops] {
+            let field = objects[slot].field(value[operation.name])
+            switch operation.kind {
+            case .increment(let step):
+                if Self.sum(field, step) == nil { return .range }
+            case .splice(let triples):
+                if !Self.reaches(event.triples[triples], field, context.viewer) { return .range }
+            case .change: break
+            }
+        }
+        return nil
+    }
+
+    /// The seq of a field's last writer before the event, −1 if it was absent.
+    private func writer(of name: Bytes, slot: Int?, before undo: Undo) -> Seq {
+        guard let slot else { return .none }
+        if let before = undo.before(slot) { return before?.field(name)?.writer.seq ?? .none }
+        return objects[slot].field(name)?.writer.seq ?? .none
+    }
+
+    /// The sum, nil if it is not finite.
+    private static func sum(_ field: FoldedField?, _ step: Double) -> Double? {
+        var number = 0.0
+        if case .plain(let bytes) = field?.value {
+            number = bytes.withUnsafeBytes { CanonicalNumber.value(of: $0) } ?? 0
+        }
+        let sum = number + step
+        return sum.isFinite ? sum : nil
+    }
+
+    /// Whether all offsets lie within the text as the viewer sees it, each triple seeing the ones before.
+    private static func reaches(
+        _ triples: ArraySlice<ParsedEvent.Triple>, _ field: FoldedField?, _ viewer: TextViewer
+    ) -> Bool {
+        var count: Int64 =
+            switch field?.value {
+            case nil: 0
+            case .plain(let bytes):
+                // Whoever may splice here has seen the plain write, or made it.
+                bytes.withUnsafeBytes { Int64(JSONText(Bytes(rebasing: $0[1..<$0.count - 1])).scalarCount) }
+            case .text(let text): Int64(text.count(for: viewer))
+            }
+        for triple in triples {
+            if triple.offset + triple.removed > count { return false }
+            count += triple.scalars - triple.removed
+        }
+        return true
+    }
+
+    // MARK: Effects
+
+    /// Applies a part that has passed its checks; it can still grow too large.
+    mutating func apply(
+        _ part: ParsedEvent.Part, of event: ParsedEvent, _ value: Bytes, _ context: PartContext, undo: inout Undo,
+        keepsUndo: Bool
+    ) -> ErrorCode? {
+        let slot: Int
+        if let known = context.slot {
+            slot = known
+            if objects[slot].state == .tombstone { return nil }
+            touch(object: slot)
+            if keepsUndo { undo.save(objects[slot], at: slot) }
+        } else {
+            slot = makeObject(model: value[part.model], id: value[part.id], seq: context.mark.seq)
+            if keepsUndo { undo.save(nil, at: slot) }
+        }
+        if part.kind == .delete {
+            objects[slot].bury(at: context.mark.seq)
+            agingObjects.push(slot, at: context.mark.seq)
+            return nil
+        }
+        objects[slot].seq = context.mark.seq
+        for field in event.fields[part.fields] {
+            if field.removes {
+                objects[slot].remove(value[field.name])
+            } else {
+                objects[slot].write(value[field.name], value[field.value], by: context.mark)
+            }
+        }
+        for operation in event.operations[part.ops] {
+            apply(operation, of: event, value, context, slot: slot)
+        }
+        let isTooLarge = objects[slot].fields.count > Limits.fields || objects[slot].size > Limits.object
+        return isTooLarge ? .tooLarge : nil
+    }
+
+    private mutating func apply(
+        _ operation: ParsedEvent.Operation, of event: ParsedEvent, _ value: Bytes, _ context: PartContext, slot: Int
+    ) {
+        let name = value[operation.name]
+        switch operation.kind {
+        case .increment(let step):
+            guard let sum = Self.sum(objects[slot].field(name), step) else { return }
+            CanonicalNumber.withText(of: sum) { objects[slot].write(name, $0, by: context.mark) }
+        case .change(let add, let remove):
+            let merged = CanonicalSet.merged(
+                objects[slot].field(name)?.value, adding: event.elements[add], removing: event.elements[remove], value)
+            merged.withUnsafeBytes { objects[slot].write(name, $0, by: context.mark) }
+        case .splice(let triples):
+            objects[slot].splice(name, by: context.mark) { text in
+                for triple in event.triples[triples] {
+                    text.splice(
+                        at: Int(triple.offset), removing: Int(triple.removed), inserting: value[triple.text],
+                        scalars: Int(triple.scalars), mark: context.mark, viewer: context.viewer,
+                        horizon: context.horizon)
+                }
+            }
+            if objects[slot].queued <= marks.last ?? .none {
+                objects[slot].queued = context.mark.seq
+                agingObjects.push(slot, at: context.mark.seq)
+            }
+        }
+    }
+}
+
+extension ParsedEvent.Operation.Kind {
+    /// Whether the operation can work on what the field holds.
+    func fits(_ value: FieldValue) -> Bool {
+        guard case .plain(let bytes) = value, let first = bytes.first else {
+            if case .splice = self { return true }
+            return false
+        }
+        return switch self {
+        case .increment: first == ASCII.minus || ASCII.digit(first) != nil
+        case .change: first == ASCII.openBracket
+        case .splice: first == ASCII.quote
+        }
+    }
+}
+
+/// Arrays that `add` and `remove` keep as sets: sorted by their elements' canonical bytes, each once.
+enum CanonicalSet {
+    /// The array without what is removed and with what is added; what is both is added.
+    static func merged(
+        _ old: FieldValue?, adding: ArraySlice<Slice>, removing: ArraySlice<Slice>, _ record: Bytes
+    ) -> [UInt8] {
+        guard case .plain(let bytes) = old else { return array(adding.map { record[$0] }) }
+        return bytes.withUnsafeBytes { bytes in
+            let removed = removing.map { record[$0] }
+            let kept = elements(of: bytes).filter { !contains(removed, $0) }
+            var all = kept + adding.map { record[$0] }
+            all.sort { $0.order($1) < 0 }
+            var unique: [Bytes] = []
+            for element in all where !(unique.last?.equals(element) ?? false) { unique.append(element) }
+            return array(unique)
+        }
+    }
+
+    private static func elements(of array: Bytes) -> [Bytes] {
+        var reader = CanonicalReader(array, code: .internal)
+        var elements: [Bytes] = []
+        var isFirst = true
+        do throws(ReelError) {
+            try reader.expect(ASCII.openBracket)
+            while try reader.nextElement(&isFirst) {
+                let start = reader.position
+                try reader.value(levels: Limits.seedDepth)
+                elements.append(Bytes(rebasing: array[start..<reader.position]))
+            }
+        } catch {
+            assertionFailure("a field holds \(error)")
+        }
+        return elements
+    }
+
+    /// Whether it stands in a sorted list.
+    private static func contains(_ sorted: [Bytes], _ element: Bytes) -> Bool {
+        var (low, high) = (0, sorted.count)
+        while low < high {
+            let middle = (low + high) / 2
+            let order = sorted[middle].order(element)
+            if order == 0 { return true }
+            if order < 0 { low = middle + 1 } else { high = middle }
+        }
+        return false
+    }
+
+    private static func array(_ elements: [Bytes]) -> [UInt8] {
+        var bytes = [ASCII.openBracket]
+        for (index, element) in elements.enumerated() {
+            if index > 0 { bytes.append(ASCII.comma) }
+            bytes.append(contentsOf: element)
+        }
+        bytes.append(ASCII.closeBracket)
+        return bytes
+    }
+}

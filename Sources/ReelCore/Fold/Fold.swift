@@ -1,0 +1,129 @@
+/// The state of one stream: the pure function that turns events, in order, into objects. The same on every node and
+/// client, whatever their settings.
+///
+/// A value: a copy shares its storage until one of both changes. It has no clock and reads nothing from outside. Who
+/// holds one tells it every seq of the partition, in order: events by `apply`, all others by `advance`, so that `seq`
+/// says up to where the state is true.
+public struct Fold: Sendable {
+    /// The version of the rules.
+    public static let version: Int64 = 1
+
+    /// The stream whose events these are.
+    public let stream: StreamName
+    /// The partition that the stream lies in.
+    public let partition: Int
+    /// The log that the seqs count in.
+    public let epoch: Epoch
+    /// The last seq of the partition that has been folded; −1: none.
+    public internal(set) var seq = Seq.none
+    /// The epoch that follows, once the end of this one was folded.
+    public internal(set) var next: Epoch?
+    /// How many events were consumed.
+    public internal(set) var consumed: Int64 = 0
+    /// The seqs of every 4,096th consumed event, the last 16, oldest first.
+    public internal(set) var marks: [Seq] = []
+
+    var objects = ObjectTable()
+    var sites: [Site: SiteState] = [:]
+    /// The slots of tombstones and spliced texts.
+    var agingObjects = AgingQueue<Int>()
+    var agingSites = AgingQueue<Site>()
+
+    /// The sum of all line hashes that are known.
+    var digestSum: UInt64 = 0
+    /// What is not in the sum.
+    var unhashedObjects: [Int] = []
+    var unhashedSites: [Site] = []
+    /// Whether the fold lists what it changes, for `takeChanges`.
+    let listsChanges: Bool
+    var changes = Changes()
+
+    /// A stream that nobody wrote yet. With `listsChanges` the fold keeps a list of the rows that change, for
+    /// `takeChanges`.
+    public init(stream: StreamName, partition: Int, epoch: Epoch, listsChanges: Bool = false) {
+        self.stream = stream
+        self.partition = partition
+        self.epoch = epoch
+        self.listsChanges = listsChanges
+    }
+
+    /// What is older than this seq is history for nobody: the oldest of 16 marks, −1 as long as there are fewer.
+    public var horizon: Seq {
+        marks.count == Limits.marks ? marks[0] : .none
+    }
+
+    /// The seqs up to this one hold nothing more that changes the state: other streams' events, void records.
+    public mutating func advance(to seq: Seq) {
+        self.seq = max(self.seq, seq)
+    }
+
+    /// The epoch ends with this seq and goes on as another one.
+    public mutating func end(at seq: Seq, next: Epoch) {
+        advance(to: seq)
+        self.next = next
+    }
+
+    // MARK: What has changed
+
+    mutating func touch(object slot: Int) {
+        if objects[slot].isHashed {
+            objects[slot].isHashed = false
+            digestSum &-= objects[slot].digest
+            unhashedObjects.append(slot)
+        }
+        if listsChanges, !objects[slot].isListed {
+            objects[slot].isListed = true
+            changes.objects.append(slot)
+        }
+    }
+
+    /// Makes a living object.
+    mutating func makeObject(model: Bytes, id: Bytes, seq: Seq) -> Int {
+        let slot = objects.insert(model: model, id: id, seq: seq)
+        unhashedObjects.append(slot)
+        touch(object: slot)
+        return slot
+    }
+
+    mutating func forget(object slot: Int) {
+        if objects[slot].isHashed { digestSum &-= objects[slot].digest }
+        if listsChanges { changes.forgottenObjects.append(objects[slot].key) }
+        objects.remove(slot)
+    }
+
+    mutating func touch(site: Site, at index: Dictionary<Site, SiteState>.Index) {
+        if sites.values[index].isHashed {
+            sites.values[index].isHashed = false
+            digestSum &-= sites.values[index].digest
+            unhashedSites.append(site)
+        }
+        if listsChanges, !sites.values[index].isListed {
+            sites.values[index].isListed = true
+            changes.sites.append(site)
+        }
+    }
+
+    mutating func forget(site: Site) {
+        guard let old = sites.removeValue(forKey: site) else { return }
+        if old.isHashed { digestSum &-= old.digest }
+        if listsChanges { changes.forgottenSites.append(site) }
+    }
+
+    // MARK: The horizon
+
+    /// Forgets what nobody needs any more: tombstones and ended sites, and the history of texts.
+    mutating func forget() {
+        let horizon = horizon
+        guard horizon > .none else { return }
+        while let (seq, slot) = agingObjects.pop(upTo: horizon) {
+            switch objects[slot].state {
+            case .tombstone where objects[slot].seq == seq: forget(object: slot)
+            case .alive: objects[slot].settle(below: horizon)
+            default: break
+            }
+        }
+        while let (seq, site) = agingSites.pop(upTo: horizon) {
+            if sites[site]?.end == seq { forget(site: site) }
+        }
+    }
+}

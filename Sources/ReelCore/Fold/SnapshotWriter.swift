@@ -1,0 +1,251 @@
+/// The lines of a snapshot or delta, one at a time: the first, then sites, objects and tombstones, then the last. It
+/// holds the state as it was when it was made; the fold may go on meanwhile.
+public struct SnapshotWriter: Sendable {
+    private enum Step {
+        case first, body, last, done
+    }
+
+    private let fold: Fold
+    private let after: Seq
+    private let digest: UInt64
+    private let horizon: Seq
+    /// All sites that the lines name, in order, and their numbers.
+    private var named: [Site] = []
+    private var numbers: [Site: Int] = [:]
+    private let listed: [Site]
+    private let slots: [Int]
+    private var step = Step.first
+    private var line = 0
+
+    init(_ fold: Fold, after: Seq, digest: UInt64) {
+        self.fold = fold
+        self.after = after
+        self.digest = digest
+        horizon = fold.horizon
+        listed = fold.sites(after: after)
+        slots = fold.slots(after: after)
+        nameSites()
+    }
+
+    /// How many lines lie between the first and the last.
+    public var count: Int { listed.count + slots.count }
+
+    /// Appends the next line with its line feed; false behind the last.
+    public mutating func next(into output: inout [UInt8]) -> Bool {
+        switch step {
+        case .done: return false
+        case .first:
+            writeFirst(to: &output)
+            step = count > 0 ? .body : .last
+        case .body:
+            if line < listed.count {
+                write(site: listed[line], to: &output)
+            } else {
+                write(fold.objects[slots[line - listed.count]], to: &output)
+            }
+            line += 1
+            if line == count { step = .last }
+        case .last:
+            output.append(#"{"count":"#)
+            output.append(integer: count)
+            output.append(#","digest":""#)
+            output.append(contentsOf: Hex64.text(digest).utf8)
+            output.append(#"","end":true}"#)
+            step = .done
+        }
+        output.append(UInt8(ascii: "\n"))
+        return true
+    }
+
+    /// Appends all lines that are left.
+    public mutating func writeAll(to output: inout [UInt8]) {
+        while next(into: &output) {}
+    }
+
+    // MARK: Sites
+
+    private mutating func nameSites() {
+        var names = Set(listed)
+        var latest: Site?
+        func name(_ site: Site) {
+            guard site != latest else { return }
+            latest = site
+            names.insert(site)
+        }
+        for slot in slots {
+            for field in fold.objects[slot].fields {
+                name(field.writer.site)
+                guard let text = history(of: field) else { continue }
+                if let written = text.written, written.seq > horizon { name(written.site) }
+                text.forEachRun(above: horizon) { run, _ in
+                    if run.inserted != .ancient { name(run.inserted.site) }
+                    for mark in run.deleters { name(mark.site) }
+                }
+            }
+        }
+        named = names.sorted()
+        numbers.reserveCapacity(named.count)
+        for (number, site) in named.enumerated() { numbers[site] = number }
+    }
+
+    /// The text of a field whose last writer is a splice above the horizon.
+    private func history(of field: FoldedField) -> SplicedText? {
+        guard field.writer.seq > horizon, case .text(let text) = field.value else { return nil }
+        return text
+    }
+
+    // MARK: Lines
+
+    private func writeFirst(to output: inout [UInt8]) {
+        output.append(#"{"after":"#)
+        output.append(integer: after)
+        output.append(#","consumed":"#)
+        output.append(integer: fold.consumed)
+        output.append(#","epoch":""#)
+        output.append(contentsOf: fold.epoch.description.utf8)
+        output.append(#"","fold":"#)
+        output.append(integer: Fold.version)
+        output.append(#","marks":["#)
+        for (index, mark) in fold.marks.enumerated() {
+            if index > 0 { output.append(ASCII.comma) }
+            output.append(integer: mark)
+        }
+        output.append("]")
+        if let next = fold.next {
+            output.append(#","next":""#)
+            output.append(contentsOf: next.description.utf8)
+            output.append("\"")
+        }
+        output.append(#","partition":"#)
+        output.append(integer: fold.partition)
+        output.append(#","seq":"#)
+        output.append(integer: fold.seq)
+        output.append(#","sites":["#)
+        for (index, site) in named.enumerated() {
+            if index > 0 { output.append(ASCII.comma) }
+            output.append(quoted: site)
+        }
+        output.append(#"],"stream":""#)
+        output.append(contentsOf: fold.stream.description.utf8)
+        output.append(#""}"#)
+    }
+
+    private func write(site: Site, to output: inout [UInt8]) {
+        guard let state = fold.sites[site] else { return }
+        output.append("{")
+        if let by = state.by {
+            output.append(#""by":""#)
+            output.append(contentsOf: by)
+            output.append(#"","#)
+        }
+        output.append(#""end":"#)
+        output.append(integer: state.end)
+        output.append(#","op":"#)
+        output.append(integer: state.op)
+        output.append(#","r":"#)
+        output.append(integer: state.refused)
+        output.append(#","seq":"#)
+        output.append(integer: state.seq)
+        output.append(#","site":"#)
+        append(site, to: &output)
+        output.append("}")
+    }
+
+    private func write(_ object: FoldedObject, to output: inout [UInt8]) {
+        guard object.state == .alive else {
+            output.append(#"{"deleted":"#)
+            writeName(of: object, to: &output)
+            return
+        }
+        output.append(#"{"fields":{"#)
+        for (index, field) in object.fields.enumerated() {
+            if index > 0 { output.append(ASCII.comma) }
+            write(field, to: &output)
+        }
+        output.append(#"},"object":"#)
+        writeName(of: object, to: &output)
+    }
+
+    private func writeName(of object: FoldedObject, to output: inout [UInt8]) {
+        output.append("[\"")
+        output.append(contentsOf: object.model)
+        output.append(#"",""#)
+        output.append(contentsOf: object.id)
+        output.append(#""],"seq":"#)
+        output.append(integer: object.seq)
+        output.append("}")
+    }
+
+    private func write(_ field: FoldedField, to output: inout [UInt8]) {
+        output.append(ASCII.quote)
+        output.append(contentsOf: field.name)
+        output.append("\":[")
+        field.writeValue(to: &output)
+        output.append(ASCII.comma)
+        append(field.writer, to: &output)
+        if let text = history(of: field) {
+            output.append(",[")
+            var isFirst = true
+            text.forEachRun(above: horizon) { run, bytes in
+                if !isFirst { output.append(ASCII.comma) }
+                isFirst = false
+                write(run, bytes, of: field, to: &output)
+            }
+            output.append("]")
+            if let written = text.written, written.seq > horizon {
+                output.append(",[")
+                append(written, to: &output)
+                output.append("]")
+            }
+        }
+        output.append("]")
+    }
+
+    private func write(_ run: borrowing TextRun, _ text: Bytes, of field: FoldedField, to output: inout [UInt8]) {
+        output.append("[\"")
+        output.append(contentsOf: text)
+        output.append("\",")
+        // What everybody sees has no history: any seq at or below the horizon says so.
+        let ancient = TextMark(seq: horizon, site: field.writer.site)
+        append(run.inserted == .ancient ? ancient : run.inserted, to: &output)
+        if run.isDeleted {
+            output.append(",[")
+            for (index, mark) in run.deleters.enumerated() {
+                output.append(index == 0 ? "[" : ",[")
+                append(mark, to: &output)
+                output.append("]")
+            }
+            output.append("]")
+        }
+        output.append("]")
+    }
+
+    /// Seq and number of the site.
+    private func append(_ mark: TextMark, to output: inout [UInt8]) {
+        output.append(integer: mark.seq)
+        output.append(ASCII.comma)
+        append(mark.site, to: &output)
+    }
+
+    private func append(_ site: Site, to output: inout [UInt8]) {
+        output.append(integer: numbers[site] ?? 0)
+    }
+}
+
+extension Fold {
+    /// The state as lines, as of now. With `after` ≥ 0 a delta: what was touched after that seq, for a fold of a seq
+    /// from `after` to `seq`. Throws `truncated` where the horizon has passed `after`, `bad_range` where `after` is
+    /// beyond `seq`.
+    public mutating func snapshot(after: Seq = .none) throws(ReelError) -> SnapshotWriter {
+        if after > .none {
+            guard after <= seq else {
+                throw ReelError(.badRange, "found a delta wanted after seq \(after), expected at most \(seq)")
+            }
+            guard after >= horizon else {
+                throw ReelError(
+                    .truncated, "found a delta wanted after seq \(after), expected at least the horizon, \(horizon)")
+            }
+        }
+        return SnapshotWriter(self, after: max(after, .none), digest: digest())
+    }
+}
