@@ -53,8 +53,12 @@ extension Fold {
         var undo = Undo()
         for part in event.parts {
             let context = PartContext(
-                mark: TextMark(seq: seq, site: event.site), base: event.base, horizon: horizon, refused: refused,
-                slot: objects.find(model: value[part.model], id: value[part.id]))
+                mark: TextMark(seq: seq, site: event.site),
+                base: event.base,
+                horizon: horizon,
+                refused: refused,
+                slot: objects.find(model: value[part.model], id: value[part.id])
+            )
             var refusal = check(part, of: event, value, context, before: undo)
             if refusal == nil {
                 let keepsUndo = event.isBatch || mayOverflow(part, value, slot: context.slot)

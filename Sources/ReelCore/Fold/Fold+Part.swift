@@ -3,7 +3,11 @@ extension Fold {
 
     /// Why the part has to be rejected: each check over all names of the part before the next one.
     func check(
-        _ part: ParsedEvent.Part, of event: ParsedEvent, _ value: Bytes, _ context: PartContext, before undo: Undo
+        _ part: ParsedEvent.Part,
+        of event: ParsedEvent,
+        _ value: Bytes,
+        _ context: PartContext,
+        before undo: Undo
     ) -> ErrorCode? {
         switch (part.kind, context.slot.map { objects[$0].state }) {
         case (.insert, _) where context.base < context.horizon: return .stale
@@ -61,7 +65,9 @@ extension Fold {
 
     /// Whether all offsets lie within the text as the viewer sees it, each triple seeing the ones before.
     private static func reaches(
-        _ triples: ArraySlice<ParsedEvent.Triple>, _ field: FoldedField?, _ viewer: TextViewer
+        _ triples: ArraySlice<ParsedEvent.Triple>,
+        _ field: FoldedField?,
+        _ viewer: TextViewer
     ) -> Bool {
         var count: Int64 =
             switch field?.value {
@@ -82,7 +88,11 @@ extension Fold {
 
     /// Applies a part that has passed its checks; it can still grow too large.
     mutating func apply(
-        _ part: ParsedEvent.Part, of event: ParsedEvent, _ value: Bytes, _ context: PartContext, undo: inout Undo,
+        _ part: ParsedEvent.Part,
+        of event: ParsedEvent,
+        _ value: Bytes,
+        _ context: PartContext,
+        undo: inout Undo,
         keepsUndo: Bool
     ) -> ErrorCode? {
         let slot: Int
@@ -116,7 +126,11 @@ extension Fold {
     }
 
     private mutating func apply(
-        _ operation: ParsedEvent.Operation, of event: ParsedEvent, _ value: Bytes, _ context: PartContext, slot: Int
+        _ operation: ParsedEvent.Operation,
+        of event: ParsedEvent,
+        _ value: Bytes,
+        _ context: PartContext,
+        slot: Int
     ) {
         let name = value[operation.name]
         switch operation.kind {
@@ -125,15 +139,24 @@ extension Fold {
             CanonicalNumber.withText(of: sum) { objects[slot].write(name, $0, by: context.mark) }
         case .change(let add, let remove):
             let merged = CanonicalSet.merged(
-                objects[slot].field(name)?.value, adding: event.elements[add], removing: event.elements[remove], value)
+                objects[slot].field(name)?.value,
+                adding: event.elements[add],
+                removing: event.elements[remove],
+                value
+            )
             merged.withUnsafeBytes { objects[slot].write(name, $0, by: context.mark) }
         case .splice(let triples):
             objects[slot].splice(name, by: context.mark) { text in
                 for triple in event.triples[triples] {
                     text.splice(
-                        at: Int(triple.offset), removing: Int(triple.removed), inserting: value[triple.text],
-                        scalars: Int(triple.scalars), mark: context.mark, viewer: context.viewer,
-                        horizon: context.horizon)
+                        at: Int(triple.offset),
+                        removing: Int(triple.removed),
+                        inserting: value[triple.text],
+                        scalars: Int(triple.scalars),
+                        mark: context.mark,
+                        viewer: context.viewer,
+                        horizon: context.horizon
+                    )
                 }
             }
             if objects[slot].queued <= marks.last ?? .none {
@@ -163,7 +186,10 @@ extension ParsedEvent.Operation.Kind {
 enum CanonicalSet {
     /// The array without what is removed and with what is added; what is both is added.
     static func merged(
-        _ old: FieldValue?, adding: ArraySlice<Slice>, removing: ArraySlice<Slice>, _ record: Bytes
+        _ old: FieldValue?,
+        adding: ArraySlice<Slice>,
+        removing: ArraySlice<Slice>,
+        _ record: Bytes
     ) -> [UInt8] {
         guard case .plain(let bytes) = old else { return array(adding.map { record[$0] }) }
         return bytes.withUnsafeBytes { bytes in

@@ -45,11 +45,19 @@ extension Fold {
             var value = [UInt8]()
             field.writeValue(to: &value)
             return ObjectState.Field(
-                name: field.name, value: value, seq: field.writer.seq, site: field.writer.site)
+                name: field.name,
+                value: value,
+                seq: field.writer.seq,
+                site: field.writer.site
+            )
         }
         return ObjectState(
-            model: Array(object.model), id: Array(object.id), seq: object.seq,
-            isDeleted: object.state == .tombstone, fields: fields)
+            model: Array(object.model),
+            id: Array(object.id),
+            seq: object.seq,
+            isDeleted: object.state == .tombstone,
+            fields: fields
+        )
     }
 
     /// The slots of objects and tombstones that were touched after a seq, by model and id in the order of their bytes,

@@ -243,7 +243,9 @@ extension Fold {
             }
             guard after >= horizon else {
                 throw ReelError(
-                    .truncated, "found a delta wanted after seq \(after), expected at least the horizon, \(horizon)")
+                    .truncated,
+                    "found a delta wanted after seq \(after), expected at least the horizon, \(horizon)"
+                )
             }
         }
         return SnapshotWriter(self, after: max(after, .none), digest: digest())

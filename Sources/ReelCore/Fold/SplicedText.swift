@@ -44,8 +44,13 @@ struct SplicedText: Sendable {
     /// Deletes the `removed` elements behind the offset and puts the text in at the offset, directly behind the last
     /// element counted before it. The viewer must count at least `offset + removed` elements.
     mutating func splice(
-        at offset: Int, removing removed: Int, inserting text: Bytes, scalars: Int,
-        mark: TextMark, viewer: TextViewer, horizon: Seq
+        at offset: Int,
+        removing removed: Int,
+        inserting text: Bytes,
+        scalars: Int,
+        mark: TextMark,
+        viewer: TextViewer,
+        horizon: Seq
     ) {
         own()
         if removed > 0 {

@@ -97,7 +97,10 @@ enum EscapedText {
 
     /// The longest beginning of whole scalars with at most `limit` bytes (at least 6): its bytes and its scalars.
     static func prefix(
-        _ limit: Int, in text: Bytes, from start: Int, to end: Int
+        _ limit: Int,
+        in text: Bytes,
+        from start: Int,
+        to end: Int
     ) -> (bytes: Int, scalars: Int) {
         var at = start
         var scalars = 0
