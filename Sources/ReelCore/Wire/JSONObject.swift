@@ -1,0 +1,114 @@
+/// The members of one JSON object from outside: a frame or the body of a request. All of it has been read once, so
+/// that what is no JSON is known; each value is read when it is asked for. Members nobody asks for are ignored.
+public struct JSONObject {
+    private let shape: ErrorCode
+    private let levels: Int
+    private var members: [(name: JSONText, value: Bytes)] = []
+
+    /// Reads an object that is all there is. The bytes must stay valid as long as it is used. Throws `bad_json`, or
+    /// the code of `shape` for anything but an object.
+    public init(_ bytes: Bytes, levels: Int, shape: ErrorCode) throws(ReelError) {
+        self.shape = shape
+        self.levels = levels
+        var members: [(name: JSONText, value: Bytes)] = []
+        var reader = JSONReader(bytes, levels: levels, shape: shape)
+        try reader.object { (reader, name) throws(ReelError) in
+            members.append((name, try reader.raw()))
+        }
+        try reader.end()
+        self.members = members
+    }
+
+    /// The bytes of a member's value as they stand; nil if it is absent.
+    public func raw(_ name: StaticString) -> Bytes? {
+        members.first { $0.name.isPlain ? name ~= $0.name.raw : $0.name.string == name.description }?.value
+    }
+
+    /// A member's text; nil if it is absent.
+    public func string(_ name: StaticString) throws(ReelError) -> String? {
+        try read(name) { (reader) throws(ReelError) in try reader.string() }
+    }
+
+    /// A member's integer; nil if it is absent.
+    public func integer(
+        _ name: StaticString,
+        from lowest: Int64 = 0,
+        to highest: Int64 = largestInteger
+    ) throws(ReelError) -> Int64? {
+        try read(name) { (reader) throws(ReelError) in try reader.integer(from: lowest, to: highest) }
+    }
+
+    /// A member's epoch; nil if it is absent.
+    public func epoch(_ name: StaticString = "epoch") throws(ReelError) -> Epoch? {
+        guard let text = try string(name) else { return nil }
+        guard let epoch = Epoch(text) else {
+            throw mismatch("found \(text.debugDescription) for \"\(name)\", expected 16 lower-case hex digits")
+        }
+        return epoch
+    }
+
+    /// A member's site; nil if it is absent.
+    public func site(_ name: StaticString = "site") throws(ReelError) -> Site? {
+        guard let text = try string(name) else { return nil }
+        guard let site = Site(text) else {
+            throw mismatch("found \(text.debugDescription) for \"\(name)\", expected a UUID in lower case")
+        }
+        return site
+    }
+
+    /// A member's stream, which must be there. Throws `bad_stream` for a name that is not valid.
+    public func stream() throws(ReelError) -> StreamName {
+        let text = try required("stream", string("stream"))
+        guard let stream = StreamName(text) else {
+            throw ReelError(
+                .badStream,
+                "found the stream \(text.debugDescription), expected 1 to \(StreamName.largest) of A-Z a-z 0-9 . _ : ~ -, "
+                    + "not of dots only, not with ~ in front"
+            )
+        }
+        return stream
+    }
+
+    /// The elements of a member's array, each read by `element`; nil if it is absent.
+    public func array<Element>(
+        _ name: StaticString,
+        _ element: (inout JSONReader) throws(ReelError) -> Element
+    ) throws(ReelError) -> [Element]? {
+        try read(name) { (reader) throws(ReelError) in
+            var elements: [Element] = []
+            try reader.array { (reader) throws(ReelError) in elements.append(try element(&reader)) }
+            return elements
+        }
+    }
+
+    /// The object that a member is; nil if it is absent.
+    public func object(_ name: StaticString) throws(ReelError) -> JSONObject? {
+        guard let value = raw(name) else { return nil }
+        return try JSONObject(value, levels: levels, shape: shape)
+    }
+
+    /// A member's value, read by `value`; nil if it is absent.
+    public func read<Value>(
+        _ name: StaticString,
+        _ value: (inout JSONReader) throws(ReelError) -> Value
+    ) throws(ReelError) -> Value? {
+        guard let bytes = raw(name) else { return nil }
+        var reader = JSONReader(bytes, levels: levels, shape: shape)
+        do throws(ReelError) {
+            return try value(&reader)
+        } catch {
+            throw ReelError(error.code, "in \"\(name)\": \(error.message)")
+        }
+    }
+
+    /// The value of a member that must be there.
+    public func required<Value>(_ name: StaticString, _ value: Value?) throws(ReelError) -> Value {
+        guard let value else { throw mismatch("found no member \"\(name)\"") }
+        return value
+    }
+
+    /// An error of the code for wrong shapes.
+    public func mismatch(_ message: String) -> ReelError {
+        ReelError(shape, message)
+    }
+}

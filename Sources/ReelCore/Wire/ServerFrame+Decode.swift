@@ -1,0 +1,133 @@
+extension ServerFrame {
+    /// Reads a frame. What is no JSON is `bad_json`, what is no such frame, or one of a type that this version does
+    /// not know, `bad_frame`.
+    public init(_ bytes: Bytes) throws(ReelError) {
+        let object = try JSONObject(bytes, levels: ClientFrame.levels + 8, shape: .badFrame)
+        ref = try object.ref()
+        body = try ServerFrame.body(object)
+    }
+
+    private static func body(_ object: JSONObject) throws(ReelError) -> Body {
+        switch try object.required("t", object.string("t")) {
+        case "welcome": return .welcome(try welcome(object))
+        case "subscribed":
+            return .subscribed(
+                Subscribed(
+                    stream: try object.stream(),
+                    epoch: try object.required("epoch", object.epoch()),
+                    partition: try object.number("partition"),
+                    first: try object.seq("first"),
+                    head: try object.seq("head"),
+                    after: try object.seq("after")
+                )
+            )
+        case "events":
+            let events = try object.array("events") { (reader) throws(ReelError) in
+                try DeliveredEvent(try reader.raw())
+            }
+            return .events(
+                Events(
+                    stream: try object.stream(),
+                    from: try object.required("from", object.integer("from")),
+                    to: try object.seq("to"),
+                    events: try object.required("events", events)
+                )
+            )
+        case "upto":
+            return .upto(partition: try object.number("partition"), seq: try object.seq("seq"))
+        case "unsubscribed": return .unsubscribed(try object.stream())
+        case "ack":
+            let acks = try object.array("acks") { (reader) throws(ReelError) in
+                try Acked(JSONObject(try reader.raw(), levels: 2, shape: .badFrame))
+            }
+            return .ack(
+                Ack(
+                    stream: try object.stream(),
+                    epoch: try object.required("epoch", object.epoch()),
+                    acks: try object.required("acks", acks)
+                )
+            )
+        case "nack":
+            return .nack(
+                Nack(
+                    stream: try object.stream(),
+                    site: try object.required("site", object.site()),
+                    op: try object.required("op", object.integer("op")),
+                    error: try object.error("retry")
+                )
+            )
+        case "lagged":
+            return .lagged(try object.stream(), seq: try object.seq("seq"), head: try object.seq("head"))
+        case "goaway":
+            let nodes = try object.array("nodes") { (reader) throws(ReelError) in try reader.string() }
+            return .goaway(
+                afterMs: try object.required("after_ms", object.integer("after_ms")),
+                nodes: try object.required("nodes", nodes)
+            )
+        case "error":
+            return .error(
+                Failure(
+                    try object.error("retry_ms"),
+                    stream: object.raw("stream") == nil ? nil : try object.stream(),
+                    epoch: try object.epoch(),
+                    first: try object.integer("first", from: -1),
+                    head: try object.integer("head", from: -1)
+                )
+            )
+        case let other: throw object.mismatch("found a frame of the unknown type \(other.debugDescription)")
+        }
+    }
+
+    private static func welcome(_ object: JSONObject) throws(ReelError) -> Welcome {
+        let limits = try object.required("limits", object.object("limits"))
+        return Welcome(
+            node: try object.required("node", object.string("node")),
+            epoch: try object.required("epoch", object.epoch()),
+            partitions: try object.number("partitions"),
+            limits: Limits(
+                frame: try limits.number("frame"),
+                event: try limits.number("event"),
+                batch: try limits.number("batch"),
+                subscriptions: try limits.number("subscriptions"),
+                fetch: try limits.number("fetch")
+            ),
+            pingS: try object.number("ping_s")
+        )
+    }
+}
+
+extension ServerFrame.Acked {
+    /// Reads `{"site":…,"op":…,"seq":…}`.
+    public init(_ object: JSONObject) throws(ReelError) {
+        self.init(
+            site: try object.required("site", object.site()),
+            op: try object.required("op", object.integer("op")),
+            seq: try object.required("seq", object.integer("seq"))
+        )
+    }
+}
+
+extension JSONObject {
+    fileprivate func number(_ name: StaticString) throws(ReelError) -> Int {
+        Int(try required(name, integer(name)))
+    }
+
+    /// A seq, or −1.
+    fileprivate func seq(_ name: StaticString) throws(ReelError) -> Seq {
+        try required(name, integer(name, from: -1))
+    }
+
+    /// `code`, `message` and what belongs to them. A code of another version becomes `internal`, and its name stands
+    /// in the message.
+    fileprivate func error(_ retry: StaticString) throws(ReelError) -> ReelError {
+        let code = try required("code", string("code"))
+        let message = try string("message") ?? ""
+        let known = ErrorCode(rawValue: code)
+        return ReelError(
+            known ?? .internal,
+            known == nil ? "\(code): \(message)" : message,
+            retryMs: try integer(retry),
+            index: try integer("index").map { Int($0) }
+        )
+    }
+}
