@@ -15,7 +15,7 @@ public protocol EventLog: AnyObject, Sendable {
 
     /// Hands records over, in order per partition. Never blocks. `done` is called once, on a thread of the log, with the
     /// seqs of the records in the order given, or with an error for all. An error does not say that a record is not in
-    /// the log.
+    /// the log. What a log can refuse at once (no such partition, closed) it answers within the call.
     func append(_ records: [LogAppend], to partition: Int, done: @escaping @Sendable (Result<[Seq], LogError>) -> Void)
 
     /// Reads from `from` on, and then on as the log grows, in batches, on a thread of the log. Batches follow each

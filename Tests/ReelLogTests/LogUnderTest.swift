@@ -7,6 +7,9 @@ import Testing
 /// Every kind of log that passes `EventLogConformance`.
 enum LogKind: CaseIterable, Sendable, CustomTestStringConvertible {
     case memory
+    case sqlite
+    /// A checkpoint after almost every commit.
+    case sqliteThatCheckpoints
 
     var testDescription: String { "\(self)" }
 
@@ -17,6 +20,13 @@ enum LogKind: CaseIterable, Sendable, CustomTestStringConvertible {
             let log = try MemoryLog(partitions: partitions)
             defer { log.close() }
             return try await body(log)
+        case .sqlite, .sqliteThatCheckpoints:
+            let frames = self == .sqlite ? SQLiteLog.checkpointFramesDefault : 2
+            return try await withFolder { folder in
+                let log = try SQLiteLog(path: folder + "/log.db", partitions: partitions, checkpointFrames: frames)
+                defer { log.close() }
+                return try await body(log)
+            }
         }
     }
 }

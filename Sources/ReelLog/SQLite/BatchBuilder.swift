@@ -1,0 +1,106 @@
+internal import ReelCore
+
+/// Gathers rows into one batch: copies what is asked for, into memory that never moves.
+struct BatchBuilder {
+    enum Progress: Equatable {
+        case more
+        /// The batch has all that it shall have.
+        case full
+        /// Records before this row are missing.
+        case missing
+        case damaged(last: Seq)
+    }
+
+    private let partition: Int
+    private let from: Seq
+    private let to: Seq
+    private let bytes: Int
+    private var next: Seq
+    private var size = 0
+    private var entries: [RecordBatch.Entry] = []
+    private let memory = BatchMemory()
+
+    init(partition: Int, from: Seq, to: Seq, bytes: Int) {
+        self.partition = partition
+        self.from = from
+        self.to = to
+        self.bytes = bytes
+        next = from
+    }
+
+    var isEmpty: Bool { entries.isEmpty }
+
+    func finish() -> RecordBatch {
+        RecordBatch(
+            partition: partition,
+            seqs: from..<next,
+            entries: entries,
+            release: { withExtendedLifetime(memory) {} }
+        )
+    }
+
+    /// Adds what is wanted of a row, which holds `count` records up to `last`.
+    mutating func add(last: Seq, count: Int64, row: UnsafeRawBufferPointer) -> Progress {
+        guard count > 0, last >= 0, count <= last + 1, var cursor = RowCursor(row, partition: partition, last: last)
+        else { return .damaged(last: last) }
+        let first = last - count + 1
+        guard first <= next, last >= next else { return .missing }
+        for _ in first..<next {
+            guard cursor.next() != nil else { return .damaged(last: last) }
+        }
+
+        // First how much of the row is wanted, then one copy, then the entries, which point into the copy.
+        let start = cursor.offset
+        var probe = cursor
+        var end = start
+        var upTo = next
+        while upTo <= min(last, to) {
+            guard probe.next() != nil else { return .damaged(last: last) }
+            guard upTo == from || size + probe.offset - start <= bytes else { break }
+            end = probe.offset
+            upTo += 1
+        }
+        let isWhole = upTo == last + 1
+        guard !isWhole || end == row.count else { return .damaged(last: last) }
+        let copy = memory.copy(UnsafeRawBufferPointer(rebasing: row[start..<end]))
+        size += end - start
+        entries.reserveCapacity(entries.count + Int(upTo - next))
+        while next < upTo, let record = cursor.next() {
+            entries.append(
+                RecordBatch.Entry(
+                    seq: next,
+                    witness: record.witness,
+                    key: UnsafeRawBufferPointer(start: copy + (record.key.lowerBound - start), count: record.key.count),
+                    value: UnsafeRawBufferPointer(
+                        start: copy + (record.value.lowerBound - start),
+                        count: record.value.count
+                    )
+                )
+            )
+            next += 1
+        }
+        return isWhole && next <= to && size < bytes ? .more : .full
+    }
+}
+
+/// Memory that grows by pieces, which never move, and is freed as a whole.
+private final class BatchMemory: @unchecked Sendable {
+    private var pieces: [UnsafeMutableRawBufferPointer] = []
+    private var used = 0
+
+    deinit {
+        for piece in pieces { piece.deallocate() }
+    }
+
+    func copy(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawPointer {
+        if used + bytes.count > pieces.last?.count ?? -1 {
+            let size = min(2 * (pieces.last?.count ?? 0), 256 << 10)
+            pieces.append(.allocate(byteCount: max(bytes.count, size), alignment: 8))
+            used = 0
+        }
+        let place = UnsafeMutableRawBufferPointer(rebasing: pieces[pieces.count - 1][used..<used + bytes.count])
+        place.copyMemory(from: bytes)
+        used += bytes.count
+        return UnsafeRawPointer(pieces[pieces.count - 1].baseAddress! + (used - bytes.count))
+    }
+}

@@ -1,0 +1,64 @@
+internal import CLinux
+internal import Glibc
+internal import ReelCore
+
+/// The file beside a log's file that its processes meet at: they take turns by a `flock` on it, and it is the bell by
+/// which a writer wakes the readers of all processes. A bell is rung by reading its one byte, which changes nothing on
+/// the disk, and heard by inotify.
+final class FileLock: Sendable {
+    private let descriptor: Int32
+    let path: String
+
+    init(path: String) throws(LogError) {
+        self.path = path
+        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw LogError(errno: errno, "open \(path)") }
+        var byte: UInt8 = 10
+        guard lseek(descriptor, 0, SEEK_END) > 0 || pwrite(descriptor, &byte, 1, 0) == 1 else {
+            throw LogError(errno: errno, "write \(path)")
+        }
+    }
+
+    deinit {
+        Glibc.close(descriptor)
+    }
+
+    /// Runs `body` while no other process, and no other user of the file in this one, is inside.
+    func whileHeld<R, E>(_ body: () throws(E) -> R) throws(E) -> R {
+        while flock(descriptor, LOCK_EX) != 0, errno == EINTR {}
+        defer { flock(descriptor, LOCK_UN) }
+        return try body()
+    }
+
+    /// Wakes the readers of all processes.
+    func ring() {
+        var byte: UInt8 = 0
+        _ = pread(descriptor, &byte, 1, 0)
+    }
+}
+
+/// Hears the bell of a `FileLock`; a descriptor that is readable once it has been rung.
+final class BellWatch: Sendable {
+    let descriptor: Int32
+
+    init(_ path: String) throws(LogError) {
+        descriptor = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
+        guard descriptor >= 0 else { throw LogError(errno: errno, "watch \(path) by inotify") }
+        guard inotify_add_watch(descriptor, path, UInt32(IN_ACCESS)) >= 0 else {
+            let number = errno
+            Glibc.close(descriptor)
+            throw LogError(errno: number, "watch \(path) by inotify")
+        }
+    }
+
+    deinit {
+        Glibc.close(descriptor)
+    }
+
+    /// Forgets the rings so far.
+    func silence() {
+        withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { buffer in
+            while read(descriptor, buffer.baseAddress, buffer.count) > 0 {}
+        }
+    }
+}

@@ -1,0 +1,198 @@
+internal import ReelCore
+internal import ReelSQLite
+
+/// The writer's connection, and how a group of jobs becomes one transaction. It belongs to the writer's thread.
+final class GroupCommit {
+    private let file: LogFile
+    private let connection: Connection
+    private let begin: Statement
+    private let end: Statement
+    private let putNode: Statement
+    private let forgetNodes: Statement
+    private var partitions: [PartitionStatements?]
+    private var checkpoint: CheckpointPlan
+
+    /// The group's rows, first `rowCount` of the builders; the others are kept for later groups.
+    private var rows: [RowBuilder] = []
+    private var rowCount = 0
+    /// The row that takes the next record of a partition.
+    private var open: [Int?]
+    /// The next seq of each partition; in use only inside a transaction.
+    private var next: [Seq]
+
+    private struct PartitionStatements {
+        var last: Statement
+        var insert: Statement
+    }
+
+    /// Larger groups become several transactions.
+    private static let comfortableSize = 8 << 20
+
+    init(_ file: LogFile, checkpointFrames: Int) throws(LogError) {
+        self.file = file
+        connection = try file.connect(.readWrite)
+        checkpoint = CheckpointPlan(frames: checkpointFrames)
+        partitions = Array(repeating: nil, count: file.partitions)
+        open = Array(repeating: nil, count: file.partitions)
+        next = Array(repeating: 0, count: file.partitions)
+        do throws(SQLiteError) {
+            begin = try connection.prepare("BEGIN IMMEDIATE")
+            end = try connection.prepare("COMMIT")
+            putNode = try connection.prepare(NodeTable.put)
+            forgetNodes = try connection.prepare(NodeTable.forget)
+        } catch {
+            throw LogError(error, file.path)
+        }
+    }
+
+    /// Takes jobs from the front, as many as make a group, commits and answers them.
+    func commit(_ jobs: inout ArraySlice<LogWriter.Job>, _ onCommit: () -> Void) {
+        let group = gather(&jobs)
+        let error = write(group)
+        if error == nil, rowCount > 0 { onCommit() }
+        answer(group, error)
+        copyBack()
+    }
+
+    /// Leaves a file that needs nothing of its WAL, as far as other processes let it.
+    func close() {
+        _ = file.lock.whileHeld { try? connection.checkpoint(.passive) }
+    }
+
+    // MARK: Before the transaction
+
+    private func gather(_ jobs: inout ArraySlice<LogWriter.Job>) -> ArraySlice<LogWriter.Job> {
+        rowCount = 0
+        var size = 0
+        var taken = jobs.startIndex
+        while taken < jobs.endIndex, size < Self.comfortableSize {
+            if case .append(let partition, let records, _) = jobs[taken] {
+                for record in records {
+                    add(record, to: partition)
+                    size += record.key.count + record.value.count
+                }
+            }
+            taken += 1
+        }
+        for row in rows[..<rowCount] {
+            row.finish()
+            open[row.partition] = nil
+        }
+        let group = jobs[..<taken]
+        jobs = jobs[taken...]
+        return group
+    }
+
+    private func add(_ record: LogAppend, to partition: Int) {
+        if let row = open[partition], rows[row].add(record) { return }
+        if rowCount == rows.count { rows.append(RowBuilder()) }
+        rows[rowCount].begin(partition)
+        _ = rows[rowCount].add(record)
+        open[partition] = rowCount
+        rowCount += 1
+    }
+
+    // MARK: The transaction
+
+    private func write(_ group: ArraySlice<LogWriter.Job>) -> LogError? {
+        file.lock.whileHeld {
+            do throws(LogError) {
+                try file.checkThatItIsThere()
+                do throws(SQLiteError) {
+                    try insert(group)
+                } catch {
+                    connection.rollback()
+                    throw LogError(error, file.path)
+                }
+                return nil
+            } catch {
+                return error
+            }
+        }
+    }
+
+    private func insert(_ group: ArraySlice<LogWriter.Job>) throws(SQLiteError) {
+        try begin.run()
+        var partition: Int?
+        for row in rows[..<rowCount] {
+            let statements = try statements(row.partition)
+            if row.partition != partition {
+                // Asked for in every transaction: another process may have written since the last one.
+                partition = row.partition
+                next[row.partition] = try statements.last.step() ? statements.last.integer(0) + 1 : 0
+                statements.last.reset()
+            }
+            let last = next[row.partition] + Seq(row.count) - 1
+            statements.insert.bind(1, last)
+            statements.insert.bind(2, Int64(row.count))
+            statements.insert.bind(3, lending: row.bytes(last: last))
+            try statements.insert.run()
+            next[row.partition] = last + 1
+        }
+        for case .announce(let node, _) in group {
+            NodeTable.bind(node, to: putNode)
+            try putNode.run()
+            forgetNodes.bind(1, NodeAnnouncement.oldestMs())
+            try forgetNodes.run()
+        }
+        try end.run()
+    }
+
+    private func statements(_ partition: Int) throws(SQLiteError) -> PartitionStatements {
+        if let statements = partitions[partition] { return statements }
+        let table = LogFile.table(partition)
+        let statements = PartitionStatements(
+            last: try connection.prepare("SELECT last FROM \(table) ORDER BY last DESC LIMIT 1"),
+            insert: try connection.prepare("INSERT INTO \(table) VALUES (?1, ?2, ?3)")
+        )
+        partitions[partition] = statements
+        return statements
+    }
+
+    // MARK: Behind the transaction
+
+    private func answer(_ group: ArraySlice<LogWriter.Job>, _ error: LogError?) {
+        if let error {
+            for job in group { job.fail(error) }
+            return
+        }
+        // The group's records of a partition end where the partition ends now.
+        for row in rows[..<rowCount] { next[row.partition] -= Seq(row.count) }
+        for job in group {
+            switch job {
+            case .append(let partition, let records, let done):
+                let first = next[partition]
+                next[partition] += Seq(records.count)
+                done(.success(Array(first..<next[partition])))
+            case .announce(_, let done):
+                done(.success(()))
+            }
+        }
+    }
+
+    private func copyBack() {
+        guard let effort = checkpoint.next(walFrames: connection.walFrames) else { return }
+        // A checkpoint that fails loses nothing: the WAL keeps what it has and is tried again later.
+        _ = file.lock.whileHeld { try? connection.checkpoint(effort) }
+    }
+}
+
+/// When to copy the WAL back into the file.
+struct CheckpointPlan {
+    private let frames: Int
+    private var due: Int
+
+    init(frames: Int) {
+        self.frames = max(1, frames)
+        due = self.frames
+    }
+
+    /// To be asked after each commit; nil: nothing to do yet.
+    mutating func next(walFrames: Int) -> Connection.Checkpoint? {
+        if walFrames < frames { due = frames }
+        guard walFrames >= due else { return nil }
+        // Readers may hold back the WAL's new beginning; then it is tried again some frames later, not at once.
+        due = walFrames + max(1, frames / 4)
+        return walFrames >= 4 * frames ? .restart : .passive
+    }
+}

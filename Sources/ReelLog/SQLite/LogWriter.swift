@@ -1,0 +1,92 @@
+internal import ReelCore
+internal import ReelSQLite
+internal import Synchronization
+
+/// Writes a log's file. What all callers hand over while one group is being committed becomes the next group: one
+/// transaction, one wait for the disk.
+final class LogWriter: Sendable {
+    /// What a caller handed over.
+    enum Job: Sendable {
+        case append(
+            partition: Int,
+            records: [LogAppend],
+            done: @Sendable (Result<[Seq], LogError>) -> Void
+        )
+        case announce(NodeAnnouncement, done: @Sendable (Result<Void, LogError>) -> Void)
+    }
+
+    private struct Queue {
+        var jobs: [Job] = []
+        var isAsleep = false
+        var isClosed = false
+    }
+
+    private let file: LogFile
+    private let bell: Bell
+    private let onCommit: @Sendable () -> Void
+    private let queue = Mutex(Queue())
+    private let thread = Mutex<LogThread?>(nil)
+
+    /// Starts the writer's thread. `onCommit` is called on it after each commit.
+    init(_ file: LogFile, checkpointFrames: Int, onCommit: @escaping @Sendable () -> Void) throws(LogError) {
+        self.file = file
+        self.onCommit = onCommit
+        bell = try Bell()
+        // Made here, so that its errors are the opener's, and used by the thread alone from then on.
+        nonisolated(unsafe) let groups = try GroupCommit(file, checkpointFrames: checkpointFrames)
+        let started = try LogThread("reel-log-write") { self.work(groups) }
+        thread.withLock { $0 = started }
+    }
+
+    /// Never blocks for longer than another caller takes to hand over.
+    func hand(over job: Job) {
+        let (isClosed, wakes) = queue.withLock { queue in
+            guard !queue.isClosed else { return (true, false) }
+            queue.jobs.append(job)
+            defer { queue.isAsleep = false }
+            return (false, queue.isAsleep)
+        }
+        if isClosed { job.fail(.closed) }
+        if wakes { bell.ring() }
+    }
+
+    /// Commits what was handed over, and ends.
+    func close() {
+        queue.withLock { $0.isClosed = true }
+        bell.ring()
+        let thread = thread.withLock { thread in
+            defer { thread = nil }
+            return thread
+        }
+        thread?.join()
+    }
+
+    private func work(_ groups: GroupCommit) {
+        var jobs: [Job] = []
+        while true {
+            let isClosed = queue.withLock { queue in
+                swap(&queue.jobs, &jobs)
+                queue.isAsleep = jobs.isEmpty
+                return queue.isClosed
+            }
+            if jobs.isEmpty {
+                guard !isClosed else { break }
+                bell.wait()
+                continue
+            }
+            var rest = jobs[...]
+            while !rest.isEmpty { groups.commit(&rest, onCommit) }
+            jobs.removeAll(keepingCapacity: jobs.count <= 4096)
+        }
+        groups.close()
+    }
+}
+
+extension LogWriter.Job {
+    func fail(_ error: LogError) {
+        switch self {
+        case .append(_, _, let done): done(.failure(error))
+        case .announce(_, let done): done(.failure(error))
+        }
+    }
+}

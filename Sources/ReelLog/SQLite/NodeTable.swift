@@ -1,0 +1,46 @@
+internal import ReelCore
+internal import ReelSQLite
+
+/// The table of node announcements: one row a node, its latest word.
+enum NodeTable {
+    static let list = """
+        SELECT id, role, url, advertised, build, positions, at_ms FROM nodes WHERE at_ms >= ?1 ORDER BY id
+        """
+    static let put = "INSERT OR REPLACE INTO nodes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+    static let forget = "DELETE FROM nodes WHERE at_ms < ?1"
+
+    static func bind(_ node: NodeAnnouncement, to put: Statement) {
+        put.bind(1, node.id)
+        put.bind(2, node.atMs)
+        put.bind(3, node.role)
+        put.bind(4, node.url)
+        put.bind(5, node.advertised)
+        put.bind(6, node.build)
+        put.bind(7, node.positions.map { "\($0.partition):\($0.seq)" }.joined(separator: " "))
+    }
+
+    static func read(_ list: Statement, since oldestMs: Int64) throws(SQLiteError) -> [NodeAnnouncement] {
+        list.bind(1, oldestMs)
+        var nodes: [NodeAnnouncement] = []
+        while try list.step() {
+            nodes.append(
+                NodeAnnouncement(
+                    id: list.text(0),
+                    role: list.text(1),
+                    url: list.text(2),
+                    advertised: list.isNull(3) ? nil : list.text(3),
+                    build: list.text(4),
+                    positions: list.text(5).split(separator: " ").compactMap(position),
+                    atMs: list.integer(6)
+                )
+            )
+        }
+        return nodes
+    }
+
+    private static func position(_ text: Substring) -> NodeAnnouncement.Position? {
+        let parts = text.split(separator: ":")
+        guard parts.count == 2, let partition = Int(parts[0]), let seq = Seq(parts[1]) else { return nil }
+        return NodeAnnouncement.Position(partition: partition, seq: seq)
+    }
+}

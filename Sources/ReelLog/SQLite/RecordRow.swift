@@ -1,0 +1,179 @@
+internal import ReelCore
+
+// A row of a log's file holds a group of records of one partition that were committed together. Its blob:
+//
+//     check (8 bytes)  then for each record:
+//     varint key size, varint value size · 2 + (1 if there is a witness), [seq, hash (8 bytes each)], key, value
+//
+// Integers are little-endian. The check is over partition, last seq and all bytes behind it: SQLite does not notice a
+// flipped byte in a blob.
+
+/// A row as it is built.
+final class RowBuilder {
+    private(set) var partition = 0
+    private(set) var count = 0
+    private var memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 8)
+    private var used = checkSize
+    private var check: UInt64 = 0
+
+    /// How large a row grows before the next one begins, unless one record is larger.
+    static let comfortableSize = 256 << 10
+
+    deinit {
+        memory.deallocate()
+    }
+
+    func begin(_ partition: Int) {
+        self.partition = partition
+        count = 0
+        used = checkSize
+        if memory.count > 2 * Self.comfortableSize { resize(to: 4096) }
+    }
+
+    /// Adds a record; false if it belongs into the next row.
+    func add(_ record: LogAppend) -> Bool {
+        let room = record.key.count + record.value.count + 2 * 10 + 16
+        if used + room > memory.count {
+            guard count == 0 || used + room <= Self.comfortableSize else { return false }
+            resize(to: max(2 * memory.count, used + room))
+        }
+        put(varint: UInt64(record.key.count))
+        put(varint: UInt64(record.value.count) << 1 | (record.witness == nil ? 0 : 1))
+        if let witness = record.witness {
+            put(UInt64(bitPattern: witness.seq))
+            put(witness.hash)
+        }
+        put(record.key)
+        put(record.value)
+        count += 1
+        return true
+    }
+
+    /// Makes the check's costly part, before the file is locked.
+    func finish() {
+        check = bodyCheck(UnsafeRawBufferPointer(rebasing: memory[checkSize..<used]))
+    }
+
+    /// The blob, once the last record's seq is known.
+    func bytes(last: Seq) -> UnsafeRawBufferPointer {
+        memory.storeBytes(
+            of: rowCheck(body: check, partition: partition, last: last).littleEndian,
+            as: UInt64.self
+        )
+        return UnsafeRawBufferPointer(rebasing: memory[..<used])
+    }
+
+    private func put(varint value: UInt64) {
+        var rest = value
+        while rest >= 0x80 {
+            memory[used] = UInt8(truncatingIfNeeded: rest) | 0x80
+            used += 1
+            rest >>= 7
+        }
+        memory[used] = UInt8(rest)
+        used += 1
+    }
+
+    private func put(_ value: UInt64) {
+        memory.storeBytes(of: value.littleEndian, toByteOffset: used, as: UInt64.self)
+        used += 8
+    }
+
+    private func put(_ bytes: [UInt8]) {
+        bytes.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: memory[used...]).copyMemory(from: $0) }
+        used += bytes.count
+    }
+
+    private func resize(to size: Int) {
+        let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 8)
+        larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: memory[..<used]))
+        memory.deallocate()
+        memory = larger
+    }
+}
+
+/// A row as it is read, in memory that is lent.
+struct RowCursor {
+    private let bytes: UnsafeRawBufferPointer
+    private(set) var offset = checkSize
+
+    /// Nil if the row is damaged.
+    init?(_ bytes: UnsafeRawBufferPointer, partition: Int, last: Seq) {
+        guard bytes.count >= checkSize else { return nil }
+        let body = bodyCheck(UnsafeRawBufferPointer(rebasing: bytes[checkSize...]))
+        guard
+            UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
+                == rowCheck(body: body, partition: partition, last: last)
+        else { return nil }
+        self.bytes = bytes
+    }
+
+    /// Where a record's parts lie in the row.
+    struct Record {
+        var key: Range<Int>
+        var value: Range<Int>
+        var witness: Witness?
+    }
+
+    /// The next record; nil if the row ends or is damaged.
+    mutating func next() -> Record? {
+        guard let keySize = varint(), let tagged = varint() else { return nil }
+        var witness: Witness?
+        if tagged & 1 != 0 {
+            guard bytes.count - offset >= 16 else { return nil }
+            witness = Witness(
+                seq: Seq(
+                    bitPattern: UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+                ),
+                hash: UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + 8, as: UInt64.self))
+            )
+            offset += 16
+        }
+        let valueSize = tagged >> 1
+        let rest = UInt64(bytes.count - offset)
+        guard keySize <= rest, valueSize <= rest - keySize else { return nil }
+        let key = offset..<offset + Int(keySize)
+        offset = key.upperBound + Int(valueSize)
+        return Record(key: key, value: key.upperBound..<offset, witness: witness)
+    }
+
+    private mutating func varint() -> UInt64? {
+        var value: UInt64 = 0
+        var shift: UInt64 = 0
+        while offset < bytes.count, shift < 63 {
+            let byte = bytes[offset]
+            offset += 1
+            value |= UInt64(byte & 0x7f) << shift
+            if byte < 0x80 { return value }
+            shift += 7
+        }
+        return nil
+    }
+}
+
+private let checkSize = 8
+
+/// FNV-1a's idea on words of eight bytes instead of bytes, so that it costs less than the copy.
+private func bodyCheck(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325 ^ UInt64(bytes.count)
+    var offset = 0
+    while offset + 8 <= bytes.count {
+        hash = mix(hash ^ UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)))
+        offset += 8
+    }
+    var rest: UInt64 = 0
+    while offset < bytes.count {
+        rest = rest << 8 | UInt64(bytes[offset])
+        offset += 1
+    }
+    return mix(hash ^ rest)
+}
+
+private func rowCheck(body: UInt64, partition: Int, last: Seq) -> UInt64 {
+    mix(mix(body ^ UInt64(bitPattern: last)) ^ UInt64(partition))
+}
+
+private func mix(_ value: UInt64) -> UInt64 {
+    let product = value &* 0x9e37_79b9_7f4a_7c15
+    return product ^ product >> 32
+}

@@ -1,0 +1,131 @@
+internal import Glibc
+internal import ReelCore
+internal import ReelSQLite
+
+/// Reads a log's file through a connection of its own. It belongs to one thread at a time, and holds the file's state
+/// only while a call runs, so that it never keeps a checkpoint waiting.
+final class RowReader {
+    private let file: LogFile
+    private let connection: Connection
+    private let dataVersion: Statement
+    private let listNodes: Statement
+    private var rows: [Statement?]
+    private var ends: [Statement?]
+
+    init(_ file: LogFile) throws(LogError) {
+        self.file = file
+        connection = try file.connect(.readOnly)
+        rows = Array(repeating: nil, count: file.partitions)
+        ends = rows
+        do throws(SQLiteError) {
+            dataVersion = try connection.prepare("PRAGMA data_version")
+            listNodes = try connection.prepare(NodeTable.list)
+        } catch {
+            throw LogError(error, file.path)
+        }
+    }
+
+    /// A number that changes with every commit of another connection.
+    func version() throws(LogError) -> Int64 {
+        try asLogError { () throws(SQLiteError) in
+            defer { dataVersion.reset() }
+            return try dataVersion.step() ? dataVersion.integer(0) : 0
+        }
+    }
+
+    func nodes(since oldestMs: Int64) throws(LogError) -> [NodeAnnouncement] {
+        try asLogError { () throws(SQLiteError) in try NodeTable.read(listNodes, since: oldestMs) }
+    }
+
+    func bounds(_ partition: Int) throws(LogError) -> LogBounds {
+        try check(partition)
+        return try asLogError { () throws(SQLiteError) in
+            let statement = try endsStatement(partition)
+            defer { statement.reset() }
+            guard try statement.step() else { return .empty }
+            return LogBounds(first: statement.integer(0), last: statement.integer(1))
+        }
+    }
+
+    /// Records `from ... to`, at most about `bytes`; empty beyond the end.
+    func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
+        try check(partition)
+        guard from >= 0 else { throw .belowTheFirst(from, first: max(0, try bounds(partition).first)) }
+        guard from <= to else { return RecordBatch(partition: partition, empty: from..<from) }
+        if let batch = try readOnce(partition, from: from, to: to, bytes: bytes) { return batch }
+        // A hole is read again before it is believed; rows are also missing where the log has been trimmed.
+        if let batch = try readOnce(partition, from: from, to: to, bytes: bytes) { return batch }
+        let bounds = try bounds(partition)
+        if from < bounds.first { throw .belowTheFirst(from, first: bounds.first) }
+        throw LogError(
+            .internal,
+            "records from seq \(from) on are missing in partition \(partition): the file is damaged: put it"
+                + " aside, do not delete it: \(file.path)"
+        )
+    }
+
+    /// Nil if the first of the records is missing, though there are later ones.
+    private func readOnce(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch? {
+        var builder = BatchBuilder(partition: partition, from: from, to: to, bytes: bytes)
+        let found: BatchBuilder.Progress = try asLogError { () throws(SQLiteError) in
+            let statement = try rowsStatement(partition)
+            defer { statement.reset() }
+            statement.bind(1, from)
+            while try statement.step() {
+                let progress = builder.add(
+                    last: statement.integer(0),
+                    count: statement.integer(1),
+                    row: statement.bytes(2)
+                )
+                guard progress == .more else { return progress }
+            }
+            return .full
+        }
+        switch found {
+        case .damaged(let last):
+            throw LogError(
+                .internal,
+                "the row that ends with seq \(last) in partition \(partition) is damaged: put the file aside,"
+                    + " do not delete it: \(file.path)"
+            )
+        case .missing where builder.isEmpty:
+            return nil
+        case .more, .full, .missing:
+            return builder.finish()
+        }
+    }
+
+    private func rowsStatement(_ partition: Int) throws(SQLiteError) -> Statement {
+        if let statement = rows[partition] { return statement }
+        let statement = try connection.prepare(
+            "SELECT last, count, records FROM \(LogFile.table(partition)) WHERE last >= ?1 ORDER BY last"
+        )
+        rows[partition] = statement
+        return statement
+    }
+
+    private func endsStatement(_ partition: Int) throws(SQLiteError) -> Statement {
+        if let statement = ends[partition] { return statement }
+        let table = LogFile.table(partition)
+        let statement = try connection.prepare(
+            """
+            SELECT * FROM (SELECT last - count + 1 FROM \(table) ORDER BY last LIMIT 1),
+                (SELECT last FROM \(table) ORDER BY last DESC LIMIT 1)
+            """
+        )
+        ends[partition] = statement
+        return statement
+    }
+
+    private func check(_ partition: Int) throws(LogError) {
+        guard rows.indices.contains(partition) else { throw .noPartition(partition, of: rows.count) }
+    }
+
+    private func asLogError<R>(_ body: () throws(SQLiteError) -> R) throws(LogError) -> R {
+        do throws(SQLiteError) {
+            return try body()
+        } catch {
+            throw LogError(error, file.path)
+        }
+    }
+}
