@@ -1,0 +1,102 @@
+import Testing
+
+@testable import ReelNet
+
+@Suite struct HTTPClientTests {
+    @Test func fetchesOverOneConnectionAgainAndAgain() async throws {
+        let server = try EchoServer()
+        let (loop, client) = try makeClient()
+        defer { end(loop) }
+        for round in 0..<5 {
+            let body = [UInt8](repeating: UInt8(round), count: round * 50_000)
+            let response = try await client.fetch(request("POST", "/echo", server, body))
+            #expect(response.status == 200)
+            #expect(response.body == body)
+        }
+        #expect(try server.counters.accepted == 1)
+    }
+
+    @Test func streamsAnAnswerInChunks() async throws {
+        let server = try EchoServer()
+        let (loop, client) = try makeClient()
+        defer { end(loop) }
+        let response = try await client.fetch(request("GET", "/stream?bytes=3000001", server))
+        #expect(response.body.count == 3_000_001)
+        #expect(response.headers["transfer-encoding"] == "chunked")
+    }
+
+    @Test func refusesAnAnswerBeyondItsBound() async throws {
+        let server = try EchoServer()
+        let (loop, client) = try makeClient()
+        defer { end(loop) }
+        let error = await #expect(throws: NetError.self) {
+            try await client.fetch(request("GET", "/stream?bytes=3000000", server), maxBody: 1000)
+        }
+        #expect(error?.code == .violation)
+    }
+
+    @Test func saysWhenNobodyAnswersInTime() async throws {
+        let server = try EchoServer()
+        let (loop, client) = try makeClient()
+        defer { end(loop) }
+        let never = request("GET", "/never", server, timeout: .milliseconds(150))
+        let error = await #expect(throws: NetError.self) { try await client.fetch(never) }
+        #expect(error?.code == .timedOut)
+    }
+
+    @Test func saysWhenNobodyListens() async throws {
+        let (loop, client) = try makeClient()
+        defer { end(loop) }
+        // A port that was free a moment ago.
+        let port = try EchoServer().address.port
+        let error = await #expect(throws: NetError.self) {
+            try await client.fetch(HTTPClientRequest("GET", host: "127.0.0.1", port: port, target: "/"))
+        }
+        #expect(error?.code == .refused)
+    }
+
+    @Test func asksAgainWhereAKeptConnectionHasGone() async throws {
+        var settings = HTTPServer.Settings()
+        settings.idleDeadline = .milliseconds(1)
+        let server = try EchoServer(settings)
+        let (loop, client) = try makeClient()
+        defer { end(loop) }
+        for _ in 0..<3 {
+            #expect(try await client.fetch(request("GET", "/echo", server)).status == 200)
+            while try server.counters.open > 0 { await Task.yield() }
+        }
+        #expect(try server.counters.accepted == 3)
+    }
+
+    @Test func findsAHostByName() async throws {
+        let server = try EchoServer()
+        let (loop, client) = try makeClient()
+        defer { end(loop) }
+        var named = request("GET", "/echo", server)
+        named.host = "LOCALHOST"
+        #expect(try await client.fetch(named).status == 200)
+    }
+
+    private func makeClient() throws -> (EventLoop, LoopBound<HTTPClient>) {
+        let loop = try EventLoop()
+        return (loop, try loop.sync { LoopBound(HTTPClient(on: loop), on: loop) })
+    }
+
+    private func end(_ loop: EventLoop) {
+        loop.stop()
+        loop.join()
+    }
+
+    private func request(
+        _ method: String,
+        _ target: String,
+        _ server: EchoServer,
+        _ body: [UInt8] = [],
+        timeout: Duration = .seconds(20)
+    ) -> HTTPClientRequest {
+        var request = HTTPClientRequest(method, host: "127.0.0.1", port: server.address.port, target: target)
+        request.body = body
+        request.timeout = timeout
+        return request
+    }
+}
