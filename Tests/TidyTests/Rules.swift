@@ -32,16 +32,14 @@ enum Rules {
     /// A name says what a thing is, not that it helps.
     static func names(_ file: TrackedFile) -> [Offence] {
         guard file.isSwift else { return [] }
-        let empty = ["Manager", "Helper", "Utils"]
-        let inPath = empty.filter { file.name.contains($0) }.map {
-            Offence(file, "“\($0)” in a file's name says nothing")
-        }
-        let inTypes = file.lines.flatMap { line in
-            line.text.matches(of: /\b(?:struct|class|enum|actor|protocol|typealias)\s+(\w+)/).flatMap { declared in
-                empty.filter { declared.1.contains($0) }.map {
-                    Offence(file, line: line.number, "“\($0)” in the name of a type says nothing")
+        let words = ["Manager", "Helper", "Utils"]
+        let inPath = words.filter(file.name.contains).map { Offence(file, "“\($0)” in a file's name says nothing") }
+        let inTypes = words.filter(file.holds).flatMap { word in
+            file.lines.filter { line in
+                line.text.matches(of: /\b(?:struct|class|enum|actor|protocol|typealias)\s+(\w+)/).contains {
+                    $0.1.contains(word)
                 }
-            }
+            }.map { Offence(file, line: $0.number, "“\(word)” in the name of a type says nothing") }
         }
         return inPath + inTypes
     }

@@ -23,3 +23,22 @@ public enum Outcome: Hashable, Sendable {
     /// A barrier that this version does not know: nothing at or behind it may be read.
     case stopped
 }
+
+extension Outcome: CustomStringConvertible {
+    /// The one word that everybody uses for it: `applied`, `rejected(guard)`, `too_many_sites`, …
+    public var description: String {
+        switch self {
+        case .applied: "applied"
+        case .rejected(let code): "rejected(\(code.rawValue))"
+        case .duplicate: "duplicate"
+        case .gap: "gap"
+        case .stale: "stale"
+        case .tooManySites: "too_many_sites"
+        case .foreign: "foreign"
+        case .seed: "seed"
+        case .barrier: "barrier"
+        case .void: "void"
+        case .stopped: "stopped"
+        }
+    }
+}

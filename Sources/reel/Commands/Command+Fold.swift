@@ -1,0 +1,140 @@
+import ReelCheck
+import ReelCore
+
+extension Command {
+    /// Records through the fold, without any node.
+    static let fold = Command(
+        "fold",
+        "fold the records of one stream, as `dump` prints them, and print the snapshot",
+        about: """
+            Reads lines of JSON, {"partition","seq","key","value"}, from FILE or standard input, in the order of seq:
+            the records of one stream with the barriers between them, or of a whole log. No node is asked. Prints
+            the lines of the snapshot, behind the outcome of each record if that is asked for.
+            """,
+        operands: [Operand("FILE", .optional)],
+        settings: [stream, outcomes, check, epoch, LogArguments.partitions],
+        examples: [
+            Example("reel dump | reel fold --stream todo", "the state of one stream of a log"),
+            Example("reel fold --outcomes events.jsonl", "what became of each event, then the state"),
+            Example("reel fold --check events.jsonl", "the same, compared with a second, naive fold"),
+        ]
+    ) { options, console in
+        let lines = try LogLine.read(try InputFile.read(options.operands.first ?? "-"))
+        let input = try StreamInput(lines, stream: options[stream], partitions: options[LogArguments.partitions])
+        guard let epoch = Epoch(options[epoch]) else {
+            throw Complaint(.usage, "--epoch is `\(options[epoch])`; expected are 16 lower-case hex digits")
+        }
+        var folding = StreamFolding(input.stream, partition: input.partition, of: input.partitions, epoch: epoch)
+        var judge: Judge? = options[check] ? Judge(input, epoch: epoch) : nil
+        for line in input.lines {
+            let outcome = line.key.withUnsafeBytes { key in
+                line.value.withUnsafeBytes { folding.fold(key: key, value: $0, seq: line.seq) }
+            }
+            try judge?.compare(line, outcome)
+            if let outcome, options[outcomes] {
+                try console.print(#"{"seq":\#(line.seq),"outcome":"\#(outcome)"}"#)
+            }
+        }
+        guard let snapshot = try folding.snapshot() else {
+            throw Complaint(.badData, "the records end inside the seeds of an epoch, where there is no snapshot")
+        }
+        try console.write(snapshot)
+        try judge?.compare(snapshot)
+        return .done
+    }
+
+    private static let stream = Setting<String?>.text("stream", "NAME", "the stream, where there are several")
+    private static let outcomes = Setting<Bool>.flag("outcomes", #"print {"seq","outcome"} for each record first"#)
+    private static let check = Setting<Bool>.flag("check", "compare with the naive fold, and fail on a difference")
+    private static let epoch = Setting<String>.text(
+        "epoch",
+        "HEX",
+        default: "0000000000000000",
+        "the epoch that the snapshot shall name"
+    )
+}
+
+/// The records of one partition, in order, and the stream that is meant.
+private struct StreamInput {
+    let stream: StreamName
+    let partition: Int
+    let partitions: Int
+    let lines: [LogLine]
+
+    /// Finds the stream and its partition. A partition count that nobody said is the smallest that puts the stream
+    /// where it lies.
+    init(_ lines: [LogLine], stream name: String?, partitions: Int?) throws(Complaint) {
+        let names = Set(lines.compactMap { $0.key.withUnsafeBytes { StreamName(bytes: $0) } })
+        if let name {
+            guard let stream = StreamName(name) else { throw Complaint(.usage, "`\(name)` is no name of a stream") }
+            self.stream = stream
+        } else if let only = names.first, names.count == 1 {
+            stream = only
+        } else {
+            let some = names.sorted().prefix(5).map(\.description).joined(separator: ", ")
+            throw Complaint(
+                .usage,
+                names.isEmpty
+                    ? "the input holds no stream's records; say with --stream which one is meant"
+                    : "the input holds \(names.count) streams (\(some)); say with --stream which one is meant"
+            )
+        }
+        let key = self.stream.key
+        let found = Set(lines.filter { $0.key == key }.map(\.partition))
+        if let partitions {
+            (self.partitions, partition) = (partitions, self.stream.partition(of: partitions))
+        } else {
+            let place = found.min() ?? lines.first?.partition ?? 0
+            guard let fitting = Self.partitions(putting: self.stream, into: place), found.count <= 1 else {
+                throw Complaint(
+                    .badData,
+                    "records of \(self.stream) lie in the partitions \(found.sorted()); say with --partitions how "
+                        + "many the log has"
+                )
+            }
+            (self.partitions, partition) = (fitting, place)
+        }
+        self.lines = lines.filter { [partition] in $0.partition == partition }
+        for (line, next) in zip(self.lines, self.lines.dropFirst()) where next.seq <= line.seq {
+            throw Complaint(.badData, "seq \(next.seq) follows \(line.seq); expected are ascending seqs")
+        }
+    }
+
+    private static func partitions(putting stream: StreamName, into partition: Int) -> Int? {
+        (partition + 1...LogArguments.partitionsMax).first { stream.partition(of: $0) == partition }
+    }
+}
+
+/// The naive fold beside the real one.
+private struct Judge {
+    private var naive: NaiveFold
+    private let stream: String
+
+    init(_ input: StreamInput, epoch: Epoch) {
+        naive = NaiveFold(epoch: epoch.description, partition: input.partition, of: input.partitions)
+        stream = input.stream.description
+    }
+
+    /// Folds the record too; fails if it says something else of it.
+    mutating func compare(_ line: LogLine, _ outcome: Outcome?) throws(Complaint) {
+        let judgement = naive.apply(seq: line.seq, key: line.key, value: line.value)
+        guard let outcome, judgement?.description != outcome.description else { return }
+        throw Complaint(
+            .failed,
+            "seq \(line.seq): the fold says \(outcome), the naive fold \(judgement?.description ?? "nothing")"
+        )
+    }
+
+    /// Fails if the snapshot means another state than the naive fold's.
+    func compare(_ snapshot: [UInt8]) throws(Complaint) {
+        let read: NaiveSnapshot
+        do throws(Fault) {
+            read = try NaiveSnapshot(snapshot)
+        } catch {
+            throw Complaint(.failed, "the snapshot cannot be read: \(error.reason)")
+        }
+        guard read.digest == read.declaredDigest, read.normalForm == naive.normalForm(of: stream) else {
+            throw Complaint(.failed, "the snapshot is another than the naive fold's, with digest \(read.digest)")
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import ReelCore
+import ReelLab
+
+extension Command {
+    /// Recorded editing sessions, as a check of the splice rule and of its speed.
+    static let replay = Command(
+        "replay",
+        "play recorded editing sessions and check that the text ends as it did in the authors' editors",
+        about: """
+            Reads sessions of one or two authors in the published form of `editing-traces` (.json or .json.gz). Each
+            author becomes a site, each edit an event with a splice. Prints splices a second and whether the end text
+            is right; exit code 1 if it is not. Without --url the events go through the fold in this process.
+            """,
+        operands: [Operand("FILE", .several)],
+        settings: [CommonSettings.json],
+        examples: [Example("reel replay friendsforever.json.gz seph-blog1.json.gz", "through the fold alone")]
+    ) { options, console in
+        var code = ExitCode.done
+        for file in options.operands {
+            let bytes = try InputFile.read(file)
+            let session: EditingSession
+            do throws(ReelError) {
+                session = try EditingSession(file: bytes)
+            } catch {
+                throw Complaint(.badData, "`\(file)`: \(error.message)")
+            }
+            let folded = session.folded()
+            let result = ReplayResult(file, session, durationNs: folded.durationNs, isRight: folded.isRight)
+            try console.print(options[CommonSettings.json] ? result.json : result.text)
+            if !result.isRight { code = .failed }
+        }
+        return code
+    }
+}
+
+/// How a session went.
+private struct ReplayResult {
+    let file: String
+    let edits: Int
+    let splices: Int
+    let durationNs: Int64
+    let isRight: Bool
+
+    init(_ file: String, _ session: EditingSession, durationNs: Int64, isRight: Bool) {
+        self.file = file
+        edits = session.edits.count
+        splices = session.patchCount
+        self.durationNs = max(durationNs, 1)
+        self.isRight = isRight
+    }
+
+    var splicesPerSecond: Int { Int(Double(splices) * 1e9 / Double(durationNs)) }
+
+    var text: String {
+        "\(file): \(edits) edits, \(splices) splices in \(durationNs / 1_000_000) ms, \(splicesPerSecond) splices/s, "
+            + "the end text is \(isRight ? "right" : "WRONG")"
+    }
+
+    var json: String {
+        var line: [UInt8] = []
+        line.append(#"{"file":"#)
+        line.append(quoted: file)
+        line.append(#","edits":"#)
+        line.append(integer: edits)
+        line.append(#","splices":"#)
+        line.append(integer: splices)
+        line.append(#","duration_ms":"#)
+        line.append(integer: durationNs / 1_000_000)
+        line.append(#","splices_per_s":"#)
+        line.append(integer: splicesPerSecond)
+        line.append(#","right":"#)
+        line.append(isRight ? "true}" : "false}")
+        return String(decoding: line, as: UTF8.self)
+    }
+}

@@ -1,0 +1,69 @@
+import ReelCore
+
+/// A record of the log as a line of JSON: `{"partition":3,"seq":14,"key":"todo","value":"{…}"}`, the value as a string.
+struct LogLine: Equatable {
+    var partition: Int
+    var seq: Seq
+    var key: [UInt8]
+    var value: [UInt8]
+}
+
+extension LogLine {
+    /// Appends the line with its line feed. A key or value that is not UTF-8, which only a void record can
+    /// have, is written with replacement characters.
+    static func write(partition: Int, seq: Seq, key: Bytes, value: Bytes, to output: inout [UInt8]) {
+        output.append(#"{"partition":"#)
+        output.append(integer: partition)
+        output.append(#","seq":"#)
+        output.append(integer: seq)
+        output.append(#","key":"#)
+        output.append(quoted: String(decoding: key, as: UTF8.self))
+        output.append(#","value":"#)
+        output.append(quoted: String(decoding: value, as: UTF8.self))
+        output.append("}\n")
+    }
+
+    /// The lines of a file; members may come in any order, unknown ones and empty lines are skipped. Ends with 4 and
+    /// the number of the line that is none.
+    static func read(_ bytes: [UInt8]) throws(Complaint) -> [LogLine] {
+        var lines: [LogLine] = []
+        for (index, line) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated()
+        where line.contains(where: { $0 > 0x20 }) {
+            do throws(ReelError) {
+                lines.append(try line.withUnsafeBufferPointer { (line) throws(ReelError) in try LogLine(Bytes(line)) })
+            } catch {
+                throw Complaint(.badData, "line \(index + 1): \(error.message)")
+            }
+        }
+        return lines
+    }
+
+    private init(_ line: Bytes) throws(ReelError) {
+        var (partition, seq): (Int64?, Seq?)
+        var (key, value): ([UInt8]?, [UInt8]?)
+        var reader = JSONReader(line, levels: Limits.depth, shape: .badEvent)
+        try reader.object { (reader, name) throws(ReelError) in
+            switch name.raw {
+            case "partition": partition = try reader.integer(to: Int64(LogArguments.partitionsMax) - 1)
+            case "seq": seq = try reader.integer()
+            case "key": key = try reader.text().bytes
+            case "value": value = try reader.text().bytes
+            default: try reader.skip()
+            }
+        }
+        try reader.end()
+        guard let partition, let seq, let key, let value else {
+            throw ReelError(.badEvent, "a member is missing, expected are partition, seq, key and value")
+        }
+        self.init(partition: Int(partition), seq: seq, key: key, value: value)
+    }
+}
+
+extension JSONText {
+    /// The decoded bytes.
+    fileprivate var bytes: [UInt8] {
+        var bytes: [UInt8] = []
+        decode(into: &bytes)
+        return bytes
+    }
+}

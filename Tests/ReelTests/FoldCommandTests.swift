@@ -1,0 +1,99 @@
+import Foundation
+import ReelLab
+import Testing
+
+@testable import reel
+
+/// `reel fold` reads records as lines and says what became of each.
+@Suite struct FoldCommandTests {
+    private let site = "00000000-0000-4000-8000-00000000000a"
+
+    private func line(_ seq: Int, _ key: String, _ value: String, partition: Int = 0) throws -> String {
+        let quoted = String(decoding: try JSONEncoder().encode(value), as: UTF8.self)
+        return #"{"partition": \#(partition), "seq": \#(seq), "key": "\#(key)", "value": \#(quoted)}"#
+    }
+
+    private func insert(_ op: Int, base: Int = -1) -> String {
+        #"{"base":\#(base),"fields":{"title":"Milk"},"id":"\#(op)","model":"task","op":\#(op),"site":"\#(site)","type":"insert"}"#
+    }
+
+    /// Runs `reel fold` on a file of these lines.
+    private func fold(_ lines: [String], _ words: [String] = []) async throws -> CommandRun {
+        let folder = try TemporaryFolder(prefix: "reel-cli-")
+        let file = folder.path + "/lines.jsonl"
+        try Data(lines.map { $0 + "\n" }.joined().utf8).write(to: URL(filePath: file))
+        let run = await CommandRun(["fold", file] + words)
+        withExtendedLifetime(folder) {}
+        return run
+    }
+
+    @Test func eachRecordHasItsOutcomeAndTheSnapshotFollows() async throws {
+        let update = #"{"base":0,"id":"9","model":"task","op":1,"site":"\#(site)","type":"update"}"#
+        let run = try await fold(
+            [
+                line(0, "todo", insert(0)), line(1, "todo", insert(0)), line(2, "todo", update),
+                line(3, "todo", insert(7)), line(4, "todo", " {}"),
+                line(5, "~reel", #"{"open":true,"type":"barrier"}"#),
+                line(6, "~reel", #"{"fold":77,"type":"barrier"}"#), line(7, "todo", insert(2)),
+            ],
+            ["--outcomes", "--check"]
+        )
+        #expect(run.code == .done, "\(run.errors)")
+        let lines = run.output.split(separator: "\n")
+        let outcomes = [
+            "applied", "duplicate", "rejected(no_object)", "gap", "void", "barrier", "stopped", "stopped",
+        ]
+        #expect(
+            lines.prefix(8).map(String.init)
+                == outcomes.enumerated().map { #"{"seq":\#($0.offset),"outcome":"\#($0.element)"}"# }
+        )
+        // Before the unknown barrier the fold stops.
+        #expect(lines[8].contains(#""seq":5,"#))
+        #expect(lines.last?.hasPrefix(#"{"count":2,"digest":""#) == true)
+    }
+
+    @Test func seedsAreFoldedInTheirRowOnly() async throws {
+        let seed = #"{"line":{"end":-1,"op":4,"site":"\#(site)"},"type":"seed"}"#
+        let run = try await fold(
+            [
+                line(0, "todo", seed), line(1, "todo", seed), line(2, "~reel", #"{"open":true,"type":"barrier"}"#),
+                line(3, "todo", seed), line(4, "todo", insert(5)),
+            ],
+            ["--outcomes", "--check"]
+        )
+        #expect(run.code == .done, "\(run.errors)")
+        #expect(run.output.contains(#"{"seq":1,"outcome":"seed"}"#))
+        #expect(run.output.contains(#"{"seq":3,"outcome":"void"}"#))
+        #expect(run.output.contains(#"{"seq":4,"outcome":"applied"}"#))
+        let inside = try await fold([line(0, "todo", seed)])
+        #expect(inside.code == .badData)
+        #expect(inside.errors.contains("inside the seeds"))
+    }
+
+    @Test func severalStreamsNeedAName() async throws {
+        let lines = [try line(0, "todo", insert(0)), try line(1, "list", insert(0))]
+        let unnamed = try await fold(lines)
+        #expect(unnamed.code == .usage)
+        #expect(unnamed.errors.contains("2 streams (list, todo)"))
+        let named = try await fold(lines, ["--stream", "todo", "--outcomes"])
+        #expect(named.output.hasPrefix(#"{"seq":0,"outcome":"applied"}"#))
+        #expect(!named.output.contains(#"{"seq":1,"outcome""#))
+        #expect(named.output.contains(#""seq":1,"sites""#), "the neighbour's record moves the seq on")
+    }
+
+    @Test func aRecordInAnotherPartitionThanItsKeysIsVoid() async throws {
+        let run = try await fold([line(0, "todo", insert(0), partition: 0)], ["--outcomes", "--partitions", "1"])
+        #expect(run.output.hasPrefix(#"{"seq":0,"outcome":"applied"}"#))
+        let two = [try line(0, "todo", insert(0), partition: 0), try line(0, "todo", insert(0), partition: 1)]
+        #expect(try await fold(two).errors.contains("--partitions"))
+    }
+
+    @Test func whatIsNoRecordIsNamedByItsLine() async throws {
+        let run = try await fold([line(0, "todo", insert(0)), #"{"partition":0,"seq":1,"key":"todo"}"#])
+        #expect(run.code == .badData)
+        #expect(run.errors.contains("line 2: a member is missing"))
+        let order = try await fold([line(1, "todo", insert(0)), line(1, "todo", insert(1))])
+        #expect(order.errors.contains("expected are ascending seqs"))
+        #expect(await CommandRun(["fold", "/nowhere/at/all"]).code == .failed)
+    }
+}
