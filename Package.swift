@@ -81,6 +81,11 @@ let package = Package(
         tests("ReelSnapshotTests", ["ReelCore", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "ReelSnapshot"]),
         tests("ReelClientTests", ["ReelClient", "ReelCore", "ReelNet", "ReelSQLite"]),
         tests("ReelTests", ["reel", "ReelClient", "ReelCore", "ReelLab", "ReelLog", "ReelNet"]),
+        // Benchmarks, and the bare C that shows how far one can get.
+        .target(name: "CFanOutFloor", path: "Tests/Benchmarks/FanOutFloor"),
+        .executableTarget(
+            name: "reel-bench", dependencies: ["CFanOutFloor", "ReelNet"], path: "Tests/Benchmarks/reel-bench",
+            swiftSettings: settings),
         tests("TidyTests", []),
     ]
 )

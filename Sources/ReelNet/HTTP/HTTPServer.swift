@@ -1,4 +1,4 @@
-/// Serves HTTP/1.1 and WebSockets on one loop. Several servers on several loops may share a port: one of them listens
+/// Serves HTTP/1.1 and WebSockets on one loop. It lives as long as it listens or has connections. Several servers on several loops may share a port: one of them listens
 /// and gives accepted sockets to the others.
 public final class HTTPServer {
     /// Bounds and deadlines.
@@ -61,7 +61,7 @@ public final class HTTPServer {
         on address: SocketAddress,
         accepted: ((AcceptedSocket) -> Void)? = nil
     ) throws(NetError) -> SocketAddress {
-        let listener = try TCPListener(on: loop, address: address) { [unowned self] socket in
+        let listener = try TCPListener(on: loop, address: address) { [self] socket in
             if let accepted { accepted(socket) } else { accept(socket) }
         }
         self.listener = listener
@@ -95,7 +95,7 @@ public final class HTTPServer {
     public func drain(then drained: @escaping () -> Void) {
         isDraining = true
         self.drained = drained
-        listener?.close()
+        stopListening()
         for connection in connections.values { connection.drain() }
         checkDrained()
     }
@@ -103,8 +103,13 @@ public final class HTTPServer {
     /// Stops listening and closes every connection that is not a WebSocket, at once.
     public func close() {
         isDraining = true
-        listener?.close()
+        stopListening()
         for connection in connections.values { connection.close() }
+    }
+
+    private func stopListening() {
+        listener?.close()
+        listener = nil
     }
 
     // MARK: What connections tell

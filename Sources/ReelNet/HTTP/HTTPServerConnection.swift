@@ -4,7 +4,7 @@ final class HTTPServerConnection: TCPHandler {
     /// Set if the connection ends with the answer that is under way.
     var closesAfterAnswer = false
 
-    private unowned let server: HTTPServer
+    private let server: HTTPServer
     private let tcp: TCPConnection
     private var decoder: HTTPRequestDecoder
     private var head: HTTPRequestHead?

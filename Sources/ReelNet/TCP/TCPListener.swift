@@ -21,7 +21,7 @@ final class TCPListener {
 
     private let loop: EventLoop
     private let descriptor: Int32
-    private let accepted: (AcceptedSocket) -> Void
+    private var accepted: ((AcceptedSocket) -> Void)?
     private var handle: UnsafeMutablePointer<uv_poll_t>?
     private var pauseTimer: LoopTimer?
 
@@ -73,7 +73,7 @@ final class TCPListener {
         for _ in 0..<Self.acceptsPerRound where handle != nil {
             let socket = reel_accept(descriptor)
             if socket >= 0 {
-                accepted(AcceptedSocket(descriptor: socket))
+                accepted?(AcceptedSocket(descriptor: socket))
                 continue
             }
             switch errno {
@@ -97,6 +97,7 @@ final class TCPListener {
     func close() {
         guard let handle else { return }
         self.handle = nil
+        accepted = nil
         pauseTimer?.cancel()
         uv_poll_stop(handle)
         Glibc.close(descriptor)

@@ -1,0 +1,19 @@
+#pragma once
+
+// The floor of the fan-out benchmark: a bare epoll server that does the least a WebSocket broadcast needs, and the
+// reader that measures any server.
+
+// Starts the bare server on a thread that lives as long as the process; returns its port on 127.0.0.1, or -1.
+int floor_serve(void);
+
+typedef struct {
+    double seconds;
+    long long deliveries;
+} floor_result;
+
+// Opens `sockets` WebSockets at /sub and one at /pub, publishes text messages of `payload` bytes half a `window`
+// in one write and at most a whole one under way, and counts what arrives. Returns 0, or -1 if the server does not behave.
+int floor_drive(int port, int sockets, int payload, int window, double seconds, floor_result *result);
+
+// The CPU seconds that the calling thread has used.
+double floor_thread_cpu(void);
