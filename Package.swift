@@ -72,7 +72,7 @@ let package = Package(
             swiftSettings: settings
         ),
 
-        tests("ReelCoreTests", ["ReelCore"]),
+        tests("ReelCoreTests", ["ReelCheck", "ReelCore"]),
         tests("ReelCheckTests", ["ReelCheck", "ReelCore"]),
         tests("ReelNetTests", ["ReelNet"]),
         tests("ReelLogTests", ["ReelCore", "ReelLog", "ReelSQLite"]),

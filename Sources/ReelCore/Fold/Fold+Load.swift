@@ -1,0 +1,70 @@
+extension Fold {
+    /// The state that the lines of a whole snapshot say. Errors as in `SnapshotReader`.
+    public init(snapshot: Bytes, listsChanges: Bool = false) throws(ReelError) {
+        var reader = SnapshotReader(listsChanges: listsChanges)
+        try reader.read(lines: snapshot)
+        self = try reader.finish()
+    }
+
+    /// Applies the lines of a delta. After an error nothing has changed. Errors as in `SnapshotReader`.
+    public mutating func apply(delta: Bytes) throws(ReelError) {
+        var reader = SnapshotReader(onto: self)
+        try reader.read(lines: delta)
+        self = try reader.finish()
+    }
+
+    // MARK: State from outside; `agingObjects` and `agingSites` need sorting afterwards
+
+    /// Sets an entry of the version vector.
+    mutating func set(_ site: Site, by: Bytes?, op: Op, seq: Seq, refused: Seq, end: Seq) {
+        let place = sites.index(forKey: site) ?? begin(site, by: by)
+        touch(site: site, at: place)
+        sites.values[place].by = by.map { Array($0) }
+        sites.values[place].op = op
+        sites.values[place].seq = seq
+        sites.values[place].refused = refused
+        sites.values[place].end = end
+        if end > .none { agingSites.push(site, at: end) }
+    }
+
+    /// Sets an object, whatever stood in its place.
+    mutating func set(model: Bytes, id: Bytes, seq: Seq, fields: [FoldedField]) {
+        let slot = emptyObject(model: model, id: id, seq: seq)
+        objects[slot].fields.reserveCapacity(fields.count)
+        for field in fields {
+            objects[slot].insert(field, at: objects[slot].fields.count)
+            guard case .text = field.value else { continue }
+            objects[slot].queued = max(objects[slot].queued, field.writer.seq)
+            agingObjects.push(slot, at: field.writer.seq)
+        }
+    }
+
+    /// Sets a tombstone, whatever stood in its place.
+    mutating func bury(model: Bytes, id: Bytes, at seq: Seq) {
+        let slot = emptyObject(model: model, id: id, seq: seq)
+        objects[slot].bury(at: seq)
+        agingObjects.push(slot, at: seq)
+    }
+
+    /// The slot of a living object without fields.
+    private mutating func emptyObject(model: Bytes, id: Bytes, seq: Seq) -> Int {
+        guard let slot = objects.find(model: model, id: id) else { return makeObject(model: model, id: id, seq: seq) }
+        touch(object: slot)
+        objects[slot].clear(at: seq)
+        return slot
+    }
+}
+
+extension SnapshotReader {
+    /// Reads whole lines, each ended by a line feed.
+    public mutating func read(lines: Bytes) throws(ReelError) {
+        var start = 0
+        while start < lines.count {
+            guard let end = lines[start...].firstIndex(of: UInt8(ascii: "\n")) else {
+                throw ReelError(.badFrame, "found a last line of a snapshot without its line feed")
+            }
+            try read(line: Bytes(rebasing: lines[start..<end]))
+            start = end + 1
+        }
+    }
+}

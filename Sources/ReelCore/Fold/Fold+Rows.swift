@@ -1,0 +1,168 @@
+/// The storage form of a stream's state: one row of bytes for each object or tombstone, for each site, and one for the
+/// rest. A row says all about its subject, histories of texts too, so that a fold made of rows goes on exactly.
+extension Fold {
+    /// The key of an object's row: model, a zero byte, id, the names as they stand between their quotes.
+    public func key(ofObject slot: Int) -> [UInt8] { objects[slot].key }
+
+    /// Appends the row of an object or tombstone.
+    public func writeRow(ofObject slot: Int, to bytes: inout [UInt8]) {
+        var row = RowWriter(bytes)
+        bytes = []
+        write(objects[slot], to: &row)
+        bytes = row.bytes
+    }
+
+    private func write(_ object: borrowing FoldedObject, to row: inout RowWriter) {
+        row.write(object.state == .alive)
+        row.write(object.seq)
+        guard object.state == .alive else { return }
+        row.write(Int64(object.fields.count))
+        for field in object.fields {
+            row.write(quoted: field.name)
+            row.write(field.writer)
+            switch field.value {
+            case .plain(let value):
+                row.write(false)
+                row.write(value)
+            case .text(let text):
+                row.write(true)
+                write(text, to: &row)
+            }
+        }
+    }
+
+    private func write(_ text: SplicedText, to row: inout RowWriter) {
+        row.write(text.written != nil)
+        if let written = text.written { row.write(written) }
+        text.forEachRun(above: horizon) { run, bytes in
+            row.write(true)
+            row.write(quoted: bytes)
+            row.write(run.inserted)
+            let deleters = run.deleters
+            row.write(Int64(deleters.count))
+            for mark in deleters { row.write(mark) }
+        }
+        row.write(false)
+    }
+
+    /// Appends the row of a site; nothing if it is not known.
+    public func writeRow(ofSite site: Site, to bytes: inout [UInt8]) {
+        guard let state = sites[site] else { return }
+        var row = RowWriter(bytes)
+        row.write(state.op)
+        row.write(state.seq)
+        row.write(state.refused)
+        row.write(state.end)
+        row.write(state.by != nil)
+        if let by = state.by { row.write(quoted: by) }
+        bytes = row.bytes
+    }
+
+    /// Appends the row of all else: what was consumed, the marks, the epoch that follows.
+    public func writeHead(to bytes: inout [UInt8]) {
+        var row = RowWriter(bytes)
+        row.write(consumed)
+        row.write(Int64(marks.count))
+        for mark in marks { row.write(mark) }
+        row.write(next != nil)
+        if let next { row.write(Array(next.description.utf8)) }
+        bytes = row.bytes
+    }
+}
+
+/// Makes a fold of its rows, in any order. A row that is not as it was written is an error of code `internal`.
+public struct FoldLoader: Sendable {
+    private var fold: Fold
+
+    /// A loader of a stream that was folded up to `seq`; `head` is what `writeHead` wrote.
+    public init(
+        stream: StreamName,
+        partition: Int,
+        epoch: Epoch,
+        seq: Seq,
+        head: Bytes,
+        listsChanges: Bool = false
+    ) throws(ReelError) {
+        fold = Fold(stream: stream, partition: partition, epoch: epoch, listsChanges: listsChanges)
+        fold.seq = seq
+        var row = RowReader(head)
+        fold.consumed = try row.number()
+        for _ in 0..<(try row.count()) { fold.marks.append(try row.number()) }
+        guard fold.marks.count <= Limits.marks else { throw row.damaged("at most \(Limits.marks) marks") }
+        if try row.flag() {
+            guard let next = Epoch(bytes: try row.data()) else { throw row.damaged("an epoch") }
+            fold.next = next
+        }
+        try row.end()
+    }
+
+    /// Puts an object's or tombstone's row in.
+    public mutating func add(objectKey key: Bytes, row bytes: Bytes) throws(ReelError) {
+        var row = RowReader(bytes)
+        guard let separator = key.firstIndex(of: 0) else { throw row.damaged("a key of model and id") }
+        let (model, id) = (Bytes(rebasing: key[..<separator]), Bytes(rebasing: key[(separator + 1)...]))
+        for name in [model, id] { try CanonicalJSON.check(quoted: name) }
+        let isAlive = try row.flag()
+        let seq = try row.number()
+        if isAlive {
+            var fields: [FoldedField] = []
+            for _ in 0..<(try row.count()) { fields.append(try Self.field(&row)) }
+            fold.set(model: model, id: id, seq: seq, fields: fields)
+        } else {
+            fold.bury(model: model, id: id, at: seq)
+        }
+        try row.end()
+    }
+
+    private static func field(_ row: inout RowReader) throws(ReelError) -> FoldedField {
+        let name = Array(try row.text())
+        let writer = try row.mark()
+        guard try row.flag() else {
+            return FoldedField(name: name, value: .plain(Array(try row.value())), writer: writer)
+        }
+        var text = SplicedText(written: try row.flag() ? try row.mark() : nil)
+        while try row.flag() {
+            let bytes = try row.text()
+            let inserted = try row.mark()
+            var deleters: [TextMark] = []
+            for _ in 0..<(try row.count()) { deleters.append(try row.mark()) }
+            text.append(bytes, scalars: JSONText(bytes).scalarCount, inserted: inserted, deleters: deleters)
+        }
+        text.finishAppending()
+        return FoldedField(name: name, value: .text(text), writer: writer)
+    }
+
+    /// Puts a site's row in.
+    public mutating func add(site: Site, row bytes: Bytes) throws(ReelError) {
+        var row = RowReader(bytes)
+        let (op, seq, refused, end) = (try row.number(), try row.number(), try row.number(), try row.number())
+        let by = try row.flag() ? try row.text() : nil
+        try row.end()
+        fold.set(site, by: by, op: op, seq: seq, refused: refused, end: end)
+    }
+
+    /// The fold of all rows that were put in. It has nothing to be written.
+    public consuming func finish() -> Fold {
+        fold.agingObjects.sort()
+        fold.agingSites.sort()
+        fold.forget()
+        _ = fold.takeChanges()
+        return fold
+    }
+}
+
+extension CanonicalJSON {
+    /// Throws `bad_json` unless the bytes could stand between the quotes of a canonical text.
+    fileprivate static func check(quoted text: Bytes) throws(ReelError) {
+        let quoted = [ASCII.quote] + text + [ASCII.quote]
+        let fault: ReelError? = quoted.withUnsafeBytes { bytes in
+            do throws(ReelError) {
+                try check(bytes)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if let fault { throw fault }
+    }
+}

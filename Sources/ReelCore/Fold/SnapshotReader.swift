@@ -1,0 +1,394 @@
+/// Reads the lines of a snapshot or delta, strictly: each must be canonical and in its place, and in the end the count
+/// and the digest must be right. Errors are `bad_frame` for lines that are not as they must be, `epoch_changed` and
+/// `bad_range` for a delta that does not fit, `diverged` for a wrong digest.
+public struct SnapshotReader: Sendable {
+    private enum Step: Int {
+        case first, sites, objects, tombstones, done
+    }
+
+    private var step = Step.first
+    /// Nil until the first line of a snapshot, which says what it is of.
+    private var fold: Fold?
+    private let isDelta: Bool
+    private let listsChanges: Bool
+    private var after = Seq.none
+    private var named: [Site] = []
+    private var isUsed: [Bool] = []
+    /// How many lines have been read, the first included.
+    private var lines: Int64 = 0
+    private var lastSite = -1
+    private var lastKey: [UInt8] = []
+
+    /// Reads a snapshot into a new fold.
+    public init(listsChanges: Bool = false) {
+        isDelta = false
+        self.listsChanges = listsChanges
+    }
+
+    /// Reads a delta onto a fold; it stays as it is, the result is another one.
+    public init(onto fold: Fold) {
+        self.fold = fold
+        isDelta = true
+        listsChanges = fold.listsChanges
+    }
+
+    /// Reads one line, without its line feed.
+    public mutating func read(line: Bytes) throws(ReelError) {
+        defer { lines += 1 }
+        do throws(ReelError) {
+            var reader = CanonicalReader(line, code: .badFrame)
+            try reader.expect(ASCII.openBrace)
+            var last = Slice(start: 0, count: 0)
+            guard let key = try reader.nextKey(&last) else { throw reader.error("found an empty line") }
+            switch reader.bytes(key) {
+            case "after" where step == .first: try readFirst(&reader, &last)
+            case "by" where step == .sites: try readSite(by: reader.name("by"), &reader, &last)
+            case "end" where step == .sites: try readSite(by: nil, &reader, &last)
+            case "fields" where step == .sites || step == .objects: try readObject(&reader, &last)
+            case "deleted" where step != .first && step != .done: try readTombstone(&reader, &last)
+            case "count" where step != .first && step != .done: try readLast(&reader, &last)
+            default: throw reader.error("found the member \"\(JSONText(reader.bytes(key)).string)\" out of its place")
+            }
+            if let key = try reader.nextKey(&last) { throw reader.unknown(key) }
+            try reader.end()
+        } catch {
+            var error = error
+            error.message = "line \(lines + 1) of a snapshot: \(error.message)"
+            throw error
+        }
+    }
+
+    /// The fold, behind the last line.
+    public consuming func finish() throws(ReelError) -> Fold {
+        guard step == .done, let fold else {
+            throw ReelError(.badFrame, "found \(lines) lines of a snapshot and no last one, expected more")
+        }
+        return fold
+    }
+
+    // MARK: First and last line
+
+    private mutating func readFirst(_ reader: inout CanonicalReader, _ last: inout Slice) throws(ReelError) {
+        after = try reader.integer(from: -1)
+        try reader.expect("consumed", &last)
+        let consumed = try reader.integer()
+        try reader.expect("epoch", &last)
+        let epoch = try reader.epoch()
+        try reader.expect("fold", &last)
+        let version = try reader.integer()
+        guard version == Fold.version else {
+            throw reader.error("found fold version \(version), expected \(Fold.version)")
+        }
+        try reader.expect("marks", &last)
+        let marks = try reader.seqs()
+        guard Int64(marks.count) == min(consumed / Limits.markEvery, Int64(Limits.marks)) else {
+            throw reader.error("found \(marks.count) marks of \(consumed) consumed events")
+        }
+        guard var key = try reader.nextKey(&last) else { throw reader.missing("partition") }
+        var next: Epoch?
+        if "next" ~= reader.bytes(key) {
+            next = try reader.epoch()
+            guard let behind = try reader.nextKey(&last) else { throw reader.missing("partition") }
+            key = behind
+        }
+        guard "partition" ~= reader.bytes(key) else { throw reader.unknown(key) }
+        let partition = Int(try reader.integer())
+        try reader.expect("seq", &last)
+        let seq = try reader.integer(from: -1)
+        guard marks.last ?? .none <= seq else { throw reader.error("found a mark behind the last seq, \(seq)") }
+        try reader.expect("sites", &last)
+        named = try reader.sites()
+        isUsed = Array(repeating: false, count: named.count)
+        try reader.expect("stream", &last)
+        let name = reader.bytes(try reader.text())
+        guard let stream = StreamName(bytes: name) else { throw reader.error("found a name that no stream has") }
+
+        if isDelta { try checkFit(stream: stream, partition: partition, epoch: epoch, seq: seq) }
+        guard isDelta == (after > .none) else {
+            throw reader.error(
+                "found a \(isDelta ? "snapshot" : "delta") where a \(isDelta ? "delta" : "snapshot") was expected"
+            )
+        }
+        var fold = self.fold ?? Fold(stream: stream, partition: partition, epoch: epoch, listsChanges: listsChanges)
+        self.fold = nil
+        fold.consumed = consumed
+        fold.marks = marks
+        fold.next = next
+        fold.seq = seq
+        self.fold = fold
+        step = .sites
+    }
+
+    private func checkFit(stream: StreamName, partition: Int, epoch: Epoch, seq: Seq) throws(ReelError) {
+        guard let fold else { return }
+        guard stream == fold.stream, partition == fold.partition else {
+            throw ReelError(
+                .badFrame,
+                "found a delta of \(stream) in partition \(partition), expected \(fold.stream) in \(fold.partition)"
+            )
+        }
+        guard epoch == fold.epoch else {
+            throw ReelError(.epochChanged, "found a delta of epoch \(epoch), expected \(fold.epoch)")
+        }
+        guard after <= fold.seq, fold.seq <= seq else {
+            throw ReelError(
+                .badRange,
+                "found a delta from seq \(after) to \(seq), expected one that fits seq \(fold.seq)"
+            )
+        }
+    }
+
+    private mutating func readLast(_ reader: inout CanonicalReader, _ last: inout Slice) throws(ReelError) {
+        let count = try reader.integer()
+        guard count == lines - 1 else { throw reader.error("found a count of \(count) behind \(lines - 1) lines") }
+        try reader.expect("digest", &last)
+        let text = reader.bytes(try reader.text())
+        guard let digest = Hex64.parse(text) else { throw reader.error("found no digest of 16 hex digits") }
+        try reader.expect("end", &last)
+        try reader.literal("true")
+        if let unused = isUsed.firstIndex(of: false) {
+            throw reader.error("found the site \(named[unused]) in the first line, and no line that names it")
+        }
+        fold?.agingObjects.sort()
+        fold?.agingSites.sort()
+        fold?.forget()
+        let found = fold?.digest() ?? 0
+        guard found == digest else {
+            throw ReelError(
+                .diverged,
+                "found a state of digest \(Hex64.text(found)), expected \(Hex64.text(digest))"
+            )
+        }
+        step = .done
+    }
+
+    // MARK: Sites
+
+    private mutating func readSite(by: Slice?, _ reader: inout CanonicalReader, _ last: inout Slice) throws(ReelError) {
+        if by != nil { try reader.expect("end", &last) }
+        let end = try reader.integer(from: -1)
+        try reader.expect("op", &last)
+        let op = try reader.integer()
+        try reader.expect("r", &last)
+        let refused = try reader.integer(from: -1)
+        try reader.expect("seq", &last)
+        let seq = try readSeq(&reader)
+        try reader.expect("site", &last)
+        let number = try readNumber(&reader)
+        guard number > lastSite else { throw reader.error("found sites that are not in order") }
+        guard end == .none || end == seq, refused <= seq else {
+            throw reader.error("found \"end\" \(end) and \"r\" \(refused) of a site whose last seq is \(seq)")
+        }
+        lastSite = number
+        fold?.set(
+            named[number],
+            by: by.map { reader.bytes($0) },
+            op: op,
+            seq: seq,
+            refused: refused,
+            end: end
+        )
+    }
+
+    /// A number that points into the sites of the first line.
+    private mutating func readNumber(_ reader: inout CanonicalReader) throws(ReelError) -> Int {
+        let number = Int(try reader.integer())
+        guard number < named.count else {
+            throw reader.error("found site number \(number), expected less than \(named.count)")
+        }
+        isUsed[number] = true
+        return number
+    }
+
+    /// A seq of a line's subject: behind `after`, at most the seq of the whole.
+    private func readSeq(_ reader: inout CanonicalReader) throws(ReelError) -> Seq {
+        let seq = try reader.integer()
+        guard seq > after, seq <= fold?.seq ?? .none else {
+            throw reader.error("found seq \(seq), expected one behind \(after) and up to \(fold?.seq ?? .none)")
+        }
+        return seq
+    }
+
+    // MARK: Objects
+
+    private mutating func readTombstone(_ reader: inout CanonicalReader, _ last: inout Slice) throws(ReelError) {
+        enter(.tombstones)
+        let (model, id) = try readName(&reader)
+        try reader.expect("seq", &last)
+        let seq = try readSeq(&reader)
+        fold?.bury(model: model, id: id, at: seq)
+    }
+
+    private mutating func readObject(_ reader: inout CanonicalReader, _ last: inout Slice) throws(ReelError) {
+        enter(.objects)
+        var fields: [FoldedField] = []
+        try reader.expect(ASCII.openBrace)
+        var lastName = Slice(start: 0, count: 0)
+        while let name = try reader.nextKey(&lastName) {
+            try reader.checkName(name, "a field's name")
+            fields.append(try readField(Array(reader.bytes(name)), &reader))
+        }
+        try reader.expect("object", &last)
+        let (model, id) = try readName(&reader)
+        try reader.expect("seq", &last)
+        let seq = try readSeq(&reader)
+        guard !fields.contains(where: { $0.writer.seq > seq }) else {
+            throw reader.error("found a field with a writer behind seq \(seq) of its object")
+        }
+        fold?.set(model: model, id: id, seq: seq, fields: fields)
+    }
+
+    private mutating func enter(_ next: Step) {
+        if step != next { lastKey = [] }
+        step = next
+    }
+
+    private mutating func readName(_ reader: inout CanonicalReader) throws(ReelError) -> (model: Bytes, id: Bytes) {
+        try reader.expect(ASCII.openBracket)
+        let model = reader.bytes(try reader.name("a model"))
+        try reader.expect(ASCII.comma)
+        let id = reader.bytes(try reader.name("an id"))
+        try reader.expect(ASCII.closeBracket)
+        let key = model + [0] + id
+        guard lastKey.withUnsafeBytes({ last in key.withUnsafeBytes { NameOrder.bytes(last, $0) } }) < 0 else {
+            throw reader.error("found objects that are not in order")
+        }
+        lastKey = key
+        return (model, id)
+    }
+
+    private mutating func readField(_ name: [UInt8], _ reader: inout CanonicalReader) throws(ReelError) -> FoldedField {
+        try reader.expect(ASCII.openBracket)
+        if reader.byte == UInt8(ascii: "n") { throw reader.error("found a field without a value") }
+        let start = reader.position
+        try reader.value(levels: Limits.seedDepth)
+        let value = reader.bytes(Slice(start: start, count: reader.position - start))
+        try reader.expect(ASCII.comma)
+        let writer = try readMark(&reader)
+        guard reader.byte == ASCII.comma else {
+            try reader.expect(ASCII.closeBracket)
+            return FoldedField(name: name, value: .plain(Array(value)), writer: writer)
+        }
+        guard let horizon = fold?.horizon, writer.seq > horizon else {
+            throw reader.error("found runs of a text that was last spliced at or below the horizon")
+        }
+        try reader.expect(ASCII.comma)
+        let runs = try readRuns(&reader, upTo: writer.seq)
+        var written: TextMark?
+        if reader.byte == ASCII.comma {
+            try reader.expect(ASCII.comma)
+            try reader.expect(ASCII.openBracket)
+            written = try readMark(&reader)
+            try reader.expect(ASCII.closeBracket)
+        }
+        try reader.expect(ASCII.closeBracket)
+        var text = SplicedText(written: written)
+        for run in runs {
+            let bytes = reader.bytes(run.text)
+            text.append(
+                bytes,
+                scalars: JSONText(bytes).scalarCount,
+                inserted: run.inserted.seq <= horizon ? .ancient : run.inserted,
+                deleters: run.deleters
+            )
+        }
+        text.finishAppending()
+        let field = FoldedField(name: name, value: .text(text), writer: writer)
+        var visible = [UInt8]()
+        field.writeValue(to: &visible)
+        guard visible.withUnsafeBytes({ $0.equals(value) }) else {
+            throw reader.error("found a text whose runs spell another value")
+        }
+        return field
+    }
+
+    private struct Run {
+        let text: Slice
+        let inserted: TextMark
+        var deleters: [TextMark] = []
+    }
+
+    private mutating func readRuns(_ reader: inout CanonicalReader, upTo newest: Seq) throws(ReelError) -> [Run] {
+        var runs: [Run] = []
+        var isFirst = true
+        try reader.expect(ASCII.openBracket)
+        while try reader.nextElement(&isFirst) {
+            try reader.expect(ASCII.openBracket)
+            let text = try reader.text()
+            try reader.expect(ASCII.comma)
+            var run = Run(text: text, inserted: try readMark(&reader))
+            if reader.byte == ASCII.comma {
+                try reader.expect(ASCII.comma)
+                try reader.expect(ASCII.openBracket)
+                var isFirstMark = true
+                while try reader.nextElement(&isFirstMark) {
+                    try reader.expect(ASCII.openBracket)
+                    let mark = try readMark(&reader)
+                    try reader.expect(ASCII.closeBracket)
+                    guard mark.seq > run.deleters.last?.seq ?? .none else {
+                        throw reader.error("found deleters that are not in the order of their seqs")
+                    }
+                    run.deleters.append(mark)
+                }
+                guard !run.deleters.isEmpty else { throw reader.error("found an empty list of deleters") }
+            }
+            try reader.expect(ASCII.closeBracket)
+            guard text.count > 0, run.inserted.seq <= newest, run.deleters.last?.seq ?? .none <= newest else {
+                throw reader.error("found an empty run, or one of a seq behind the field's last writer")
+            }
+            runs.append(run)
+        }
+        return runs
+    }
+
+    /// Seq and site.
+    private mutating func readMark(_ reader: inout CanonicalReader) throws(ReelError) -> TextMark {
+        let seq = try reader.integer()
+        guard seq <= fold?.seq ?? .none else {
+            throw reader.error("found seq \(seq), expected at most \(fold?.seq ?? .none)")
+        }
+        try reader.expect(ASCII.comma)
+        return TextMark(seq: seq, site: named[try readNumber(&reader)])
+    }
+}
+
+extension CanonicalReader {
+    /// Reads on to the value of the member that must come next.
+    fileprivate mutating func expect(_ name: StaticString, _ last: inout Slice) throws(ReelError) {
+        guard let key = try nextKey(&last) else { throw missing(name) }
+        guard name ~= bytes(key) else { throw unknown(key) }
+    }
+
+    fileprivate mutating func epoch() throws(ReelError) -> Epoch {
+        guard let epoch = Epoch(bytes: bytes(try text())) else {
+            throw error("found no epoch of 16 hex digits")
+        }
+        return epoch
+    }
+
+    /// An array of rising seqs.
+    fileprivate mutating func seqs() throws(ReelError) -> [Seq] {
+        var seqs: [Seq] = []
+        var isFirst = true
+        try expect(ASCII.openBracket)
+        while try nextElement(&isFirst) {
+            let seq = try integer()
+            guard seq > seqs.last ?? .none else { throw error("found marks that do not rise") }
+            seqs.append(seq)
+        }
+        return seqs
+    }
+
+    /// An array of sites in order.
+    fileprivate mutating func sites() throws(ReelError) -> [Site] {
+        var sites: [Site] = []
+        var isFirst = true
+        try expect(ASCII.openBracket)
+        while try nextElement(&isFirst) {
+            let site = try site()
+            if let last = sites.last, last >= site { throw error("found sites that are not in order") }
+            sites.append(site)
+        }
+        return sites
+    }
+}
