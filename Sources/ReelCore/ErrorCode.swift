@@ -1,5 +1,6 @@
-/// Every code that Reel says to anybody, once. docs/errors.md is made from this table.
+/// Every code that Reel says to anybody, once. What belongs to each stands in `entry`, and docs/errors.md is made of it.
 public enum ErrorCode: String, CaseIterable, Sendable {
+    // What is wrong with a request.
     case badJSON = "bad_json"
     case badFrame = "bad_frame"
     case badEvent = "bad_event"
@@ -14,14 +15,18 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case forbidden
     case notFound = "not_found"
     case methodNotAllowed = "method_not_allowed"
+    // What keeps a node from answering.
     case rateLimited = "rate_limited"
     case overloaded
     case logUnavailable = "log_unavailable"
+    case nodeBehind = "node_behind"
+    case `internal`
+    // A position that does not fit the log.
     case epochChanged = "epoch_changed"
     case truncated
-    case nodeBehind = "node_behind"
     case aheadOfLog = "ahead_of_log"
     case diverged
+    // What becomes of an event.
     case conflict
     case gap
     case stale
@@ -33,5 +38,4 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case `guard`
     case type
     case range
-    case `internal`
 }

@@ -127,28 +127,30 @@ struct CanonicalReader {
     @inline(__always)
     mutating func text() throws(ReelError) -> Slice {
         guard byte == ASCII.quote else { throw unexpected("a string") }
-        position += 1
-        let start = position
+        let start = position + 1
+        var next = start
         while true {
-            while position + 8 <= count {
-                let word = UInt64(littleEndian: UnsafeRawPointer(base + position).loadUnaligned(as: UInt64.self))
+            while next + 8 <= count {
+                let word = UInt64(littleEndian: UnsafeRawPointer(base + next).loadUnaligned(as: UInt64.self))
                 let special = JSONText.special(word)
                 if special == 0 {
-                    position += 8
+                    next += 8
                 } else {
-                    position += special.trailingZeroBitCount >> 3
+                    next += special.trailingZeroBitCount >> 3
                     break
                 }
             }
-            let byte = byte
+            let byte = next < count ? base[next] : 0
             if byte == ASCII.quote {
-                position += 1
-                return Slice(start: start, count: position - 1 - start)
+                position = next + 1
+                return Slice(start: start, count: next - start)
             }
             if byte >= 0x20, byte < 0x80, byte != ASCII.backslash {
-                position += 1
+                next += 1
             } else {
+                position = next
                 try unusual()
+                next = position
             }
         }
     }

@@ -73,18 +73,27 @@ public struct JSONText {
     /// It is the order of the bytes but for one case: what needs surrogates (a first byte of F0 and up) comes before
     /// U+E000 to U+FFFF (EE and EF).
     func memberOrder(_ other: JSONText) -> Int {
+        if isPlain, other.isPlain {
+            guard let place = zip(raw, other.raw).enumerated().first(where: { $1.0 != $1.1 })?.offset else {
+                return raw.count - other.raw.count
+            }
+            return JSONText.unitOrder(raw[place], other.raw[place])
+        }
         var (mine, theirs) = (decoded, other.decoded)
         while true {
             switch (mine.next(), theirs.next()) {
             case (nil, nil): return 0
             case (nil, _): return -1
             case (_, nil): return 1
-            case (let a?, let b?):
-                if a == b { continue }
-                let order = Int(a) - Int(b)
-                return a >= 0xee && b >= 0xee && (a >= 0xf0) != (b >= 0xf0) ? -order : order
+            case (let a?, let b?): if a != b { return JSONText.unitOrder(a, b) }
             }
         }
+    }
+
+    /// The order by UTF-16 code units of two texts that differ first in these bytes.
+    private static func unitOrder(_ a: UInt8, _ b: UInt8) -> Int {
+        let order = Int(a) - Int(b)
+        return a >= 0xee && b >= 0xee && (a >= 0xf0) != (b >= 0xf0) ? -order : order
     }
 }
 

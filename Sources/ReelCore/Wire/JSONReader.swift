@@ -234,29 +234,39 @@ public struct JSONReader {
 
     private mutating func textSlice() throws(ReelError) -> Slice {
         guard byte == ASCII.quote, let base = bytes.baseAddress else { throw unexpected("a string") }
-        position += 1
-        let start = position
+        let start = position + 1
+        var next = start
         while true {
-            while position + 8 <= bytes.count {
-                let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self))
+            while next + 8 <= bytes.count {
+                let word = UInt64(littleEndian: (base + next).loadUnaligned(as: UInt64.self))
                 let special = JSONText.special(word)
-                position += special == 0 ? 8 : special.trailingZeroBitCount >> 3
+                next += special == 0 ? 8 : special.trailingZeroBitCount >> 3
                 if special != 0 { break }
             }
-            let byte = byte
+            let byte = next < bytes.count ? bytes[next] : 0
             switch byte {
             case ASCII.quote:
-                position += 1
-                return Slice(start: start, count: position - 1 - start)
-            case ASCII.backslash: try escape()
-            case 0x20..<0x80: position += 1
-            case 0x80...:
-                let left = (base + position).assumingMemoryBound(to: UInt8.self)
-                let length = JSONText.scalarLength(left, bytes.count - position)
-                guard length > 0 else { throw unexpected("valid UTF-8") }
-                position += length
-            default: throw unexpected("the end of a string")
+                position = next + 1
+                return Slice(start: start, count: next - start)
+            case 0x20..<0x80 where byte != ASCII.backslash: next += 1
+            default:
+                position = next
+                try unusual(base)
+                next = position
             }
+        }
+    }
+
+    /// An escape, or a scalar beyond ASCII.
+    private mutating func unusual(_ base: UnsafeRawPointer) throws(ReelError) {
+        if byte == ASCII.backslash {
+            try escape()
+        } else {
+            guard byte >= 0x80 else { throw unexpected("the end of a string") }
+            let first = (base + position).assumingMemoryBound(to: UInt8.self)
+            let length = JSONText.scalarLength(first, bytes.count - position)
+            guard length > 0 else { throw unexpected("valid UTF-8") }
+            position += length
         }
     }
 

@@ -1,0 +1,354 @@
+extension ErrorCode {
+    /// What belongs to a code.
+    public struct Entry: Equatable, Sendable {
+        /// The status of an HTTP answer.
+        public var status: Int
+        /// The code that a WebSocket is closed with, where the connection does not stay.
+        public var close: UInt16?
+        /// Whether the same, sent again, can succeed.
+        public var retry: Retry
+        /// A few words for a heading, the same every time.
+        public var title: String
+        /// What has happened.
+        public var meaning: String
+        /// What to do.
+        public var advice: String
+    }
+
+    /// Whether the same, sent again, can succeed.
+    public enum Retry: String, Sendable {
+        /// It cannot.
+        case no
+        /// It can, after a while; the answer says how long.
+        case later
+        /// It can once something was put right, as the advice says.
+        case changed = "after a change"
+    }
+
+    /// The status of an HTTP answer with this code.
+    public var status: Int { entry.status }
+
+    /// The code that a WebSocket is closed with for this; nil: the connection stays.
+    public var close: UInt16? { entry.close }
+
+    /// The code's heading.
+    public var title: String { entry.title }
+
+    /// The row of the code in the table.
+    public var entry: Entry {
+        switch self {
+        case .badJSON:
+            Entry(
+                400,
+                .no,
+                "No JSON",
+                "The text is no JSON as RFC 8259 and I-JSON have it: bad syntax or UTF-8, a key twice, a lone "
+                    + "surrogate, or too many levels.",
+                "Correct the program that wrote it; the message says the byte."
+            )
+        case .badFrame:
+            Entry(
+                400,
+                .no,
+                "No frame of the protocol",
+                "A frame of an unknown type, or with a member that is missing or of the wrong type.",
+                "Correct the program that wrote it, or use one that speaks `reel.v1`."
+            )
+        case .badEvent:
+            Entry(
+                400,
+                .no,
+                "No event",
+                "An event with a member that is missing, unknown, out of place or of the wrong type; or one that "
+                    + "carries `seq`, `by` or `at`, which are not a client's to give.",
+                "Correct the program that made it; the message says the place."
+            )
+        case .badStream:
+            Entry(
+                400,
+                .no,
+                "No name of a stream",
+                "A stream's name is 1 to 128 of `A-Z a-z 0-9 . _ : ~ -`, not of dots only, not with `~` in front.",
+                "Use another name."
+            )
+        case .badRange:
+            Entry(
+                400,
+                .no,
+                "No range of seqs",
+                "A range that ends before it begins, or more ranges or seqs than one request may name.",
+                "Ask for less at a time: 64 ranges, 100,000 seqs."
+            )
+        case .badNumber:
+            Entry(
+                400,
+                .no,
+                "A number that no double holds",
+                "A number beyond the largest double, or an integer that would become another one.",
+                "Write it as a string."
+            )
+        case .badBase:
+            Entry(
+                400,
+                .no,
+                "A base from the future",
+                "The event's `base` is not below its own seq: its site cannot have folded that.",
+                "Give the last seq that was folded when the event was made, and its epoch."
+            )
+        case .badRequest:
+            Entry(
+                400,
+                .no,
+                "Bad request",
+                "An HTTP request with an unknown or doubled parameter, or with a bad value, head or body.",
+                "Correct the request; the message says what was expected."
+            )
+        case .tooLarge:
+            Entry(
+                413,
+                .no,
+                "Too large",
+                close: 1009,
+                "A frame, body, event or object beyond its limit in bytes or fields.",
+                "Split it. The limits stand in `welcome`, those of objects in docs/fold.md."
+            )
+        case .limit:
+            Entry(
+                400,
+                .changed,
+                "Too many at once",
+                "More subscriptions, events or other things than one connection or request may have.",
+                "Give some up, or use more requests."
+            )
+        case .unauthorized:
+            Entry(
+                401,
+                .changed,
+                "Who is it?",
+                close: 1008,
+                "No token, or one that is not valid or no longer so.",
+                "Get a new token and connect again."
+            )
+        case .forbidden:
+            Entry(
+                403,
+                .no,
+                "Not allowed",
+                "The token is valid and does not permit this.",
+                "Ask whoever gives the tokens."
+            )
+        case .notFound:
+            Entry(404, .no, "Not found", "There is no such path, object or block.", "Check the path.")
+        case .methodNotAllowed:
+            Entry(
+                405,
+                .no,
+                "Method not allowed",
+                "The path exists, the method does not.",
+                "Use a method of the answer's `Allow`."
+            )
+        case .rateLimited:
+            Entry(
+                429,
+                .later,
+                "Too fast",
+                "More requests than are allowed in this time.",
+                "Wait as long as the answer says."
+            )
+        case .overloaded:
+            Entry(
+                503,
+                .later,
+                "Overloaded",
+                close: 1013,
+                "The node has as much to do as it can.",
+                "Wait as long as the answer says, or use another node."
+            )
+        case .logUnavailable:
+            Entry(
+                503,
+                .later,
+                "The log cannot be reached",
+                "Nothing can be appended now. What was sent before may be in the log or not.",
+                "Send the same again later: an event is never applied twice."
+            )
+        case .nodeBehind:
+            Entry(
+                503,
+                .later,
+                "The node is behind",
+                "The node has not read as far as was asked.",
+                "Wait, or ask another node."
+            )
+        case .internal:
+            Entry(
+                500,
+                .later,
+                "A fault of the node",
+                "Something happened that should not be possible.",
+                "Try again; report it with the node's log."
+            )
+        case .epochChanged:
+            Entry(
+                409,
+                .changed,
+                "Another epoch",
+                "The log was begun anew since: the seqs of the old epoch mean nothing in the new one.",
+                "Keep what was not sent, begin again from a snapshot of the new epoch, then send it."
+            )
+        case .truncated:
+            Entry(
+                410,
+                .changed,
+                "Below what is kept",
+                "The position is older than what the log or the deltas still have.",
+                "Begin again from a snapshot."
+            )
+        case .aheadOfLog:
+            Entry(
+                409,
+                .no,
+                "Ahead of the log",
+                "Who asks holds seqs of this epoch that the log does not have: the log has lost something.",
+                "Tell the operator. Serve nothing from this log until it is understood."
+            )
+        case .diverged:
+            Entry(
+                409,
+                .no,
+                "Another history",
+                "Two parties hold different events at one seq of one epoch: a log was rolled back and rewritten.",
+                "Tell the operator. Keep both, and begin a new epoch from the one that is right."
+            )
+        case .conflict:
+            Entry(
+                409,
+                .no,
+                "Another event has this op",
+                "The site published another event with the same op before: it was cloned, or lost its memory.",
+                "Take a new site and publish what is not yet consumed there."
+            )
+        case .gap:
+            Entry(
+                409,
+                .changed,
+                "An op is missing",
+                "An op of the site before this one was not consumed or not taken, or the site has ended.",
+                "Send again from the op behind the last one consumed."
+            )
+        case .stale:
+            Entry(
+                409,
+                .changed,
+                "Too old to merge",
+                "The event's base is older than the history that the fold keeps, or its splice counts on text that "
+                    + "was replaced.",
+                "Fold what is new, merge, and make the event again."
+            )
+        case .tooManySites:
+            Entry(
+                409,
+                .changed,
+                "Too many sites",
+                "The stream has as many sites as it may have.",
+                "End sites that are no longer used (`last`), then send again with a new base."
+            )
+        case .foreign:
+            Entry(
+                409,
+                .no,
+                "Another author's site",
+                "The site began under another name than the event's `by`.",
+                "Take a new site for each author."
+            )
+        case .duplicate:
+            Entry(409, .no, "Already consumed", "The op was consumed before; nothing changes.", "Nothing.")
+        case .deleted:
+            Entry(
+                410,
+                .no,
+                "Deleted",
+                "The object was deleted, and there is no un-deleting.",
+                "Make a new object with another id."
+            )
+        case .noObject:
+            Entry(
+                409,
+                .no,
+                "No such object",
+                "An update or delete of an object that never was.",
+                "Insert it first."
+            )
+        case .guard:
+            Entry(
+                409,
+                .changed,
+                "A condition does not hold",
+                "A field's last writer is not the one that `if` names.",
+                "Fold what is new, decide again, and publish a new event."
+            )
+        case .type:
+            Entry(
+                409,
+                .no,
+                "The wrong type of value",
+                "`inc` on what is no number, `add` or `remove` on no array, or a splice on no string.",
+                "Write the field first, or use an operation that fits it."
+            )
+        case .range:
+            Entry(
+                409,
+                .no,
+                "Beyond the value",
+                "A splice beyond the text, or an `inc` beyond the largest number.",
+                "Count offsets in Unicode scalars of the text as it was at `base`."
+            )
+        }
+    }
+}
+
+extension ErrorCode.Entry {
+    fileprivate init(
+        _ status: Int,
+        _ retry: ErrorCode.Retry,
+        _ title: String,
+        close: UInt16? = nil,
+        _ meaning: String,
+        _ advice: String
+    ) {
+        self.init(status: status, close: close, retry: retry, title: title, meaning: meaning, advice: advice)
+    }
+}
+
+// MARK: The page
+
+extension ErrorCode {
+    /// docs/errors.md, in Markdown.
+    public static func page() -> String {
+        var page = """
+            # Errors
+
+            Every error has a stable code. On the socket it stands in `code` of an `error` or `nack`; over HTTP in
+            `code` of an `application/problem+json` body, with the status below; in `rejected(code)` it says why the
+            fold gave an event no effect. The message beside it says what was found and what was expected.
+
+            A connection stays open after an error unless the table names the WebSocket close code that ends it.
+
+            This page is made from the table in the code: `reel help --errors` prints it.
+
+            | code | HTTP | closes with | again? | meaning |
+            | --- | --- | --- | --- | --- |
+
+            """
+        for code in allCases {
+            let entry = code.entry
+            let close = entry.close.map { String($0) } ?? "–"
+            page += "| [`\(code.rawValue)`](#\(code.rawValue)) | \(entry.status) | \(close) "
+            page += "| \(entry.retry.rawValue) | \(entry.title) |\n"
+        }
+        for code in allCases {
+            page += "\n## \(code.rawValue)\n\n\(code.entry.meaning)\n\n\(code.entry.advice)\n"
+        }
+        return page
+    }
+}

@@ -1,0 +1,20 @@
+import Foundation
+import ReelCore
+import Testing
+
+@Suite struct ErrorCodeTests {
+    @Test func thePageOfErrorsIsThatOfTheTable() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let page = try String(contentsOf: root.appending(path: "docs/errors.md"), encoding: .utf8)
+        #expect(page == ErrorCode.page(), "write it anew: reel help --errors > docs/errors.md")
+    }
+
+    @Test("the status says what kind of error it is", arguments: ErrorCode.allCases)
+    func statuses(_ code: ErrorCode) {
+        if code.rawValue.hasPrefix("bad_") { #expect(code.status == 400) }
+        if code.status == 503 { #expect(code.entry.retry == .later) }
+        if let close = code.close { #expect([1008, 1009, 1013].contains(close)) }
+        #expect((400...599).contains(code.status))
+    }
+}
