@@ -95,7 +95,8 @@ import Testing
             #"{"base":-1,"events":[{"id":"a","model":"m","type":"delete"}],"op":0,"site":"SITE","type":"noop"}"#,
             #"{"base":-1,"id":"a","model":"m","op":0,"ops":{},"site":"SITE","type":"insert"}"#,
             #"{"base":-1,"fields":{},"id":"a","model":"m","op":0,"site":"SITE","type":"delete"}"#,
-            #"{"base":-1,"fields":{"a":1},"id":"a","model":"m","op":0,"ops":{"a":{"inc":1}},"site":"SITE","type":"update"}"#,
+            #"{"base":-1,"fields":{"a":1},"id":"a","model":"m","op":0,"ops":{"a":{"inc":1}},"site":"SITE""#
+                + #","type":"update"}"#,
             #"{"base":-1,"id":"a","model":"m","op":0,"ops":{"a":{}},"site":"SITE","type":"update"}"#,
             #"{"base":-1,"id":"a","model":"m","op":0,"ops":{"a":{"inc":1e400}},"site":"SITE","type":"update"}"#,
             #"{"base":-1,"id":"a","model":"m","op":0,"ops":{"a":{"splice":[]}},"site":"SITE","type":"update"}"#,

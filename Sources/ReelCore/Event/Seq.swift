@@ -1,4 +1,4 @@
-/// The number of an event: its offset in its partition, contiguous from 0, given by the log. `Seq.none` (−1) is "none".
+/// The number of an event: its offset in its partition, contiguous from 0, given by the log. `Seq.none` is −1.
 public typealias Seq = Int64
 
 extension Seq {

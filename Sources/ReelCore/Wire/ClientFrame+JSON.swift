@@ -35,7 +35,8 @@ extension ClientFrame {
             return .publish(publish)
         case let other:
             throw object.mismatch(
-                "found a frame of type \(other.debugDescription), expected hello, subscribe, unsubscribe, fetch or publish"
+                "found a frame of type \(other.debugDescription), "
+                    + "expected hello, subscribe, unsubscribe, fetch or publish"
             )
         }
     }

@@ -62,7 +62,8 @@ public struct JSONObject {
         guard let stream = StreamName(text) else {
             throw ReelError(
                 .badStream,
-                "found the stream \(text.debugDescription), expected 1 to \(StreamName.largest) of A-Z a-z 0-9 . _ : ~ -, "
+                "found the stream \(text.debugDescription), expected 1 to \(StreamName.largest) of "
+                    + "A-Z a-z 0-9 . _ : ~ -, "
                     + "not of dots only, not with ~ in front"
             )
         }

@@ -108,7 +108,8 @@ public struct JSONReader {
         for (a, b) in zip(sorted, sorted.dropFirst()) where JSONText(bytes[a]).order(JSONText(bytes[b])) == 0 {
             throw ReelError(
                 .badJSON,
-                "found the member \(JSONText(bytes[a]).string.debugDescription) twice, at bytes \(a.start) and \(b.start)"
+                "found the member \(JSONText(bytes[a]).string.debugDescription) twice, "
+                    + "at bytes \(a.start) and \(b.start)"
             )
         }
     }

@@ -1,3 +1,5 @@
+import ReelCore
+
 extension Command {
     /// The help, from the table of commands.
     static let help = Command(
@@ -5,7 +7,7 @@ extension Command {
         "show the commands, or one of them with its settings and examples",
         about: "`reel COMMAND --help` shows the same.",
         operands: [Operand("COMMAND", .optional)],
-        settings: [markdown],
+        settings: [markdown, errors],
         examples: [
             Example("reel help fold", "the page of one command"),
             Example("reel help --markdown > docs/cli.md", "all pages, as the project's documentation keeps them"),
@@ -14,6 +16,8 @@ extension Command {
         let pages = HelpPages(commands: CommandTable.all)
         if options[markdown] {
             try console.write(pages.markdown().utf8)
+        } else if options[errors] {
+            try console.write(ErrorCode.page().utf8)
         } else if let name = options.operands.first {
             let parser = ArgumentParser(commands: CommandTable.all, environment: [:])
             try console.print(pages.page(of: try parser.command(named: name)))
@@ -24,4 +28,5 @@ extension Command {
     }
 
     private static let markdown = Setting<Bool>.flag("markdown", "print the page docs/cli.md")
+    private static let errors = Setting<Bool>.flag("errors", "print the page docs/errors.md")
 }
