@@ -34,7 +34,7 @@ final class EchoServer: Sendable {
 }
 
 /// `/echo` gives the body back; `/stream?bytes=N` streams N bytes as the reader takes them; `/later` answers by way of
-/// another thread; `/ws` is a WebSocket that echoes.
+/// another thread; a WebSocket on any other path than `/refused` echoes.
 final class EchoHandler: HTTPHandler {
     private let sockets = EchoSockets()
 
@@ -67,7 +67,7 @@ final class EchoHandler: HTTPHandler {
     }
 
     func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision {
-        guard offer.head.path == "/ws" else { return .refuse(HTTPResponse(status: 404)) }
+        guard offer.head.path != "/refused" else { return .refuse(HTTPResponse(status: 404)) }
         return .accept(subprotocol: offer.subprotocols.first, maxMessage: 64 << 20, handler: sockets)
     }
 
