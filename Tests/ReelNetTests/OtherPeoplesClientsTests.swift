@@ -11,14 +11,22 @@ import Testing
         let url = "http://\(server.address)"
         #expect(try shell("curl -sS --fail -d hello \(url)/echo") == "hello")
         #expect(try shell("curl -sS --fail '\(url)/stream?bytes=3000000' | wc -c").trimmed == "3000000")
-        #expect(try shell("head -c 900000 /dev/zero | curl -sS --fail --data-binary @- \(url)/echo | wc -c").trimmed == "900000")
+        #expect(
+            try shell("head -c 900000 /dev/zero | curl -sS --fail --data-binary @- \(url)/echo | wc -c").trimmed
+                == "900000"
+        )
         #expect(try shell("curl -sS -H 'Expect: 100-continue' -d hi -v \(url)/echo 2>&1").contains("100 Continue"))
         #expect(try shell("curl -sS -H 'Transfer-Encoding: chunked' -d chunks \(url)/echo") == "chunks")
         #expect(try shell("curl -sS -I '\(url)/echo'").contains("HTTP/1.1 200 OK"))
         #expect(
-            try shell("head -c 2000000 /dev/zero | curl -sS -o /dev/null -w '%{http_code}' --data-binary @- \(url)/echo")
-                == "413")
-        #expect(try shell("curl -sS -o /dev/null -w '%{num_connects} ' \(url)/echo -o /dev/null \(url)/later") == "1 0 ")
+            try shell(
+                "head -c 2000000 /dev/zero | curl -sS -o /dev/null -w '%{http_code}' --data-binary @- \(url)/echo"
+            )
+                == "413"
+        )
+        #expect(
+            try shell("curl -sS -o /dev/null -w '%{num_connects} ' \(url)/echo -o /dev/null \(url)/later") == "1 0 "
+        )
     }
 
     @Test func pythonWebsocketsTalks() throws {
