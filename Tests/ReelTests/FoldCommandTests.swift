@@ -14,7 +14,8 @@ import Testing
     }
 
     private func insert(_ op: Int, base: Int = -1) -> String {
-        #"{"base":\#(base),"fields":{"title":"Milk"},"id":"\#(op)","model":"task","op":\#(op),"site":"\#(site)","type":"insert"}"#
+        #"{"base":\#(base),"fields":{"title":"Milk"},"id":"\#(op)","model":"task","op":\#(op),"#
+            + #""site":"\#(site)","type":"insert"}"#
     }
 
     /// Runs `reel fold` on a file of these lines.

@@ -108,11 +108,13 @@ struct ArgumentParser: Sendable {
     }
 
     private func check(_ operands: [String], of command: Command) throws(Complaint) {
-        let least = command.operands.count { $0.count != .optional }
+        let least = command.operands.count { $0.count == .one || $0.count == .several }
         if operands.count < least {
             throw usage(command, "\(command.operands[operands.count].name) is missing")
         }
-        if operands.count > command.operands.count, !command.operands.contains(where: { $0.count == .several }) {
+        if operands.count > command.operands.count,
+            !command.operands.contains(where: { $0.count == .several || $0.count == .any })
+        {
             throw usage(command, "`\(operands[command.operands.count])` is one operand too many")
         }
     }

@@ -40,7 +40,8 @@ struct Command: Sendable {
 
 /// What a command takes besides settings, by its place.
 struct Operand: Sendable {
-    enum Count: Sendable { case one, optional, several }
+    /// One, one or none, one or more, any number.
+    enum Count: Sendable { case one, optional, several, any }
     let name: String
     let count: Count
 
@@ -54,6 +55,7 @@ struct Operand: Sendable {
         case .one: name
         case .optional: "[\(name)]"
         case .several: "\(name)…"
+        case .any: "[\(name)…]"
         }
     }
 }

@@ -1,4 +1,8 @@
 /// All commands, in the order in which the help lists them.
 enum CommandTable {
-    static let all: [Command] = [.fold, .replay, .help, .version]
+    static let all: [Command] = [
+        .publish, .fetch, .get, .digest,
+        .dump, .fold, .replay,
+        .help, .version,
+    ]
 }

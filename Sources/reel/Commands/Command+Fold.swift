@@ -12,7 +12,7 @@ extension Command {
             the lines of the snapshot, behind the outcome of each record if that is asked for.
             """,
         operands: [Operand("FILE", .optional)],
-        settings: [stream, outcomes, check, epoch, LogArguments.partitions],
+        settings: [stream, outcomes, check, NodeArguments.epoch, LogArguments.partitions],
         examples: [
             Example("reel dump | reel fold --stream todo", "the state of one stream of a log"),
             Example("reel fold --outcomes events.jsonl", "what became of each event, then the state"),
@@ -21,8 +21,9 @@ extension Command {
     ) { options, console in
         let lines = try LogLine.read(try InputFile.read(options.operands.first ?? "-"))
         let input = try StreamInput(lines, stream: options[stream], partitions: options[LogArguments.partitions])
-        guard let epoch = Epoch(options[epoch]) else {
-            throw Complaint(.usage, "--epoch is `\(options[epoch])`; expected are 16 lower-case hex digits")
+        let name = options[NodeArguments.epoch] ?? Epoch(0).description
+        guard let epoch = Epoch(name) else {
+            throw Complaint(.usage, "--epoch is `\(name)`; expected are 16 lower-case hex digits")
         }
         var folding = StreamFolding(input.stream, partition: input.partition, of: input.partitions, epoch: epoch)
         var judge: Judge? = options[check] ? Judge(input, epoch: epoch) : nil
@@ -43,15 +44,9 @@ extension Command {
         return .done
     }
 
-    private static let stream = Setting<String?>.text("stream", "NAME", "the stream, where there are several")
+    private static let stream = Setting<String?>.text("stream", "NAME", "the stream that is meant")
     private static let outcomes = Setting<Bool>.flag("outcomes", #"print {"seq","outcome"} for each record first"#)
     private static let check = Setting<Bool>.flag("check", "compare with the naive fold, and fail on a difference")
-    private static let epoch = Setting<String>.text(
-        "epoch",
-        "HEX",
-        default: "0000000000000000",
-        "the epoch that the snapshot shall name"
-    )
 }
 
 /// The records of one partition, in order, and the stream that is meant.

@@ -1,3 +1,6 @@
+import Glibc
+import ReelLog
+
 /// The settings that say which log is meant; every command that touches a log takes them.
 enum LogArguments {
     /// A log has no more partitions than this.
@@ -15,4 +18,39 @@ enum LogArguments {
         1...partitionsMax,
         "how many partitions the log has; a log that is made now gets 4 if nothing is said"
     )
+
+    /// What to do where there is no log yet.
+    enum Absence { case make, fail }
+
+    /// Opens the log that is meant.
+    static func open(_ options: Options, ifAbsent absence: Absence) throws -> any EventLog {
+        let path = try path(options)
+        switch absence {
+        case .make:
+            if options[log] == nil { try makeFolder(options[data]) }
+        case .fail:
+            guard access(path, F_OK) == 0 else {
+                throw Complaint(.unreachable, "there is no log at `\(path)`; say with --log or --data where it is")
+            }
+        }
+        return try SQLiteLog(path: path, partitions: options[partitions])
+    }
+
+    private static func path(_ options: Options) throws(Complaint) -> String {
+        guard let log = options[log] else { return options[data] + "/log.sqlite" }
+        let words = log.split(separator: ":", maxSplits: 1)
+        guard words.count == 2, words[0] == "sqlite" else {
+            throw Complaint(
+                .usage,
+                "--log is `\(log)`; expected is sqlite: and a path, such as sqlite:reel-data/log.sqlite"
+            )
+        }
+        return String(words[1])
+    }
+
+    private static func makeFolder(_ path: String) throws(Complaint) {
+        guard mkdir(path, 0o755) == 0 || errno == EEXIST else {
+            throw Complaint(.failed, "the folder `\(path)` cannot be made: \(String(cString: strerror(errno)))")
+        }
+    }
 }

@@ -1,0 +1,65 @@
+import ReelCheck
+
+extension Command {
+    /// What nodes hold, in 64 bits.
+    static let digest = Command(
+        "digest",
+        "compare the digest of a stream's state as nodes say it, and computed anew from their snapshots",
+        about: """
+            Asks every node that is named for its snapshot of the stream. Exit code 1 if a node says another digest than
+            its own snapshot has, or two nodes hold different states of one seq.
+            """,
+        operands: [Operand("STREAM")],
+        settings: [NodeArguments.url, CommonSettings.json],
+        examples: [
+            Example(
+                "reel digest todo --url http://127.0.0.1:7350 --url http://127.0.0.1:7351",
+                "two nodes, side by side"
+            )
+        ]
+    ) { options, console in
+        let stream = try streamName(options.operands[0])
+        var states: [State] = []
+        for address in try NodeArguments.addresses(options) {
+            let caller = try await NodeCaller([address])
+            let snapshot = try SnapshotLines(try await caller.get("/v1/streams/\(stream)/snapshot"))
+            let state = try State(address, snapshot)
+            try console.print(options[CommonSettings.json] ? state.json : state.text)
+            states.append(state)
+        }
+        let differ = states.contains { a in
+            !a.isOwn || states.contains { $0.place == a.place && $0.computed != a.computed }
+        }
+        return differ ? .failed : .done
+    }
+}
+
+/// What a node says of a stream, and what its snapshot says.
+private struct State {
+    let node: NodeAddress
+    let snapshot: SnapshotLines
+    let computed: String
+
+    init(_ node: NodeAddress, _ snapshot: SnapshotLines) throws(Complaint) {
+        self.node = node
+        self.snapshot = snapshot
+        do throws(Fault) {
+            computed = try NaiveSnapshot(snapshot.bytes).digest
+        } catch {
+            throw Complaint(.badData, "the snapshot of \(node) cannot be read: \(error.reason)")
+        }
+    }
+
+    var isOwn: Bool { computed == snapshot.digest }
+    var place: String { "\(snapshot.epoch):\(snapshot.seq)" }
+
+    var text: String {
+        let verdict = isOwn ? "its snapshot has the same" : "BUT ITS SNAPSHOT HAS \(computed)"
+        return "\(node): epoch \(snapshot.epoch), seq \(snapshot.seq), digest \(snapshot.digest), \(verdict)"
+    }
+
+    var json: String {
+        #"{"node":"\#(node)","epoch":"\#(snapshot.epoch)","seq":\#(snapshot.seq),"#
+            + #""digest":"\#(snapshot.digest)","computed":"\#(computed)"}"#
+    }
+}

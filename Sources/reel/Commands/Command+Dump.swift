@@ -1,0 +1,86 @@
+import ReelCore
+import ReelLog
+
+extension Command {
+    /// The log, as it is.
+    static let dump = Command(
+        "dump",
+        "print the records of a log as lines of JSON",
+        about: """
+            One line a record, {"partition","seq","key","value"}, the value as a string, by partition and seq, up to
+            the end that the log has now. Nodes may go on meanwhile.
+            """,
+        settings: [LogArguments.log, LogArguments.data, stream, partition, after],
+        examples: [
+            Example("reel dump > log.jsonl", "the whole log of ./reel-data"),
+            Example("reel dump --log sqlite:log.sqlite --stream todo", "the records of one stream and its barriers"),
+        ]
+    ) { options, console in
+        let log = try LogArguments.open(options, ifAbsent: .fail)
+        defer { log.close() }
+        var (wanted, key) = (0..<log.partitions, [UInt8]?.none)
+        if let name = options[stream] {
+            guard let stream = StreamName(name) else { throw Complaint(.usage, "`\(name)` is no name of a stream") }
+            let partition = stream.partition(of: log.partitions)
+            (wanted, key) = (partition..<partition + 1, stream.key)
+        }
+        if let partition = options[partition] {
+            guard wanted.contains(partition) else {
+                throw Complaint(
+                    .usage,
+                    "--partition is \(partition); expected is \(wanted.lowerBound) to \(wanted.upperBound - 1)"
+                )
+            }
+            wanted = partition..<partition + 1
+        }
+        for partition in wanted {
+            try dump(partition, of: log, after: Seq(options[after]), only: key, to: console)
+        }
+        return .done
+    }
+
+    private static let stream = Setting<String?>.text("stream", "NAME", "the stream that is meant")
+    private static let partition = Setting<Int?>.number(
+        "partition",
+        "K",
+        0...LogArguments.partitionsMax - 1,
+        "only this partition"
+    )
+    private static let after = Setting<Int>.number(
+        "after",
+        "SEQ",
+        -1...Int(largestInteger),
+        default: -1,
+        "only what follows this seq"
+    )
+
+    /// How much is read at once, in bytes.
+    private static let chunk = 4 << 20
+
+    private static func dump(
+        _ partition: Int,
+        of log: any EventLog,
+        after: Seq,
+        only key: [UInt8]?,
+        to console: Console
+    ) throws {
+        let bounds = try log.bounds(partition)
+        var next = max(after, bounds.first - 1) + 1
+        var lines: [UInt8] = []
+        while bounds.last > .none, next <= bounds.last {
+            let batch = try log.read(partition, from: next, to: bounds.last, bytes: chunk)
+            guard batch.seqs.upperBound > next else {
+                throw Complaint(.badData, "partition \(partition) cannot be read from seq \(next) on")
+            }
+            lines.removeAll(keepingCapacity: true)
+            for entry in batch.entries {
+                batch.withRecord(entry) { found, value in
+                    if let key, !found.elementsEqual(key), !(StreamName.barrierKey.utf8.elementsEqual(found)) { return }
+                    LogLine.write(partition: partition, seq: entry.seq, key: found, value: value, to: &lines)
+                }
+            }
+            try console.write(lines)
+            next = batch.seqs.upperBound
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import ReelCore
+
+/// What a node answers to events that it took: where each of them stands.
+struct Acks {
+    /// An ack: durable at seq.
+    struct Ack {
+        /// As the node said it.
+        var bytes: [UInt8] = []
+        var site = ""
+        var op: Op = 0
+        var seq = Seq.none
+        /// What the fold said, if that was asked for.
+        var outcome: String?
+    }
+
+    private(set) var epoch = ""
+    private(set) var acks: [Ack] = []
+
+    /// Ends with 4 for what is no such answer.
+    init(_ body: [UInt8]) throws(Complaint) {
+        do throws(ReelError) {
+            try body.withUnsafeBufferPointer { (body) throws(ReelError) in try read(Bytes(body)) }
+        } catch {
+            throw Complaint(.badData, "a node's answer cannot be read: \(error.message)")
+        }
+    }
+
+    private mutating func read(_ body: Bytes) throws(ReelError) {
+        var reader = JSONReader(body, levels: ClientFrame.levels, shape: .badFrame)
+        try reader.object { (reader, key) throws(ReelError) in
+            switch key.raw {
+            case "epoch": epoch = try reader.string()
+            case "acks":
+                try reader.array { (reader) throws(ReelError) in acks.append(try Self.ack(try reader.raw())) }
+            default: try reader.skip()
+            }
+        }
+        try reader.end()
+    }
+
+    private static func ack(_ bytes: Bytes) throws(ReelError) -> Ack {
+        var ack = Ack()
+        ack.bytes = Array(bytes)
+        var reader = JSONReader(bytes, levels: ClientFrame.levels, shape: .badFrame)
+        try reader.object { (reader, key) throws(ReelError) in
+            switch key.raw {
+            case "site": ack.site = try reader.string()
+            case "op": ack.op = try reader.integer()
+            case "seq": ack.seq = try reader.integer()
+            case "outcome": ack.outcome = try reader.string()
+            default: try reader.skip()
+            }
+        }
+        return ack
+    }
+}

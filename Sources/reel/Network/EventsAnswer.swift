@@ -1,0 +1,48 @@
+import ReelCore
+
+/// What a node answers to a question for a range of a stream.
+struct EventsAnswer {
+    /// An event as it was delivered, with its seq in front.
+    struct Event {
+        var seq: Seq
+        var bytes: [UInt8]
+    }
+
+    var epoch = ""
+    var partition: Int64 = 0
+    /// The first and the last seq that the answer proves.
+    var from = Seq.none
+    var to = Seq.none
+    /// The last seq of the partition.
+    var head = Seq.none
+    var events: [Event] = []
+
+    /// Ends with 4 for what is no such answer.
+    init(_ body: [UInt8]) throws(Complaint) {
+        do throws(ReelError) {
+            try body.withUnsafeBufferPointer { (body) throws(ReelError) in try read(Bytes(body)) }
+        } catch {
+            throw Complaint(.badData, "a node's answer cannot be read: \(error.message)")
+        }
+    }
+
+    private mutating func read(_ body: Bytes) throws(ReelError) {
+        var reader = JSONReader(body, levels: ClientFrame.levels, shape: .badFrame)
+        try reader.object { (reader, key) throws(ReelError) in
+            switch key.raw {
+            case "epoch": epoch = try reader.string()
+            case "partition": partition = try reader.integer()
+            case "from": from = try reader.integer(from: -1)
+            case "to": to = try reader.integer(from: -1)
+            case "head": head = try reader.integer(from: -1)
+            case "events":
+                try reader.array { (reader) throws(ReelError) in
+                    let bytes = try reader.raw()
+                    events.append(Event(seq: try DeliveredEvent(bytes).seq, bytes: Array(bytes)))
+                }
+            default: try reader.skip()
+            }
+        }
+        try reader.end()
+    }
+}

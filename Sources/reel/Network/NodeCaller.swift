@@ -1,0 +1,118 @@
+import ReelCore
+import ReelNet
+
+/// Asks nodes over HTTP: the first that answers, from the one on that answered last.
+final class NodeCaller {
+    /// The nodes, the one that answered last first.
+    private(set) var addresses: [NodeAddress]
+    private let loop: EventLoop
+    private let client: LoopBound<HTTPClient>
+
+    /// A snapshot of a very large stream is longer.
+    private static let answerMax = 4 << 30
+
+    init(_ addresses: [NodeAddress]) async throws {
+        self.addresses = addresses
+        let loop = try EventLoop()
+        self.loop = loop
+        client = try await loop.run { LoopBound(HTTPClient(on: loop), on: loop) }
+    }
+
+    deinit {
+        loop.stop()
+    }
+
+    /// The body of the answer to a GET. A refusal of the node ends with its code and words.
+    func get(_ target: String) async throws -> [UInt8] {
+        try await call("GET", target, body: [])
+    }
+
+    /// The body of the answer to a POST of JSON.
+    func post(_ target: String, _ body: [UInt8]) async throws -> [UInt8] {
+        try await call("POST", target, body: body)
+    }
+
+    private func call(_ method: String, _ target: String, body: [UInt8]) async throws -> [UInt8] {
+        var reasons: [String] = []
+        for address in addresses {
+            var request = HTTPClientRequest(
+                method,
+                host: address.host,
+                port: address.port,
+                target: target,
+                body: body
+            )
+            if method == "POST" { request.headers.add("content-type", "application/json") }
+            do {
+                let response = try await client.fetch(request, maxBody: Self.answerMax)
+                if response.status == 503 {
+                    reasons.append("\(address): \(Refusal(response).message)")
+                    continue
+                }
+                if address != addresses.first {
+                    addresses.removeAll { $0 == address }
+                    addresses.insert(address, at: 0)
+                }
+                guard response.status == 200 else { throw Refusal(response).complaint }
+                return response.body
+            } catch let error as NetError {
+                reasons.append("\(address): \(error.message)")
+            }
+        }
+        throw Complaint(.unreachable, "no node answered. " + reasons.joined(separator: "; "))
+    }
+}
+
+/// What a node says where it does not do what it was asked for: `application/problem+json`.
+private struct Refusal {
+    var status: Int
+    var code: ErrorCode?
+    var detail = ""
+
+    init(_ response: HTTPResponse) {
+        status = response.status
+        response.body.withUnsafeBytes { body in
+            var reader = JSONReader(body, levels: ClientFrame.levels, shape: .badFrame)
+            try? reader.object { (reader, key) throws(ReelError) in
+                switch key.raw {
+                case "code": code = ErrorCode(rawValue: try reader.string())
+                case "detail": detail = try reader.string()
+                default: try reader.skip()
+                }
+            }
+        }
+    }
+
+    var message: String { "\(detail) (\(code?.rawValue ?? "status \(status)"))" }
+    var complaint: Complaint { Complaint(code.map { ExitCode($0) } ?? .failed, message) }
+}
+
+extension String {
+    /// The text as a segment of a path or a value of a query: all but letters, digits and `-._~` percent-encoded.
+    var percentEncoded: String {
+        var encoded: [UInt8] = []
+        for byte in utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"):
+                encoded.append(byte)
+            default:
+                let digits = Array("0123456789ABCDEF".utf8)
+                encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: encoded, as: UTF8.self)
+    }
+}
+
+/// The stream that a command is about.
+func streamName(_ text: String) throws(Complaint) -> StreamName {
+    guard let stream = StreamName(text) else {
+        throw Complaint(
+            .usage,
+            "`\(text)` is no name of a stream; expected are 1 to 128 of A-Z a-z 0-9 . _ : ~ -, not ~ in front"
+        )
+    }
+    return stream
+}

@@ -1,0 +1,53 @@
+import ReelCore
+
+/// A snapshot or delta as a node sent it: its lines, and what the first and the last one say.
+struct SnapshotLines {
+    let bytes: [UInt8]
+    let lines: [ArraySlice<UInt8>]
+    private(set) var epoch = ""
+    private(set) var seq = Seq.none
+    private(set) var digest = ""
+
+    /// Ends with 4 unless it is whole.
+    init(_ bytes: [UInt8]) throws(Complaint) {
+        self.bytes = bytes
+        lines = bytes.split(separator: UInt8(ascii: "\n"))
+        guard let first = lines.first, let last = lines.last, lines.count >= 2 else {
+            throw Complaint(.badData, "a snapshot of \(lines.count) lines was found, expected are two at least")
+        }
+        var count: Int64?
+        do throws(ReelError) {
+            try Self.members(first) { (reader, key) throws(ReelError) in
+                switch key.raw {
+                case "epoch": epoch = try reader.string()
+                case "seq": seq = try reader.integer(from: -1)
+                default: try reader.skip()
+                }
+            }
+            try Self.members(last) { (reader, key) throws(ReelError) in
+                switch key.raw {
+                case "count": count = try reader.integer()
+                case "digest": digest = try reader.string()
+                default: try reader.skip()
+                }
+            }
+        } catch {
+            throw Complaint(.badData, "a snapshot cannot be read: \(error.message)")
+        }
+        guard let count, count == lines.count - 2 else {
+            throw Complaint(.badData, "a snapshot of \(lines.count - 2) lines was found; it says \(count ?? -1)")
+        }
+    }
+
+    /// Reads the members of a line.
+    static func members(
+        _ line: ArraySlice<UInt8>,
+        _ member: (inout JSONReader, JSONText) throws(ReelError) -> Void
+    ) throws(ReelError) {
+        try line.withUnsafeBufferPointer { (line) throws(ReelError) in
+            var reader = JSONReader(Bytes(line), levels: ClientFrame.levels, shape: .badFrame)
+            try reader.object(member)
+            try reader.end()
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import Foundation
+import ReelCore
+import ReelLab
+import ReelLog
+import Synchronization
+import Testing
+
+@testable import reel
+
+/// `reel dump` prints a log as it is, and `reel fold` reads what it printed.
+@Suite struct DumpCommandTests {
+    private let folder: TemporaryFolder
+    private let todo = StreamName("todo")!
+
+    init() throws {
+        folder = try TemporaryFolder(prefix: "reel-dump-")
+    }
+
+    private func event(_ op: Int) -> String {
+        #"{"base":-1,"fields":{"title":"Ä \"\#(op)\""},"id":"\#(op)","model":"task","op":\#(op),"#
+            + #""site":"00000000-0000-4000-8000-00000000000a","type":"insert"}"#
+    }
+
+    /// A log of four partitions with these records, each in the partition of its key.
+    private func makeLog(_ records: [(key: String, value: String)]) async throws {
+        let log = try SQLiteLog(path: folder.path + "/log.sqlite", partitions: 4)
+        defer { log.close() }
+        for (key, value) in records {
+            let partition = StreamName(key)?.partition(of: 4) ?? todo.partition(of: 4)
+            _ = try await withCheckedThrowingContinuation { continuation in
+                log.append([LogAppend(key: Array(key.utf8), value: Array(value.utf8))], to: partition) {
+                    continuation.resume(with: $0)
+                }
+            }
+        }
+    }
+
+    private func dump(_ words: [String] = []) async -> CommandRun {
+        await CommandRun(["dump", "--data", folder.path] + words)
+    }
+
+    @Test func everyRecordIsALineWithItsBytes() async throws {
+        try await makeLog([("todo", event(0)), ("list", event(0)), ("todo", event(1)), ("~reel", "{}")])
+        let lines = try LogLine.read(Array(await dump().output.utf8))
+        #expect(lines.count == 4)
+        let own = lines.filter { $0.key == todo.key }
+        #expect(own.map(\.value) == [Array(event(0).utf8), Array(event(1).utf8)])
+        #expect(own.map(\.partition) == [todo.partition(of: 4), todo.partition(of: 4)])
+    }
+
+    @Test func aStreamsRecordsComeWithTheBarriersOfItsPartition() async throws {
+        try await makeLog([("todo", event(0)), ("list", event(0)), ("~reel", "{}"), ("todo", event(1))])
+        let lines = try LogLine.read(Array(await dump(["--stream", "todo", "--after", "0"]).output.utf8))
+        #expect(lines.map { String(decoding: $0.key, as: UTF8.self) }.sorted() == ["todo", "~reel"])
+    }
+
+    @Test func whatWasDumpedIsFolded() async throws {
+        try await makeLog([("todo", event(0)), ("list", event(0)), ("todo", event(1))])
+        let file = folder.path + "/lines.jsonl"
+        try Data(await dump().output.utf8).write(to: URL(filePath: file))
+        let run = await CommandRun(["fold", file, "--stream", "todo", "--partitions", "4", "--check"])
+        #expect(run.code == .done, "\(run.errors)")
+        #expect(run.output.contains(#""consumed":2,"#))
+    }
+
+    @Test func aLogThatIsNotThereIsNotMade() async throws {
+        let run = await dump()
+        #expect(run.code == .unreachable)
+        #expect(run.errors.contains("there is no log at `\(folder.path)/log.sqlite`"))
+        #expect(!FileManager.default.fileExists(atPath: folder.path + "/log.sqlite"))
+        #expect(await CommandRun(["dump", "--log", "kafka:x"]).code == .usage)
+    }
+
+    @Test func aPartitionThatIsNotThereIsNamed() async throws {
+        try await makeLog([("todo", event(0))])
+        let run = await dump(["--partition", "4"])
+        #expect(run.code == .usage)
+        #expect(run.errors.contains("expected is 0 to 3"))
+    }
+}
