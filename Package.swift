@@ -57,7 +57,7 @@ let package = Package(
         library("ReelSQLite", ["CSQLite"]),
         library("ReelNet", ["CLibuv", "COpenSSL"]),
         library("ReelLog", ["CLinux", "ReelCore", "ReelSQLite"]),
-        library("ReelNode", ["ReelCore", "ReelNet"]),
+        library("ReelNode", ["ReelCore", "ReelLog", "ReelNet"]),
         library("ReelGateway", ["ReelCore", "ReelLog", "ReelNode", "ReelNet"]),
         library("ReelSnapshot", ["ReelCore", "ReelLog", "ReelNode", "ReelNet", "ReelSQLite"]),
         library("ReelClient", ["ReelCore", "ReelNet", "ReelSQLite"]),

@@ -1,0 +1,41 @@
+/// First in, first out, in one array: taking from the front is a step of an index, paid back now and then.
+struct Queue<Element> {
+    private var elements: [Element?] = []
+    private var start = 0
+
+    var count: Int { elements.count - start }
+    var isEmpty: Bool { count == 0 }
+    var first: Element? { isEmpty ? nil : elements[start] }
+    var last: Element? { isEmpty ? nil : elements[elements.count - 1] }
+
+    /// The element that `index` others stand before.
+    subscript(index: Int) -> Element {
+        elements[start + index]!
+    }
+
+    mutating func append(_ element: Element) {
+        elements.append(element)
+    }
+
+    mutating func popFirst() -> Element? {
+        guard start < elements.count else { return nil }
+        let element = elements[start]
+        elements[start] = nil
+        start += 1
+        if start >= 64, start * 2 >= elements.count {
+            elements.removeFirst(start)
+            start = 0
+        }
+        return element
+    }
+
+    /// The first index whose element does not satisfy the condition, where those that do stand in front.
+    func partition(where isBefore: (Element) -> Bool) -> Int {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if isBefore(self[middle]) { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}

@@ -1,0 +1,134 @@
+import ReelCore
+import ReelLog
+
+/// The recent records of one partition, bounded in bytes: what a gateway answers from without asking the log.
+struct Ring {
+    /// What the ring knows of a stream whose events it holds.
+    private struct Track {
+        var seqs = Queue<Seq>()
+        /// For each site that has an event here, the highest op of them and the last of their seqs.
+        var sites: [Site: (op: Op, seq: Seq)] = [:]
+
+        mutating func remember(_ seq: Seq, _ site: Site, _ op: Op) {
+            seqs.append(seq)
+            sites[site] = (max(op, sites[site]?.op ?? op), seq)
+        }
+
+        mutating func forget(_ seq: Seq, _ site: Site) {
+            _ = seqs.popFirst()
+            if sites[site]?.seq == seq { sites[site] = nil }
+        }
+    }
+
+    /// The lowest seq that the ring accounts for; `head + 1` if none.
+    private(set) var first: Seq
+    /// The last record read, with its hash; nil until one was read.
+    private(set) var witness: Witness?
+    /// Each seq from `first` on: its batch, and its place there (−1: a hole).
+    private var slots = Queue<(batch: TailBatch, item: Int)>()
+    private var batches = Queue<TailBatch>()
+    private var tracks: [StreamName: Track] = [:]
+    private var barriers = Queue<Seq>()
+    private(set) var byteCount = 0
+    private let byteLimit: Int
+
+    /// A ring that begins at this seq.
+    init(from first: Seq, byteLimit: Int) {
+        self.first = first
+        self.byteLimit = byteLimit
+    }
+
+    /// The last seq read; −1: none.
+    var head: Seq { first + Seq(slots.count) - 1 }
+
+    /// Takes the next batch in. False, and nothing is taken, if it does not follow what was read.
+    mutating func append(_ batch: TailBatch) -> Bool {
+        guard batch.seqs.lowerBound == head + 1 else { return false }
+        var index = 0
+        for seq in batch.seqs {
+            guard index < batch.items.count, batch.items[index].entry.seq == seq else {
+                slots.append((batch, -1))
+                continue
+            }
+            slots.append((batch, index))
+            switch batch.items[index].kind {
+            case .event(let stream, let site, let op):
+                tracks[batch.streams[stream], default: Track()].remember(seq, site, op)
+            case .barrier: barriers.append(seq)
+            case .void: break
+            }
+            index += 1
+        }
+        batches.append(batch)
+        byteCount += batch.byteCount + Self.overhead(batch)
+        witness = batch.witness ?? witness
+        while byteCount > byteLimit, batches.count > 1 { evict() }
+        return true
+    }
+
+    /// What the ring itself needs for a batch besides its records' bytes.
+    private static func overhead(_ batch: TailBatch) -> Int { 256 + 96 * batch.seqs.count }
+
+    private mutating func evict() {
+        guard let batch = batches.popFirst() else { return }
+        byteCount -= batch.byteCount + Self.overhead(batch)
+        for _ in batch.seqs { _ = slots.popFirst() }
+        first = batch.seqs.upperBound
+        while let seq = barriers.first, seq < first { _ = barriers.popFirst() }
+        for item in batch.items {
+            guard case .event(let stream, let site, _) = item.kind else { continue }
+            let name = batch.streams[stream]
+            tracks[name]?.forget(item.entry.seq, site)
+            if tracks[name]?.seqs.isEmpty == true { tracks[name] = nil }
+        }
+    }
+
+    // MARK: Reading
+
+    /// The record of a seq; nil if it is a hole or no longer here.
+    func item(at seq: Seq) -> (batch: TailBatch, item: TailBatch.Item)? {
+        guard seq >= first, seq <= head else { return nil }
+        let slot = slots[Int(seq - first)]
+        return slot.item < 0 ? nil : (slot.batch, slot.batch.items[slot.item])
+    }
+
+    /// The events of a stream from `from` on, up to `to` at most: as many as fit, at least one where there is one.
+    /// Nil if the ring no longer holds `from`.
+    func chunk(of stream: StreamName, from: Seq, to: Seq, bytes: Int, events: Int = .max) -> EventsChunk? {
+        guard from >= first, to <= head else { return nil }
+        var chunk = EventsChunk(from: from, to: to)
+        let seqs = tracks[stream]?.seqs ?? Queue()
+        var place = seqs.partition { $0 < from }
+        var barrier = barriers.partition { $0 < from }
+        while true {
+            let event = place < seqs.count ? seqs[place] : .max
+            let next = min(event, barrier < barriers.count ? barriers[barrier] : .max)
+            guard next <= to, let (batch, item) = item(at: next) else { return chunk }
+            let isFull = chunk.body.count + EventsChunk.size(value: item.entry.byteCount) > bytes
+            if chunk.count == events || chunk.count > 0 && isFull {
+                chunk.to = next - 1
+                return chunk
+            }
+            batch.withValue(item) { chunk.append(seq: next, value: $0) }
+            if next == event { place += 1 } else { barrier += 1 }
+        }
+    }
+
+    /// The first record of this op of a site that the ring holds.
+    func event(of stream: StreamName, site: Site, op: Op) -> (seq: Seq, batch: TailBatch, item: TailBatch.Item)? {
+        guard let track = tracks[stream], let known = track.sites[site], op <= known.op else { return nil }
+        for index in 0..<track.seqs.count {
+            let seq = track.seqs[index]
+            guard let (batch, item) = item(at: seq) else { continue }
+            if case .event(_, site, op) = item.kind { return (seq, batch, item) }
+        }
+        return nil
+    }
+
+    /// Whether the record at this seq is an event of the stream with this hash; nil if the ring does not hold the seq.
+    func agrees(stream: StreamName, seq: Seq, hash: UInt64) -> Bool? {
+        guard seq >= first, seq <= head else { return nil }
+        guard let (batch, item) = item(at: seq), case .event(let index, _, _) = item.kind else { return false }
+        return batch.streams[index] == stream && batch.records.witness(of: item.entry).hash == hash
+    }
+}

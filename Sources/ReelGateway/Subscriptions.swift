@@ -1,0 +1,233 @@
+import ReelCore
+
+/// A client's place in one stream.
+final class Subscription<Client: AnyObject> {
+    let client: Client
+    let stream: StreamName
+    let partition: Int
+    /// The last seq that the client was told to hold.
+    fileprivate(set) var proven: Seq
+    /// The next seq to look at; ahead of `proven + 1` where a range without events was passed.
+    var next: Seq
+    /// Gets what the tail brings. Until then it catches up.
+    fileprivate(set) var isLive = false
+    /// A newer subscription took its place, or it has ended.
+    fileprivate(set) var isOver = false
+    /// An answer of the log is awaited.
+    var isReading = false
+    fileprivate var index = 0
+
+    fileprivate init(client: Client, stream: StreamName, partition: Int, after: Seq) {
+        self.client = client
+        self.stream = stream
+        self.partition = partition
+        proven = after
+        next = after + 1
+    }
+
+    /// Says that all up to here was sent.
+    func sent(to seq: Seq) {
+        proven = max(proven, seq)
+        next = max(next, seq + 1)
+    }
+}
+
+/// A payload that goes to several clients: made once, sent by reference.
+final class WebSocketFrame: Sendable {
+    let payload: [UInt8]
+
+    init(_ payload: [UInt8]) {
+        self.payload = payload
+    }
+}
+
+/// Who on this loop listens to what. A frame is made once for all clients that stand at the same seq.
+struct Subscriptions<Client: AnyObject> {
+    typealias Entry = Subscription<Client>
+
+    private var live: [StreamName: [Entry]] = [:]
+    private var clients: [ObjectIdentifier: [StreamName: Entry]] = [:]
+    private(set) var count = 0
+    /// For each partition the head up to which every live subscription has been proven.
+    private var settled: [Seq]
+    private let frameLimit: Int
+
+    /// For a log of so many partitions; a frame has at most `frameLimit` bytes unless one event has more.
+    init(partitions: Int, frameLimit: Int) {
+        settled = [Seq](repeating: -2, count: partitions)
+        self.frameLimit = frameLimit
+    }
+
+    /// How many bytes of events fit into a frame of the stream.
+    func bodyLimit(_ stream: StreamName) -> Int {
+        max(1, frameLimit - 192 - stream.description.utf8.count)
+    }
+
+    // MARK: Coming and going
+
+    /// The client's subscription to the stream, where it has one.
+    func entry(_ client: Client, _ stream: StreamName) -> Entry? {
+        clients[ObjectIdentifier(client)]?[stream]
+    }
+
+    /// All subscriptions of a client.
+    func entries(_ client: Client) -> [Entry] {
+        clients[ObjectIdentifier(client)].map { Array($0.values) } ?? []
+    }
+
+    /// Begins a subscription that catches up; one to the same stream ends.
+    mutating func add(_ client: Client, _ stream: StreamName, partition: Int, after: Seq) -> Entry {
+        _ = remove(client, stream)
+        let entry = Entry(client: client, stream: stream, partition: partition, after: after)
+        clients[ObjectIdentifier(client), default: [:]][stream] = entry
+        count += 1
+        return entry
+    }
+
+    /// Ends a subscription. False if there was none.
+    mutating func remove(_ client: Client, _ stream: StreamName) -> Bool {
+        guard let entry = clients[ObjectIdentifier(client)]?.removeValue(forKey: stream) else { return false }
+        if clients[ObjectIdentifier(client)]?.isEmpty == true { clients[ObjectIdentifier(client)] = nil }
+        end(entry)
+        return true
+    }
+
+    /// The client is gone.
+    mutating func removeAll(_ client: Client) {
+        for entry in clients.removeValue(forKey: ObjectIdentifier(client))?.values ?? [:].values { end(entry) }
+    }
+
+    private mutating func end(_ entry: Entry) {
+        count -= 1
+        entry.isOver = true
+        guard entry.isLive else { return }
+        entry.isLive = false
+        guard let last = live[entry.stream]?.popLast() else { return }
+        if last !== entry {
+            live[entry.stream]?[entry.index] = last
+            last.index = entry.index
+        }
+        if live[entry.stream]?.isEmpty == true { live[entry.stream] = nil }
+    }
+
+    // MARK: Pushing
+
+    /// All up to the head has been looked at: from now on the tail feeds it. What proves the rest is sent at once.
+    mutating func becameLive(_ entry: Entry, head: Seq, send: (Client, WebSocketFrame) -> Void) {
+        entry.isLive = true
+        entry.index = live[entry.stream]?.count ?? 0
+        live[entry.stream, default: []].append(entry)
+        let proof = provable(entry.client, entry.partition, head: head)
+        if proof == head {
+            send(entry.client, Self.upto(entry.partition, head))
+            prove(entry.client, entry.partition, head)
+        } else if entry.proven < head {
+            // Another stream of the partition catches up here, so `upto` must wait: a frame of this stream proves it.
+            send(entry.client, WebSocketFrame(EventsChunk(from: entry.proven + 1, to: head).frame(stream: entry.stream)))
+            entry.sent(to: head)
+        }
+    }
+
+    /// What holds for every subscription that a client has in the partition: the head, unless one catches up.
+    private func provable(_ client: Client, _ partition: Int, head: Seq) -> Seq {
+        var proof = head
+        for entry in clients[ObjectIdentifier(client)]?.values ?? [:].values
+        where entry.partition == partition && !entry.isLive {
+            proof = min(proof, entry.proven)
+        }
+        return proof
+    }
+
+    private func prove(_ client: Client, _ partition: Int, _ seq: Seq) {
+        for entry in clients[ObjectIdentifier(client)]?.values ?? [:].values
+        where entry.partition == partition && entry.isLive {
+            entry.sent(to: seq)
+        }
+    }
+
+    /// Hands a batch to all that listen. `send` says whether the client keeps up; one that does not is `lagged`, its
+    /// subscription has ended.
+    mutating func deliver(_ batch: TailBatch, send: (Client, WebSocketFrame) -> Bool, lagged: (Entry) -> Void) {
+        if batch.hasBarriers {
+            for stream in live.keys where live[stream]?.first?.partition == batch.partition {
+                deliver(batch, stream, batch.streams.firstIndex(of: stream), send, lagged)
+            }
+        } else {
+            for (index, stream) in batch.streams.enumerated() where live[stream] != nil {
+                deliver(batch, stream, index, send, lagged)
+            }
+        }
+    }
+
+    private mutating func deliver(
+        _ batch: TailBatch, _ stream: StreamName, _ index: Int?, _ send: (Client, WebSocketFrame) -> Bool,
+        _ lagged: (Entry) -> Void
+    ) {
+        guard let entries = live[stream] else { return }
+        let chunks = chunks(of: batch, index ?? -1, stream)
+        var late: [Entry] = []
+        // Nearly always all stand at the same seq: the frames of the last one fit the next.
+        var frames: (proven: Seq, frames: [WebSocketFrame]) = (-2, [])
+        for entry in entries {
+            if frames.proven != entry.proven {
+                frames = (entry.proven, Self.frames(chunks, stream, after: entry.proven))
+            }
+            var keepsUp = true
+            for frame in frames.frames { keepsUp = keepsUp && send(entry.client, frame) }
+            if keepsUp { entry.sent(to: batch.last) } else { late.append(entry) }
+        }
+        for entry in late {
+            lagged(entry)
+            _ = remove(entry.client, stream)
+        }
+    }
+
+    private func chunks(of batch: TailBatch, _ stream: Int, _ name: StreamName) -> [EventsChunk] {
+        var chunks = [EventsChunk(from: batch.seqs.lowerBound, to: batch.last)]
+        let limit = bodyLimit(name)
+        for place in batch.delivered(in: stream) {
+            let item = batch.items[place]
+            var chunk = chunks.removeLast()
+            if chunk.count > 0, chunk.body.count + EventsChunk.size(value: item.entry.byteCount) > limit {
+                chunk.to = item.entry.seq - 1
+                chunks.append(chunk)
+                chunk = EventsChunk(from: item.entry.seq, to: batch.last)
+            }
+            batch.withValue(item) { chunk.append(seq: item.entry.seq, value: $0) }
+            chunks.append(chunk)
+        }
+        return chunks
+    }
+
+    private static func frames(_ chunks: [EventsChunk], _ stream: StreamName, after proven: Seq) -> [WebSocketFrame] {
+        var chunks = chunks
+        chunks[0].from = proven + 1
+        return chunks.map { WebSocketFrame($0.frame(stream: stream)) }
+    }
+
+    /// Proves the head of a partition to all that have not been told of it: about once a second.
+    mutating func tick(partition: Int, head: Seq, send: (Client, WebSocketFrame) -> Void) {
+        guard settled[partition] != head else { return }
+        settled[partition] = head
+        let frame = Self.upto(partition, head)
+        for entries in clients.values {
+            guard let client = entries.values.first?.client else { continue }
+            let least = entries.values.lazy.filter { $0.partition == partition && $0.isLive }.map(\.proven).min()
+            guard let least, least < head else { continue }
+            let proof = provable(client, partition, head: head)
+            if proof < head { settled[partition] = -2 }
+            guard proof > least else { continue }
+            send(client, proof == head ? frame : Self.upto(partition, proof))
+            prove(client, partition, proof)
+        }
+    }
+
+    private static func upto(_ partition: Int, _ seq: Seq) -> WebSocketFrame {
+        var frame = Array(#"{"t":"upto","partition":"#.utf8)
+        frame.append(integer: partition)
+        frame.append(#","seq":"#)
+        frame.append(integer: seq)
+        frame.append(UInt8(ascii: "}"))
+        return WebSocketFrame(frame)
+    }
+}

@@ -1,0 +1,70 @@
+import ReelCore
+import ReelLog
+
+/// A batch of the tail, taken apart once for all loops.
+final class TailBatch: Sendable {
+    /// What a record is.
+    enum Kind: Equatable, Sendable {
+        /// A valid event of `streams[stream]`.
+        case event(stream: Int, site: Site, op: Op)
+        case barrier
+        /// No effect, not delivered.
+        case void
+    }
+
+    struct Item: Sendable {
+        var entry: RecordBatch.Entry
+        var kind: Kind
+    }
+
+    let records: RecordBatch
+    /// One for each record, by seq.
+    let items: [Item]
+    /// The streams that have events here, each once.
+    let streams: [StreamName]
+    /// For each of `streams` the indexes of its events in `items`.
+    let places: [[Int]]
+    let hasBarriers: Bool
+    let byteCount: Int
+    /// The last record with its hash; nil if the batch has no record.
+    let witness: Witness?
+
+    init(records: RecordBatch, items: [Item], streams: [StreamName]) {
+        self.records = records
+        self.items = items
+        self.streams = streams
+        var places = [[Int]](repeating: [], count: streams.count)
+        var hasBarriers = false
+        for (index, item) in items.enumerated() {
+            switch item.kind {
+            case .event(let stream, _, _): places[stream].append(index)
+            case .barrier: hasBarriers = true
+            case .void: break
+            }
+        }
+        self.places = places
+        self.hasBarriers = hasBarriers
+        byteCount = items.reduce(0) { $0 + $1.entry.byteCount }
+        witness = items.last.map { records.witness(of: $0.entry) }
+    }
+
+    var partition: Int { records.partition }
+    var seqs: Range<Seq> { records.seqs }
+    /// The last seq that the batch accounts for.
+    var last: Seq { records.seqs.upperBound - 1 }
+
+    /// What is delivered of the batch in a stream: its events and the barriers, by seq.
+    func delivered(in stream: Int) -> [Int] {
+        guard hasBarriers else { return places[stream] }
+        return items.indices.filter { index in
+            switch items[index].kind {
+            case .event(stream, _, _), .barrier: true
+            default: false
+            }
+        }
+    }
+
+    func withValue<R>(_ item: Item, _ body: (UnsafeRawBufferPointer) -> R) -> R {
+        records.withRecord(item.entry) { _, value in body(value) }
+    }
+}

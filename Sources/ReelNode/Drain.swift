@@ -1,0 +1,59 @@
+/// How a node leaves: the first request to end makes it unready and sends its clients away, each at a moment of its own;
+/// it has ended once the last one is gone or the limit has passed. A second request ends it at once.
+public struct Drain: Sendable {
+    /// What the node has to do now.
+    public enum Action: Equatable, Sendable {
+        /// Nothing yet.
+        case wait
+        /// Stop listening, say unready, and tell each client to go within so many milliseconds.
+        case sendAway(withinMs: Int64)
+        /// Close what is left and exit.
+        case end
+    }
+
+    private enum Phase {
+        case serving
+        case leaving(untilMs: Int64)
+        case ended
+    }
+
+    private var phase = Phase.serving
+    private let spreadMs: Int64
+    private let limitMs: Int64
+
+    /// Clients leave within `spreadMs`; what is left after `limitMs` is cut.
+    public init(spreadMs: Int64, limitMs: Int64) {
+        self.spreadMs = min(spreadMs, limitMs)
+        self.limitMs = limitMs
+    }
+
+    /// The node takes no new work.
+    public var isLeaving: Bool {
+        if case .serving = phase { false } else { true }
+    }
+
+    /// A request to end, from a signal.
+    public mutating func requested(nowMs: Int64) -> Action {
+        switch phase {
+        case .serving:
+            phase = .leaving(untilMs: nowMs + limitMs)
+            return .sendAway(withinMs: spreadMs)
+        case .leaving, .ended:
+            phase = .ended
+            return .end
+        }
+    }
+
+    /// Asked again and again while the node leaves.
+    public mutating func tick(nowMs: Int64, connections: Int) -> Action {
+        guard case .leaving(let untilMs) = phase else { return .wait }
+        guard connections == 0 || nowMs >= untilMs else { return .wait }
+        phase = .ended
+        return .end
+    }
+
+    /// The moment, from now on, at which the client number `index` of `count` shall go.
+    public func moment(index: Int, of count: Int) -> Int64 {
+        count > 0 ? spreadMs * Int64(index) / Int64(count) : 0
+    }
+}

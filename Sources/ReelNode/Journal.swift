@@ -1,0 +1,82 @@
+import Glibc
+
+/// The lines in which a node tells its operator what happens: one line each, `key=value`, with time and level.
+public struct Journal: Sendable {
+    /// How much a line matters.
+    public enum Level: Int, Sendable, Comparable, CaseIterable {
+        case debug, info, warning, error
+
+        public static func < (a: Level, b: Level) -> Bool { a.rawValue < b.rawValue }
+    }
+
+    private let threshold: Level
+    private let write: @Sendable (String) -> Void
+
+    /// A journal that drops what is below the threshold and hands the other lines, each with its LF, to `write`; by
+    /// default they go to standard error.
+    public init(
+        threshold: Level = .info, write: @escaping @Sendable (String) -> Void = Journal.writeToStandardError
+    ) {
+        self.threshold = threshold
+        self.write = write
+    }
+
+    /// What only a developer wants to see.
+    public func debug(_ event: String, _ fields: KeyValuePairs<String, String> = [:]) { line(.debug, event, fields) }
+    /// What an operator wants to see.
+    public func info(_ event: String, _ fields: KeyValuePairs<String, String> = [:]) { line(.info, event, fields) }
+    /// What an operator should look at.
+    public func warning(_ event: String, _ fields: KeyValuePairs<String, String> = [:]) {
+        line(.warning, event, fields)
+    }
+    /// What an operator must look at.
+    public func error(_ event: String, _ fields: KeyValuePairs<String, String> = [:]) { line(.error, event, fields) }
+
+    private func line(_ level: Level, _ event: String, _ fields: KeyValuePairs<String, String>) {
+        guard level >= threshold else { return }
+        var text = "time=\(Self.timestamp()) level=\(level) event=\(Self.quoted(event))"
+        for (key, value) in fields {
+            text += " \(key)=\(Self.quoted(value))"
+        }
+        write(text + "\n")
+    }
+
+    /// Writes one line to standard error; a line is one call, so that lines of threads do not mix.
+    public static func writeToStandardError(_ text: String) {
+        var text = text
+        text.withUTF8 { bytes in
+            _ = Glibc.write(STDERR_FILENO, bytes.baseAddress, bytes.count)
+        }
+    }
+
+    static func quoted(_ value: String) -> String {
+        let plain = value.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "=") }
+        guard !plain || value.isEmpty else { return value }
+        var text = "\""
+        for scalar in value.unicodeScalars {
+            switch scalar {
+            case "\"": text += "\\\""
+            case "\\": text += "\\\\"
+            case "\n": text += "\\n"
+            case _ where scalar.value < 0x20 || scalar.value == 0x7f: text += " "
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        return text + "\""
+    }
+
+    private static func timestamp() -> String {
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        var parts = tm()
+        gmtime_r(&now.tv_sec, &parts)
+        func padded(_ number: Int, _ width: Int) -> String {
+            let digits = String(number)
+            return String(repeating: "0", count: max(0, width - digits.count)) + digits
+        }
+        let date = [Int(parts.tm_year) + 1900, Int(parts.tm_mon) + 1, Int(parts.tm_mday)].map { padded($0, 2) }
+        let time = [Int(parts.tm_hour), Int(parts.tm_min), Int(parts.tm_sec)].map { padded($0, 2) }
+        let millis = padded(Int(now.tv_nsec) / 1_000_000, 3)
+        return date.joined(separator: "-") + "T" + time.joined(separator: ":") + ".\(millis)Z"
+    }
+}

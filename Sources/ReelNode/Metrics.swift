@@ -1,0 +1,166 @@
+import Synchronization
+
+/// The numbers of a node, as Prometheus reads them. Each is registered once, at the start, and counted without a lock.
+public final class Metrics: Sendable {
+    fileprivate enum Source: Sendable {
+        case counter(Counter)
+        case gauge(Gauge)
+        case histogram(Histogram)
+        case measured(@Sendable () -> Int)
+    }
+
+    private struct Family: Sendable {
+        var name: String
+        var help: String
+        var kind: String
+        var members: [(labels: String, source: Source)]
+    }
+
+    private let families = Mutex<[Family]>([])
+
+    /// A node's metrics, none yet.
+    public init() {}
+
+    /// A number that only grows. The same name with other labels joins the family.
+    public func counter(_ name: String, _ help: String, labels: [String: String] = [:]) -> Counter {
+        let counter = Counter()
+        add(name, help, "counter", labels, .counter(counter))
+        return counter
+    }
+
+    /// A number that goes up and down.
+    public func gauge(_ name: String, _ help: String, labels: [String: String] = [:]) -> Gauge {
+        let gauge = Gauge()
+        add(name, help, "gauge", labels, .gauge(gauge))
+        return gauge
+    }
+
+    /// A number that is asked for when it is read.
+    public func gauge(
+        _ name: String, _ help: String, labels: [String: String] = [:], measure: @escaping @Sendable () -> Int
+    ) {
+        add(name, help, "gauge", labels, .measured(measure))
+    }
+
+    /// How often a value fell at or below each of the bounds, which ascend.
+    public func histogram(
+        _ name: String, _ help: String, bounds: [Int], labels: [String: String] = [:]
+    ) -> Histogram {
+        let histogram = Histogram(bounds: bounds)
+        add(name, help, "histogram", labels, .histogram(histogram))
+        return histogram
+    }
+
+    private func add(_ name: String, _ help: String, _ kind: String, _ labels: [String: String], _ source: Source) {
+        let text = labels.sorted { $0.key < $1.key }.map { "\($0.key)=\"\(escape($0.value))\"" }.joined(separator: ",")
+        families.withLock { families in
+            if let index = families.firstIndex(where: { $0.name == name }) {
+                families[index].members.append((text, source))
+            } else {
+                families.append(Family(name: name, help: help, kind: kind, members: [(text, source)]))
+            }
+        }
+    }
+
+    private func escape(_ value: String) -> String {
+        var escaped = ""
+        for character in value.unicodeScalars {
+            switch character {
+            case "\\": escaped += "\\\\"
+            case "\"": escaped += "\\\""
+            case "\n": escaped += "\\n"
+            default: escaped.unicodeScalars.append(character)
+            }
+        }
+        return escaped
+    }
+
+    /// All of them in Prometheus' text format, version 0.0.4.
+    public func text() -> String {
+        var text = ""
+        for family in families.withLock({ $0 }) {
+            text += "# HELP \(family.name) \(family.help)\n# TYPE \(family.name) \(family.kind)\n"
+            for (labels, source) in family.members {
+                let braced = labels.isEmpty ? "" : "{\(labels)}"
+                switch source {
+                case .counter(let counter): text += "\(family.name)\(braced) \(counter.value)\n"
+                case .gauge(let gauge): text += "\(family.name)\(braced) \(gauge.value)\n"
+                case .measured(let measure): text += "\(family.name)\(braced) \(measure())\n"
+                case .histogram(let histogram): text += histogram.lines(family.name, labels)
+                }
+            }
+        }
+        return text
+    }
+}
+
+/// A number that only grows.
+public final class Counter: Sendable {
+    private let count = Atomic<Int>(0)
+
+    /// What has been counted so far.
+    public var value: Int { count.load(ordering: .relaxed) }
+
+    /// Counts so many more.
+    @inline(__always)
+    public func add(_ amount: Int = 1) {
+        count.wrappingAdd(amount, ordering: .relaxed)
+    }
+}
+
+/// A number that goes up and down.
+public final class Gauge: Sendable {
+    private let level = Atomic<Int>(0)
+
+    /// Its value now.
+    public var value: Int { level.load(ordering: .relaxed) }
+
+    /// Moves it by so much, down if negative.
+    public func add(_ amount: Int) {
+        level.wrappingAdd(amount, ordering: .relaxed)
+    }
+
+    /// Gives it this value.
+    public func set(_ value: Int) {
+        level.store(value, ordering: .relaxed)
+    }
+}
+
+/// How often a value fell at or below each bound.
+public final class Histogram: Sendable {
+    private struct State {
+        var counts: [Int]
+        var sum = 0
+    }
+
+    private let bounds: [Int]
+    private let state: Mutex<State>
+
+    fileprivate init(bounds: [Int]) {
+        self.bounds = bounds
+        state = Mutex(State(counts: [Int](repeating: 0, count: bounds.count + 1)))
+    }
+
+    /// Counts one value.
+    public func record(_ value: Int) {
+        let index = bounds.firstIndex { value <= $0 } ?? bounds.count
+        state.withLock { state in
+            state.counts[index] += 1
+            state.sum &+= value
+        }
+    }
+
+    fileprivate func lines(_ name: String, _ labels: String) -> String {
+        let (counts, sum) = state.withLock { ($0.counts, $0.sum) }
+        let prefix = labels.isEmpty ? "" : labels + ","
+        let braced = labels.isEmpty ? "" : "{\(labels)}"
+        var text = ""
+        var total = 0
+        for (index, count) in counts.enumerated() {
+            total += count
+            let bound = index < bounds.count ? "\(bounds[index])" : "+Inf"
+            text += "\(name)_bucket{\(prefix)le=\"\(bound)\"} \(total)\n"
+        }
+        return text + "\(name)_sum\(braced) \(sum)\n\(name)_count\(braced) \(total)\n"
+    }
+}

@@ -1,0 +1,26 @@
+/// What an operator may set for any kind of node. Times are in milliseconds, sizes in bytes.
+public struct NodeSettings: Sendable {
+    /// Where the node listens, `HOST:PORT`; port 0 takes a free one.
+    public var listen = "127.0.0.1:7350"
+    /// The URL that clients are told; nil: none.
+    public var advertise: String?
+    /// The URL by which other nodes reach this one; nil: `http://` and the address it listens on.
+    public var nodeURL: String?
+    /// Event loops that share the port.
+    public var loops = 1
+    /// Open connections at most.
+    public var connections = 20_000
+    /// A request's body at most.
+    public var bodyBytes = 8 << 20
+    /// Within so long clients leave a node that ends.
+    public var drainSpreadMs: Int64 = 2_000
+    /// What has not left by then is cut.
+    public var drainLimitMs: Int64 = 8_000
+    /// How often the node announces itself to the others.
+    public var announceMs: Int64 = 2_000
+    /// The version of the program.
+    public var build = "0.1.0"
+
+    /// The defaults.
+    public init() {}
+}

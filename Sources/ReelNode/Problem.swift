@@ -1,0 +1,85 @@
+public import ReelCore
+public import ReelNet
+
+/// Why a request was not done, as `application/problem+json` says it.
+public struct Problem: Error, Equatable, Sendable {
+    /// The HTTP status.
+    public var status: Int
+    /// The stable code.
+    public var code: ErrorCode
+    /// What was found and what was expected.
+    public var detail: String
+    /// The epoch that holds instead of the one given.
+    public var epoch: Epoch?
+    /// The first seq that can be read.
+    public var first: Seq?
+    /// The last seq that can be read.
+    public var head: Seq?
+    /// The limit that was passed.
+    public var limit: Int?
+    /// Milliseconds after which the same may be tried again.
+    public var retryMs: Int64?
+    /// The place of the bad event in its request.
+    public var index: Int?
+    /// The seq that the answer is about, such as a tombstone's.
+    public var seq: Seq?
+    /// With 405: the methods that the path has.
+    public var allow: [String] = []
+
+    /// A problem of this code, with the code's own status unless another is given.
+    public init(_ code: ErrorCode, _ detail: String, status: Int? = nil) {
+        self.status = status ?? code.httpStatus
+        self.code = code
+        self.detail = detail
+    }
+
+    /// The same error, said over HTTP.
+    public init(_ error: ReelError) {
+        self.init(error.code, error.message)
+        retryMs = error.retryMs
+        index = error.index
+    }
+
+    /// The JSON object.
+    public var body: [UInt8] {
+        var body: [UInt8] = []
+        body.append(#"{"type":"urn:reel:error:"#)
+        body.append(contentsOf: code.rawValue.utf8)
+        body.append(#"","title":"#)
+        body.append(quoted: code.title)
+        body.append(#","status":"#)
+        body.append(integer: status)
+        body.append(#","code":""#)
+        body.append(contentsOf: code.rawValue.utf8)
+        body.append(#"","detail":"#)
+        body.append(quoted: detail)
+        if let epoch {
+            body.append(#","epoch":"#)
+            body.append(quoted: epoch.description)
+        }
+        let numbers: [(String, Int64?)] = [
+            ("first", first), ("head", head), ("limit", limit.map(Int64.init)), ("retry_ms", retryMs),
+            ("index", index.map(Int64.init)), ("seq", seq),
+        ]
+        for case (let name, let value?) in numbers {
+            body.append(UInt8(ascii: ","))
+            body.append(quoted: name)
+            body.append(UInt8(ascii: ":"))
+            body.append(integer: value)
+        }
+        body.append(UInt8(ascii: "}"))
+        return body
+    }
+
+    /// The whole answer, with `Allow` and `Retry-After` where they belong.
+    public var response: HTTPResponse {
+        var headers: HTTPHeaders = ["content-type": "application/problem+json", "cache-control": "no-store"]
+        if !allow.isEmpty { headers.add("allow", allow.joined(separator: ", ")) }
+        if let retryMs {
+            headers.add("retry-after", String(max(1, (retryMs + 999) / 1_000)))
+        } else if status == 503 {
+            headers.add("retry-after", "1")
+        }
+        return HTTPResponse(status: status, headers: headers, body: body)
+    }
+}

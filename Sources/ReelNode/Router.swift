@@ -1,0 +1,91 @@
+import ReelCore
+public import ReelNet
+
+/// The routes of a node: method and path to an endpoint. Path segments are split first and percent-decoded then, so that
+/// a `%2F` in a name stays in its segment.
+public struct Router<Endpoint: Sendable>: Sendable {
+    /// What a request's target leads to.
+    public struct Match: Sendable {
+        public var endpoint: Endpoint
+        /// The decoded segments that stand for `{name}` in the route's pattern, by name.
+        public var path: [String: String]
+        /// The decoded query parameters, each at most once.
+        public var query: [String: String]
+    }
+
+    private struct Route: Sendable {
+        var method: String
+        var segments: [String]
+        var query: Set<String>
+        var endpoint: Endpoint
+    }
+
+    private var routes: [Route] = []
+
+    /// A router without routes: everything is `not_found`.
+    public init() {}
+
+    /// Adds a route. In the pattern `{name}` stands for one segment; only the named query parameters are allowed.
+    public mutating func add(_ method: String, _ pattern: String, query: Set<String> = [], _ endpoint: Endpoint) {
+        let segments = pattern.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
+        routes.append(Route(method: method, segments: segments, query: query, endpoint: endpoint))
+    }
+
+    /// Finds the route of a request. Throws 404, 405 with the allowed methods, or 400 for a target that is not
+    /// well-formed and for unknown or doubled query parameters.
+    public func match(_ head: HTTPRequestHead) throws(Problem) -> Match {
+        guard let segments = head.segments else {
+            throw Problem(.badRequest, "the request's path is not percent-encoded UTF-8")
+        }
+        var allowed: [String] = []
+        for route in routes {
+            guard let path = Self.match(route.segments, segments) else { continue }
+            guard route.method == head.method else {
+                allowed.append(route.method)
+                continue
+            }
+            return Match(endpoint: route.endpoint, path: path, query: try Self.query(of: head, allowed: route.query))
+        }
+        guard allowed.isEmpty else {
+            let expected = allowed.sorted()
+            var problem = Problem(
+                .methodNotAllowed, "found \(head.method), expected \(expected.joined(separator: " or "))")
+            problem.allow = expected
+            throw problem
+        }
+        throw Problem(.notFound, "there is no such path")
+    }
+
+    private static func match(_ pattern: [String], _ segments: [String]) -> [String: String]? {
+        guard pattern.count == segments.count else { return nil }
+        var path: [String: String] = [:]
+        for (expected, found) in zip(pattern, segments) {
+            if expected.hasPrefix("{") {
+                guard !found.isEmpty else { return nil }
+                path[String(expected.dropFirst().dropLast())] = found
+            } else if expected != found {
+                return nil
+            }
+        }
+        return path
+    }
+
+    private static func query(
+        of head: HTTPRequestHead, allowed: Set<String>
+    ) throws(Problem) -> [String: String] {
+        guard let parameters = head.parameters else {
+            throw Problem(.badRequest, "the request's query is not percent-encoded UTF-8")
+        }
+        var query: [String: String] = [:]
+        for (name, value) in parameters {
+            guard allowed.contains(name) else {
+                let expected = allowed.isEmpty ? "none" : allowed.sorted().joined(separator: ", ")
+                throw Problem(.badRequest, "found the query parameter '\(name)', expected \(expected)")
+            }
+            guard query.updateValue(value, forKey: name) == nil else {
+                throw Problem(.badRequest, "found the query parameter '\(name)' twice, expected it once")
+            }
+        }
+        return query
+    }
+}
