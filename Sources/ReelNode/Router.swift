@@ -34,22 +34,27 @@ public struct Router<Endpoint: Sendable>: Sendable {
     /// Finds the route of a request. Throws 404, 405 with the allowed methods, or 400 for a target that is not
     /// well-formed and for unknown or doubled query parameters.
     public func match(_ head: HTTPRequestHead) throws(Problem) -> Match {
-        guard let segments = head.segments else {
-            throw Problem(.badRequest, "the request's path is not percent-encoded UTF-8")
+        guard let segments = head.segments, let parameters = head.parameters else {
+            throw Problem(.badRequest, "the request's target is not percent-encoded UTF-8")
         }
+        return try match(method: head.method, segments: segments, parameters: parameters)
+    }
+
+    func match(
+        method: String, segments: [String], parameters: [(name: String, value: String)]
+    ) throws(Problem) -> Match {
         var allowed: [String] = []
         for route in routes {
             guard let path = Self.match(route.segments, segments) else { continue }
-            guard route.method == head.method else {
+            guard route.method == method else {
                 allowed.append(route.method)
                 continue
             }
-            return Match(endpoint: route.endpoint, path: path, query: try Self.query(of: head, allowed: route.query))
+            return Match(endpoint: route.endpoint, path: path, query: try Self.query(parameters, allowed: route.query))
         }
         guard allowed.isEmpty else {
             let expected = allowed.sorted()
-            var problem = Problem(
-                .methodNotAllowed, "found \(head.method), expected \(expected.joined(separator: " or "))")
+            var problem = Problem(.methodNotAllowed, "found \(method), expected \(expected.joined(separator: " or "))")
             problem.allow = expected
             throw problem
         }
@@ -71,11 +76,8 @@ public struct Router<Endpoint: Sendable>: Sendable {
     }
 
     private static func query(
-        of head: HTTPRequestHead, allowed: Set<String>
+        _ parameters: [(name: String, value: String)], allowed: Set<String>
     ) throws(Problem) -> [String: String] {
-        guard let parameters = head.parameters else {
-            throw Problem(.badRequest, "the request's query is not percent-encoded UTF-8")
-        }
         var query: [String: String] = [:]
         for (name, value) in parameters {
             guard allowed.contains(name) else {

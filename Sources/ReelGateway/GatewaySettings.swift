@@ -1,0 +1,49 @@
+public import ReelNode
+
+/// What an operator may set for a gateway. Times are in milliseconds, sizes in bytes.
+public struct GatewaySettings: Sendable {
+    /// What holds for every kind of node.
+    public var node = NodeSettings()
+
+    /// A new connection says hello within so long.
+    public var helloMs: Int64 = 10_000
+    /// A connection on which nothing came for so long is pinged.
+    public var pingMs: Int64 = 25_000
+    /// A ping is answered within so long; two that are not end the connection.
+    public var pongMs: Int64 = 8_000
+    /// The largest frame, in both directions.
+    public var frameBytes = 1 << 20
+    /// The largest event, canonical and stamped.
+    public var eventBytes = 256 << 10
+    /// The most events of one publish.
+    public var batch = 1_000
+    /// The most subscriptions of one connection.
+    public var subscriptions = 1_000
+    /// The most ranges of one fetch.
+    public var fetchRanges = 64
+    /// The most seqs of one fetch.
+    public var fetchSeqs: Int64 = 100_000
+    /// Fetches of one connection that wait for their turn.
+    public var fetches = 64
+    /// A connection with more unsent bytes reads too slowly.
+    public var unsentBytes = 4 << 20
+    /// Catching up and fetching pause while a connection has more unsent bytes.
+    public var paceBytes = 1 << 20
+    /// Events on their way into the log, for each loop.
+    public var flightBytes = 64 << 20
+    /// Recent records that are kept, for each partition.
+    public var ringBytes = 32 << 20
+    /// Records of each partition that are read at the start, so that the ring is not empty.
+    public var warmRecords: Int64 = 1_024
+    /// A position that the log has and the node has not is waited for.
+    public var behindMs: Int64 = 2_000
+    /// A position beyond the end of the log is asked for again after so long.
+    public var aheadMs: Int64 = 5_000
+    /// An HTTP publish whose outcome is not known is answered after so long.
+    public var publishMs: Int64 = 10_000
+    /// Errors that a connection is told before it is closed.
+    public var errors = 100
+
+    /// The defaults.
+    public init() {}
+}

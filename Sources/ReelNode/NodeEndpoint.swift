@@ -1,0 +1,75 @@
+public import ReelCore
+public import ReelNet
+
+/// The routes that every node has.
+public enum NodeEndpoint: Sendable {
+    /// `/v1/cluster`, `/healthz`, `/readyz`, `/metrics`.
+    case cluster, health, readiness, metrics
+}
+
+extension Router {
+    /// Adds the routes that every node has.
+    public mutating func addNodeRoutes(_ endpoint: (NodeEndpoint) -> Endpoint) {
+        add("GET", "/v1/cluster", endpoint(.cluster))
+        add("GET", "/healthz", endpoint(.health))
+        add("GET", "/readyz", endpoint(.readiness))
+        add("GET", "/metrics", endpoint(.metrics))
+    }
+}
+
+/// What a node says of itself and of the cluster.
+public struct NodeAnswers: Sendable {
+    private let epoch: Epoch
+    private let partitions: Int
+    private let announcer: Announcer
+    private let metrics: Metrics
+    private let readiness: @Sendable () -> (readiness: Readiness, log: String)
+
+    /// `readiness` says where the node stands now and how the log does, in a word.
+    public init(
+        epoch: Epoch, partitions: Int, announcer: Announcer, metrics: Metrics,
+        readiness: @escaping @Sendable () -> (readiness: Readiness, log: String)
+    ) {
+        self.epoch = epoch
+        self.partitions = partitions
+        self.announcer = announcer
+        self.metrics = metrics
+        self.readiness = readiness
+    }
+
+    /// The answer to a request of one of these routes.
+    public func response(_ endpoint: NodeEndpoint) -> HTTPResponse {
+        switch endpoint {
+        case .cluster:
+            return .json(announcer.clusterBody(epoch: epoch, partitions: partitions))
+        case .health:
+            return .json(Array(#"{"healthy":true}"#.utf8))
+        case .readiness:
+            let (readiness, log) = readiness()
+            return .json(readiness.body(log: log, epoch: epoch), status: readiness.isReady ? 200 : 503)
+        case .metrics:
+            return HTTPResponse(
+                status: 200, headers: ["content-type": "text/plain; version=0.0.4; charset=utf-8"],
+                body: Array(metrics.text().utf8))
+        }
+    }
+}
+
+extension HTTPResponse {
+    /// An answer of JSON that no cache keeps.
+    public static func json(_ body: [UInt8], status: Int = 200) -> HTTPResponse {
+        HTTPResponse(
+            status: status, headers: ["content-type": "application/json", "cache-control": "no-store"], body: body)
+    }
+}
+
+extension HTTPRequest {
+    /// Throws 415 if the body is said to be something else than JSON.
+    public func requireJSON() throws(Problem) {
+        guard let type = head.headers["content-type"] else { return }
+        let media = type.split(separator: ";").first.map { $0.filter { $0 != " " }.lowercased() } ?? ""
+        guard media == "application/json" || media.hasSuffix("+json") else {
+            throw Problem(.badRequest, "found a body of \(type), expected application/json", status: 415)
+        }
+    }
+}

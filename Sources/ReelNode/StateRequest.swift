@@ -1,0 +1,91 @@
+public import ReelCore
+public import ReelNet
+
+/// A question about the folded state of a stream: asked of a snapshot node, or of a gateway that passes it on to one.
+public struct StateRequest: Equatable, Sendable {
+    /// What is asked for.
+    public enum Kind: Equatable, Sendable {
+        /// All of it.
+        case snapshot
+        /// What was touched after a seq of this epoch.
+        case delta(after: Seq, epoch: Epoch)
+        /// One object.
+        case object(model: String, id: String)
+    }
+
+    /// The stream.
+    public var stream: StreamName
+    /// What is asked for.
+    public var kind: Kind
+
+    /// Which of the routes was taken.
+    public enum Route: Sendable {
+        /// `…/snapshot`, `…/delta`, `…/objects/{model}/{id}` and `…/objects?model=&id=`.
+        case snapshot, delta, object
+    }
+
+    /// Reads the request that took this route. Throws what the client is told.
+    public init<Endpoint>(_ route: Route, _ match: Router<Endpoint>.Match) throws(Problem) {
+        stream = try match.stream
+        switch route {
+        case .snapshot: kind = .snapshot
+        case .delta:
+            guard let after = try match.integer("after", from: 0), let epoch = try match.epoch else {
+                throw Problem(.badRequest, "found no after or no epoch, expected both")
+            }
+            kind = .delta(after: after, epoch: epoch)
+        case .object:
+            guard let model = match.path["model"] ?? match.query["model"], let id = match.path["id"] ?? match.query["id"]
+            else { throw Problem(.badRequest, "found no model or no id, expected both") }
+            kind = .object(model: model, id: id)
+        }
+    }
+}
+
+extension Router {
+    /// Adds the routes of questions about state.
+    public mutating func addStateRoutes(_ endpoint: (StateRequest.Route) -> Endpoint) {
+        add("GET", "/v1/streams/{stream}/snapshot", endpoint(.snapshot))
+        add("GET", "/v1/streams/{stream}/delta", query: ["after", "epoch"], endpoint(.delta))
+        add("GET", "/v1/streams/{stream}/objects/{model}/{id}", endpoint(.object))
+        add("GET", "/v1/streams/{stream}/objects", query: ["model", "id"], endpoint(.object))
+    }
+}
+
+extension Router.Match {
+    /// The stream that the path names.
+    public var stream: StreamName {
+        get throws(Problem) {
+            guard let stream = StreamName(path["stream"] ?? "") else {
+                throw Problem(.badStream, "found '\(path["stream"] ?? "")', expected 1 to 128 of A-Z a-z 0-9 . _ : ~ -")
+            }
+            return stream
+        }
+    }
+
+    /// The query parameter `epoch`, nil if it was not given.
+    public var epoch: Epoch? {
+        get throws(Problem) {
+            guard let text = query["epoch"] else { return nil }
+            guard let epoch = Epoch(text) else {
+                throw Problem(.badRequest, "found the epoch '\(text)', expected 16 lower-case hex digits")
+            }
+            return epoch
+        }
+    }
+
+    /// A query parameter that is an integer, nil if it was not given.
+    public func integer(_ name: String, from lowest: Int64, to highest: Int64 = largestInteger) throws(Problem) -> Int64? {
+        guard let text = query[name] else { return nil }
+        guard let value = Int64(text), (lowest...highest).contains(value), String(value) == text else {
+            throw Problem(.badRange, "found \(name)=\(text), expected an integer from \(lowest) to \(highest)")
+        }
+        return value
+    }
+}
+
+/// Answers questions about state in this process, on any loop, without asking another node.
+public protocol StateSource: Sendable {
+    /// Answers now or later, through the exchange. On the exchange's loop.
+    func respond(to request: StateRequest, _ exchange: HTTPExchange)
+}

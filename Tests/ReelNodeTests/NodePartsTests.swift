@@ -1,0 +1,128 @@
+import ReelCore
+import Synchronization
+import Testing
+
+@testable import ReelNode
+
+@Suite struct DrainTests {
+    @Test func sendsAwayThenEndsWhenAllAreGone() {
+        var drain = Drain(spreadMs: 100, limitMs: 1_000)
+        #expect(drain.tick(nowMs: 0, connections: 0) == .wait)
+        #expect(drain.requested(nowMs: 10) == .sendAway(withinMs: 100))
+        #expect(drain.isLeaving)
+        #expect(drain.tick(nowMs: 20, connections: 1) == .wait)
+        #expect(drain.tick(nowMs: 30, connections: 0) == .end)
+        #expect(drain.tick(nowMs: 40, connections: 0) == .wait)
+    }
+
+    @Test func endsAtTheLimit() {
+        var drain = Drain(spreadMs: 100, limitMs: 1_000)
+        _ = drain.requested(nowMs: 0)
+        #expect(drain.tick(nowMs: 999, connections: 5) == .wait)
+        #expect(drain.tick(nowMs: 1_000, connections: 5) == .end)
+    }
+
+    @Test func aSecondRequestEndsAtOnce() {
+        var drain = Drain(spreadMs: 100, limitMs: 1_000)
+        _ = drain.requested(nowMs: 0)
+        #expect(drain.requested(nowMs: 1) == .end)
+    }
+
+    @Test func clientsGoOneAfterTheOther() {
+        let drain = Drain(spreadMs: 1_000, limitMs: 2_000)
+        #expect((0..<4).map { drain.moment(index: $0, of: 4) } == [0, 250, 500, 750])
+        #expect(drain.moment(index: 0, of: 0) == 0)
+    }
+}
+
+@Suite struct MetricsTests {
+    @Test func familiesHaveHelpAndTypeOnce() {
+        let metrics = Metrics()
+        metrics.counter("reel_acks_total", "Acks sent.", labels: ["kind": "a"]).add(3)
+        metrics.counter("reel_acks_total", "Acks sent.", labels: ["kind": "b\"\n"]).add()
+        metrics.gauge("reel_connections", "Open connections.").set(-2)
+        metrics.gauge("reel_asked", "Asked when read.") { 7 }
+        let text = metrics.text()
+        #expect(
+            text == """
+                # HELP reel_acks_total Acks sent.
+                # TYPE reel_acks_total counter
+                reel_acks_total{kind="a"} 3
+                reel_acks_total{kind="b\\"\\n"} 1
+                # HELP reel_connections Open connections.
+                # TYPE reel_connections gauge
+                reel_connections -2
+                # HELP reel_asked Asked when read.
+                # TYPE reel_asked gauge
+                reel_asked 7
+
+                """)
+    }
+
+    @Test func aHistogramCountsWhatIsAtOrBelow() {
+        let metrics = Metrics()
+        let histogram = metrics.histogram("reel_ms", "How long.", bounds: [1, 10])
+        for value in [1, 2, 10, 11] { histogram.record(value) }
+        #expect(
+            metrics.text().split(separator: "\n").dropFirst(2) == [
+                #"reel_ms_bucket{le="1"} 1"#, #"reel_ms_bucket{le="10"} 3"#, #"reel_ms_bucket{le="+Inf"} 4"#,
+                "reel_ms_sum 24", "reel_ms_count 4",
+            ])
+    }
+}
+
+@Suite struct JournalTests {
+    @Test func oneLineWithTimeLevelAndQuotedValues() throws {
+        let lines = Mutex<[String]>([])
+        let journal = Journal(threshold: .warning) { line in lines.withLock { $0.append(line) } }
+        journal.info("unheard")
+        journal.error("tail failed", ["detail": "two\nlines \"here\"", "partition": "3", "empty": ""])
+        let line = try #require(lines.withLock { $0.first })
+        #expect(lines.withLock { $0.count } == 1)
+        #expect(line.hasSuffix("partition=3 empty=\"\"\n"))
+        #expect(line.wholeMatch(of: /time=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z level=error .*\n/) != nil)
+        #expect(line.contains(#"detail="two\nlines \"here\"""#))
+    }
+}
+
+@Suite struct ReadinessTests {
+    @Test func readyOnceReadToTheEndAsOfTheStart() {
+        var readiness = Readiness(goals: [4, -1])
+        #expect(!readiness.isReady)
+        readiness.read(0, to: 3)
+        #expect(!readiness.isReady)
+        readiness.read(0, to: 9)
+        #expect(readiness.isReady)
+        readiness.read(7, to: 1)
+        readiness.isLeaving = true
+        #expect(!readiness.isReady)
+        #expect(
+            String(decoding: readiness.body(log: "ok", epoch: Epoch(1)), as: UTF8.self)
+                == #"{"ready":false,"leaving":true,"log":"ok","epoch":"0000000000000001","partitions":["#
+                + #"{"partition":0,"seq":9,"goal":4},{"partition":1,"seq":-1,"goal":-1}]}"#)
+    }
+}
+
+@Suite struct ProblemTests {
+    @Test func saysCodeStatusAndWhereToGoOn() {
+        var problem = Problem(.truncated, "found 3, expected 10 or more \"here\"")
+        problem.first = 10
+        #expect(problem.status == 410)
+        #expect(
+            String(decoding: problem.body, as: UTF8.self)
+                == #"{"type":"urn:reel:error:truncated","title":"The log no longer holds this position","status":410,"#
+                + #""code":"truncated","detail":"found 3, expected 10 or more \"here\"","first":10}"#)
+    }
+
+    @Test func whatIsToBeTriedAgainSaysWhen() {
+        #expect(Problem(.nodeBehind, "").response.headers["retry-after"] == "1")
+        #expect(Problem(ReelError(.overloaded, "", retryMs: 2_100)).response.headers["retry-after"] == "3")
+    }
+
+    @Test func everyCodeHasAStatusAndATitle() {
+        for code in ErrorCode.allCases {
+            #expect((400...503).contains(code.httpStatus))
+            #expect(!code.title.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import ReelCore
+import Testing
+
+@testable import ReelNode
+
+@Suite struct RouterTests {
+    enum Endpoint { case events, publish, object, objectByQuery }
+
+    let router: Router<Endpoint> = {
+        var router = Router<Endpoint>()
+        router.add("GET", "/v1/streams/{stream}/events", query: ["after", "limit"], .events)
+        router.add("POST", "/v1/streams/{stream}/events", .publish)
+        router.add("GET", "/v1/streams/{stream}/objects/{model}/{id}", .object)
+        router.add("GET", "/v1/streams/{stream}/objects", query: ["model", "id"], .objectByQuery)
+        return router
+    }()
+
+    func match(
+        _ method: String, _ segments: String..., parameters: [(name: String, value: String)] = []
+    ) throws(Problem) -> Router<Endpoint>.Match {
+        try router.match(method: method, segments: segments, parameters: parameters)
+    }
+
+    @Test func methodAndPathChooseTheEndpoint() throws {
+        let get = try match("GET", "v1", "streams", "todo", "events", parameters: [("after", "5")])
+        #expect(get.endpoint == .events)
+        #expect(get.path == ["stream": "todo"])
+        #expect(get.query == ["after": "5"])
+        #expect(try match("POST", "v1", "streams", "todo", "events").endpoint == .publish)
+    }
+
+    @Test func aSlashInsideASegmentStaysThere() throws {
+        let found = try match("GET", "v1", "streams", "todo", "objects", "a/b", "c d")
+        #expect(found.path == ["stream": "todo", "model": "a/b", "id": "c d"])
+    }
+
+    @Test func anotherMethodIsToldWhatIsAllowed() {
+        #expect { try match("PUT", "v1", "streams", "todo", "events") } throws: { error in
+            let problem = error as? Problem
+            return problem?.status == 405 && problem?.allow == ["GET", "POST"]
+                && problem?.response.headers["allow"] == "GET, POST"
+        }
+    }
+
+    @Test func anUnknownPathAndAnEmptySegmentAreNotFound() {
+        #expect { try match("GET", "v1", "nothing") } throws: { ($0 as? Problem)?.code == .notFound }
+        #expect { try match("GET", "v1", "streams", "", "events") } throws: { ($0 as? Problem)?.code == .notFound }
+    }
+
+    @Test func unknownAndDoubledParametersAreRefused() {
+        let doubled = [(name: "after", value: "1"), (name: "after", value: "1")]
+        for parameters in [doubled, [(name: "affter", value: "1")]] {
+            #expect { try match("GET", "v1", "streams", "todo", "events", parameters: parameters) } throws: {
+                ($0 as? Problem)?.status == 400
+            }
+        }
+    }
+}
