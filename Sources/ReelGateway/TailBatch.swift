@@ -18,6 +18,8 @@ final class TailBatch: Sendable {
     }
 
     let records: RecordBatch
+    /// The seqs that the batch accounts for.
+    let seqs: Range<Seq>
     /// One for each record, by seq.
     let items: [Item]
     /// The streams that have events here, each once.
@@ -29,8 +31,9 @@ final class TailBatch: Sendable {
     /// The last record with its hash; nil if the batch has no record.
     let witness: Witness?
 
-    init(records: RecordBatch, items: [Item], streams: [StreamName]) {
+    init(records: RecordBatch, seqs: Range<Seq>, items: [Item], streams: [StreamName]) {
         self.records = records
+        self.seqs = seqs
         self.items = items
         self.streams = streams
         var places = [[Int]](repeating: [], count: streams.count)
@@ -49,9 +52,8 @@ final class TailBatch: Sendable {
     }
 
     var partition: Int { records.partition }
-    var seqs: Range<Seq> { records.seqs }
     /// The last seq that the batch accounts for.
-    var last: Seq { records.seqs.upperBound - 1 }
+    var last: Seq { seqs.upperBound - 1 }
 
     /// What is delivered of the batch in a stream: its events and the barriers, by seq.
     func delivered(in stream: Int) -> [Int] {

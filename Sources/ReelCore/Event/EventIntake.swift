@@ -24,6 +24,8 @@ public struct EventIntake {
     public private(set) var event = ParsedEvent()
     /// Whether the event that was taken in last has a `base` of its client or a guard, which mean seqs of one epoch.
     public private(set) var namesSeqs = false
+    /// Whether the client itself gave the `base` of the event that was taken in last.
+    public private(set) var givesBase = false
     private var canonical: [UInt8] = []
 
     /// An intake for events up to this size, which is at most that of a record.
@@ -38,7 +40,7 @@ public struct EventIntake {
         try CanonicalJSON.canonicalize(sent, into: &canonical)
         let start = output.count
         do throws(ReelError) {
-            namesSeqs = try canonical.withUnsafeBufferPointer { (bytes) throws(ReelError) in
+            givesBase = try canonical.withUnsafeBufferPointer { (bytes) throws(ReelError) in
                 try EventIntake.stamp(Bytes(bytes), stamp, &output)
             }
             guard output.count - start <= limit else {
@@ -54,7 +56,7 @@ public struct EventIntake {
             output.removeSubrange(start...)
             throw error
         }
-        if !event.guards.isEmpty { namesSeqs = true }
+        namesSeqs = givesBase || !event.guards.isEmpty
     }
 
     /// `at`, `base` and `by` are the first members of a canonical event, so stamping is putting a new head before the

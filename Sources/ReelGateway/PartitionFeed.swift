@@ -1,0 +1,156 @@
+import ReelCore
+import ReelLog
+import Synchronization
+
+/// Follows one partition for the whole gateway: takes each batch apart once and hands it on.
+///
+/// It stops for good where the log is not what was read before (`diverged`), and before a barrier that this version
+/// does not know.
+final class PartitionFeed: LogSink {
+    private struct State {
+        var rules: PartitionRules
+        var event = ParsedEvent()
+        var next: Seq
+        /// The batches read last, to check what later records say of them.
+        var recent = Queue<TailBatch>()
+        var tail: (any LogTail)?
+        var isFenced = false
+    }
+
+    /// What a feed has to tell.
+    enum News: Sendable {
+        case batch(TailBatch)
+        /// The tail has ended; it may be begun again unless it is fenced.
+        case ended(LogError, isFenced: Bool)
+    }
+
+    private static let batchesRemembered = 64
+
+    let partition: Int
+    private let log: any EventLog
+    private let state: Mutex<State>
+    private let tell: @Sendable (News) -> Void
+
+    /// A feed that reads from this seq on, once it is started. `tell` is called on a thread of the log.
+    init(log: any EventLog, partition: Int, from: Seq, tell: @escaping @Sendable (News) -> Void) {
+        self.log = log
+        self.partition = partition
+        self.tell = tell
+        let phase: PartitionRules.Phase = from == 0 ? .seeds : .open
+        state = Mutex(State(rules: PartitionRules(partition: partition, of: log.partitions, phase: phase), next: from))
+    }
+
+    /// Begins, or goes on where it ended. Not on an event loop.
+    func start() {
+        guard let next = state.withLock({ $0.isFenced ? nil : $0.next }) else { return }
+        let tail = log.tail(partition, from: next, to: self)
+        state.withLock { $0.tail = tail }
+    }
+
+    /// Ends it. Not on an event loop, nor from inside `tell`.
+    func stop() {
+        let tail = state.withLock { state in
+            state.isFenced = true
+            return state.tail.take()
+        }
+        tail?.cancel()
+    }
+
+    func received(_ batch: RecordBatch) {
+        let news: [News] = state.withLock { state in
+            guard !state.isFenced, !batch.seqs.isEmpty else { return [] }
+            guard batch.seqs.lowerBound == state.next else {
+                state.isFenced = true
+                let message = "found a batch from \(batch.seqs.lowerBound) on, expected \(state.next)"
+                return [.ended(LogError(.internal, message), isFenced: true)]
+            }
+            if let error = disagreement(batch, state.recent) {
+                state.isFenced = true
+                return [.ended(error, isFenced: true)]
+            }
+            let (read, stoppedBefore) = take(batch, &state)
+            var news: [News] = read.map { [.batch($0)] } ?? []
+            if let seq = stoppedBefore {
+                state.isFenced = true
+                let message = "found a barrier at seq \(seq) that this version does not know: it needs a newer one"
+                news.append(.ended(LogError(.internal, message), isFenced: true))
+            }
+            return news
+        }
+        news.forEach(tell)
+    }
+
+    func failed(_ error: LogError) {
+        let isFenced = state.withLock { state in
+            state.tail = nil
+            if [.diverged, .epochChanged, .aheadOfLog].contains(error.code) { state.isFenced = true }
+            return state.isFenced
+        }
+        tell(.ended(error, isFenced: isFenced))
+    }
+
+    /// The first and the last record say what their gateway had read before: it must be what was read here.
+    private func disagreement(_ batch: RecordBatch, _ recent: Queue<TailBatch>) -> LogError? {
+        for entry in [batch.entries.first, batch.entries.last].compactMap({ $0 }) {
+            guard let witness = entry.witness else { continue }
+            var known: Witness?
+            if let earlier = batch.entry(at: witness.seq) {
+                known = batch.witness(of: earlier)
+            } else {
+                for index in 0..<recent.count {
+                    guard let earlier = recent[index].records.entry(at: witness.seq) else { continue }
+                    known = recent[index].records.witness(of: earlier)
+                }
+            }
+            if witness.seq >= entry.seq || known.map({ $0 != witness }) ?? false {
+                return LogError(
+                    .diverged,
+                    "the record at seq \(entry.seq) was written by one who read something else at \(witness.seq)",
+                    seq: witness.seq - 1)
+            }
+        }
+        return nil
+    }
+
+    /// Says what each record is. Stops before a barrier that is not known.
+    private func take(_ batch: RecordBatch, _ state: inout State) -> (TailBatch?, stoppedBefore: Seq?) {
+        var names: [StreamName: Int] = [:]
+        var streams: [StreamName] = []
+        var items: [TailBatch.Item] = []
+        items.reserveCapacity(batch.entries.count)
+        var end = batch.seqs.upperBound
+        var seq = batch.seqs.lowerBound
+        for entry in batch.entries {
+            if entry.seq > seq { state.rules.hole() }
+            seq = entry.seq + 1
+            let kind: TailBatch.Kind? = batch.withRecord(entry) { key, value in
+                switch state.rules.read(key: key, value: value, into: &state.event) {
+                case .event:
+                    guard let name = StreamName(bytes: key) else { return .void }
+                    let index = names[name] ?? streams.count
+                    if index == streams.count {
+                        names[name] = index
+                        streams.append(name)
+                    }
+                    return .event(stream: index, site: state.event.site, op: state.event.op)
+                case .barrier: return .barrier
+                case .seed, .void: return .void
+                case .unknownBarrier: return nil
+                }
+            }
+            guard let kind else {
+                end = entry.seq
+                break
+            }
+            items.append(TailBatch.Item(entry: entry, kind: kind))
+        }
+        state.next = end
+        let seqs = batch.seqs.lowerBound..<end
+        let stoppedBefore = end < batch.seqs.upperBound ? end : nil
+        guard !seqs.isEmpty else { return (nil, stoppedBefore) }
+        let read = TailBatch(records: batch, seqs: seqs, items: items, streams: streams)
+        state.recent.append(read)
+        if state.recent.count > Self.batchesRemembered { _ = state.recent.popFirst() }
+        return (read, stoppedBefore)
+    }
+}
