@@ -21,10 +21,7 @@ struct EventsChunk: Sendable, Equatable {
     mutating func append(seq: Seq, value: UnsafeRawBufferPointer) {
         if count > 0 { body.append(UInt8(ascii: ",")) }
         count += 1
-        body.append(#"{"seq":"#)
-        body.append(integer: seq)
-        body.append(UInt8(ascii: ","))
-        body.append(contentsOf: value.dropFirst())
+        DeliveredEvent.write(seq: seq, value: value, to: &body)
     }
 
     /// An `events` frame that holds the chunk; `ref` is JSON text.

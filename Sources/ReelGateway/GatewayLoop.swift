@@ -1,0 +1,209 @@
+import ReelCore
+import ReelLog
+import ReelNet
+import ReelNode
+
+/// One event loop's part of a gateway: its connections, what they listen to, what they published, and the recent
+/// records. Everything here is used on its loop only.
+final class GatewayLoop {
+    let loop: EventLoop
+    let share: GatewayShare
+    let index: Int
+    var rings: [Ring]
+    var subscriptions: Subscriptions<SocketClient>
+    var ledger: PublishLedger
+    var intake: EventIntake
+    /// Open sockets by their number.
+    var clients: [Int: SocketClient] = [:]
+    /// HTTP publishes that wait for their outcome, by their number.
+    var publishes: [Int: HTTPPublish] = [:]
+    /// What was taken in this round and goes to the log at its end, by partition.
+    var flights: [[PublishLedger.Flight]]
+    private var isAppending = false
+    private var waits: [(wait: PositionWait, then: (ReelError?) -> Void)] = []
+    private var waitTimer: LoopTimer?
+    private var lastNumber = 0
+
+    /// A loop whose rings begin at these seqs.
+    init(on loop: EventLoop, index: Int, share: GatewayShare, from: [Seq]) {
+        self.loop = loop
+        self.index = index
+        self.share = share
+        let settings = share.settings
+        rings = from.map { Ring(from: $0, byteLimit: settings.ringBytes) }
+        subscriptions = Subscriptions(partitions: share.partitions, frameLimit: settings.frameBytes)
+        ledger = PublishLedger(byteLimit: settings.flightBytes)
+        intake = EventIntake(limit: settings.eventBytes)
+        flights = [[PublishLedger.Flight]](repeating: [], count: share.partitions)
+    }
+
+    var nowMs: Int64 { Int64(clamping: loop.now) }
+
+    /// A number for a connection or a request, never used again.
+    func nextNumber() -> Int {
+        lastNumber += 1
+        return lastNumber
+    }
+
+    // MARK: The tail
+
+    /// The next batch of a partition.
+    func received(_ batch: TailBatch) {
+        guard rings[batch.partition].append(batch) else {
+            return share.diverged(ReelError(.internal, "a batch from \(batch.seqs.lowerBound) on came out of order"))
+        }
+        if ledger.count > 0 { readBack(batch) }
+        subscriptions.deliver(
+            batch,
+            send: { client, frame in client.push(frame) },
+            lagged: { entry in
+                share.meters.lagged.add()
+                entry.client.send(
+                    .lagged(entry.stream, seq: entry.proven, head: rings[batch.partition].head), ref: nil)
+            })
+        if !waits.isEmpty { tickWaits() }
+    }
+
+    private func readBack(_ batch: TailBatch) {
+        for item in batch.items {
+            guard case .event(let stream, let site, let op) = item.kind else { continue }
+            let settled = batch.withValue(item) { value in
+                ledger.readBack(stream: batch.streams[stream], site: site, op: op, seq: item.entry.seq, value: value)
+            }
+            if !settled.isEmpty { answer(settled) }
+        }
+    }
+
+    /// About once a second: what is due by the clock.
+    func tick() {
+        let nowMs = nowMs
+        for partition in rings.indices {
+            subscriptions.tick(partition: partition, head: rings[partition].head) { client, frame in
+                _ = client.push(frame)
+            }
+        }
+        share.ledger(ofLoop: index, is: ledger.state(nowMs: nowMs))
+        for client in clients.values { client.tick(nowMs: nowMs) }
+        for publish in publishes.values { publish.tick(nowMs: nowMs) }
+    }
+
+    // MARK: Positions
+
+    /// Calls back without an error once this loop has read the seq; or with the reason why that will not be.
+    func reach(_ seq: Seq, of partition: Int, then: @escaping (ReelError?) -> Void) {
+        guard seq > rings[partition].head else { return then(nil) }
+        let settings = share.settings
+        let wait = PositionWait(
+            partition: partition, seq: seq, behindMs: settings.behindMs, aheadMs: settings.aheadMs)
+        ask(wait, then)
+    }
+
+    private func ask(_ wait: PositionWait, _ then: @escaping (ReelError?) -> Void) {
+        let (log, partition) = (share.log, wait.partition)
+        loop.offload {
+            try? log.bounds(partition)
+        } then: { [self] bounds in
+            var wait = wait
+            if let bounds { share.bounds(partition, are: bounds) }
+            step(wait.logEnds(at: bounds?.last, nowMs: nowMs), wait, then)
+        }
+    }
+
+    private func step(_ step: PositionWait.Step, _ wait: PositionWait, _ then: @escaping (ReelError?) -> Void) {
+        switch step {
+        case .ask: ask(wait, then)
+        case .reached: then(nil)
+        case .refuse(let error): then(error)
+        case .wait:
+            waits.append((wait, then))
+            if waitTimer == nil {
+                waitTimer = loop.timer(after: .milliseconds(50), every: .milliseconds(50)) { [self] in tickWaits() }
+            }
+        }
+    }
+
+    private func tickWaits() {
+        let waiting = waits
+        waits = []
+        for (wait, then) in waiting {
+            var wait = wait
+            let next = wait.tick(head: rings[wait.partition].head, nowMs: nowMs)
+            step(next, wait, then)
+        }
+        if waits.isEmpty {
+            waitTimer?.cancel()
+            waitTimer = nil
+        }
+    }
+
+    // MARK: Reading
+
+    /// Reads events of a stream from `from` on, up to `to` at most, from the ring or else from the log. The chunk may
+    /// end earlier than asked; it always goes on by at least one seq.
+    func read(
+        _ stream: StreamName, partition: Int, from: Seq, to: Seq, bytes: Int, events: Int = .max,
+        then: @escaping (Result<EventsChunk, LogError>) -> Void
+    ) {
+        if let chunk = rings[partition].chunk(of: stream, from: from, to: to, bytes: bytes, events: events) {
+            return then(.success(chunk))
+        }
+        let log = share.log
+        let reader = LogReader(stream: stream, partition: partition, partitions: share.partitions)
+        let end = min(to, rings[partition].first - 1)
+        loop.offload {
+            reader.read(log, from: from, to: end, bytes: bytes, events: events)
+        } then: { result in
+            then(result)
+        }
+    }
+
+    // MARK: Appending
+
+    /// Hands what was taken to the log at the end of this round.
+    func append(_ taken: [PublishLedger.Flight], to partition: Int) {
+        flights[partition] += taken
+        guard !isAppending, !taken.isEmpty else { return }
+        isAppending = true
+        loop.atRoundEnd { [self] in
+            isAppending = false
+            for partition in flights.indices where !flights[partition].isEmpty { flush(partition) }
+        }
+    }
+
+    private func flush(_ partition: Int) {
+        let taken = flights[partition]
+        flights[partition] = []
+        let ring = rings[partition]
+        let startedMs = nowMs
+        for flight in taken { flight.headWhenHandedOver = ring.head }
+        let records = taken.map { LogAppend(key: $0.stream.key, value: $0.value, witness: ring.witness) }
+        let bound = LoopBound((self, taken), on: loop)
+        share.log.append(records, to: partition) { result in
+            bound.loop.execute {
+                let (gateway, taken) = bound.value
+                gateway.share.meters.appendMs.record(Int(gateway.nowMs - startedMs))
+                gateway.reported(taken, result)
+            }
+        }
+    }
+
+    private func reported(_ taken: [PublishLedger.Flight], _ result: Result<[Seq], LogError>) {
+        switch result {
+        case .success(let seqs):
+            // A log that hands out a seq again that was read before has gone backwards.
+            if let (seq, flight) = zip(seqs, taken).first(where: { $0 <= $1.headWhenHandedOver }) {
+                let error = ReelError(
+                    .diverged, "the log gave seq \(seq) to a record, \(flight.headWhenHandedOver) had been read before")
+                share.diverged(error)
+                return answer(ledger.failed(taken, error))
+            }
+            answer(ledger.reported(taken))
+        case .failure(let error):
+            let retryMs: Int64? = error.code == .logUnavailable ? 1_000 : nil
+            answer(ledger.failed(taken, ReelError(error.code, error.message, retryMs: retryMs)))
+        }
+    }
+}
+
+@available(*, unavailable)
+extension GatewayLoop: Sendable {}

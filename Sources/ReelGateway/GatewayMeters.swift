@@ -1,0 +1,45 @@
+import ReelCore
+import ReelNode
+
+/// What a gateway counts.
+struct GatewayMeters: Sendable {
+    let connections: Gauge
+    let subscriptions: Gauge
+    let framesIn: Counter
+    let framesPushed: Counter
+    let bytesPushed: Counter
+    let eventsRead: Counter
+    let voids: Counter
+    let acks: Counter
+    let lagged: Counter
+    let appendMs: Histogram
+    private let nacks: [ErrorCode: Counter]
+    private let errors: [ErrorCode: Counter]
+
+    init(_ metrics: Metrics) {
+        connections = metrics.gauge("reel_gateway_connections", "Open sockets.")
+        subscriptions = metrics.gauge("reel_gateway_subscriptions", "Subscriptions of open sockets.")
+        framesIn = metrics.counter("reel_gateway_frames_received_total", "Frames that clients sent.")
+        framesPushed = metrics.counter("reel_gateway_frames_pushed_total", "Frames pushed to subscriptions.")
+        bytesPushed = metrics.counter("reel_gateway_pushed_bytes_total", "Bytes of frames pushed to subscriptions.")
+        eventsRead = metrics.counter("reel_gateway_records_read_total", "Records read from the log's tail.")
+        voids = metrics.counter("reel_gateway_void_records_total", "Records of the tail that are no valid event.")
+        acks = metrics.counter("reel_gateway_acks_total", "Events acked.")
+        lagged = metrics.counter("reel_gateway_lagged_total", "Subscriptions ended because their client read too slowly.")
+        appendMs = metrics.histogram(
+            "reel_gateway_append_ms", "From handing records to the log to its report, in milliseconds.",
+            bounds: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000])
+        func family(_ name: String, _ help: String) -> [ErrorCode: Counter] {
+            var counters: [ErrorCode: Counter] = [:]
+            for code in ErrorCode.allCases {
+                counters[code] = metrics.counter(name, help, labels: ["code": code.rawValue])
+            }
+            return counters
+        }
+        nacks = family("reel_gateway_nacks_total", "Events nacked, by code.")
+        errors = family("reel_gateway_errors_total", "Errors told to clients, by code.")
+    }
+
+    func nacked(_ code: ErrorCode) { nacks[code]?.add() }
+    func failed(_ code: ErrorCode) { errors[code]?.add() }
+}

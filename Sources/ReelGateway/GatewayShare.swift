@@ -1,0 +1,89 @@
+import ReelCore
+import ReelLog
+import ReelNode
+import Synchronization
+
+/// What the loops of a gateway share. Nothing of it is touched for each event.
+final class GatewayShare: Sendable {
+    private struct Standing {
+        var readiness: Readiness
+        var firsts: [Seq]
+        var ledgers: [PublishLedger.LogState]
+        var divergence: ReelError?
+    }
+
+    let nodeID: String
+    let log: any EventLog
+    let epoch: Epoch
+    let partitions: Int
+    let settings: GatewaySettings
+    let journal: Journal
+    let meters: GatewayMeters
+    /// Answers questions about state in this process; nil: they are passed on.
+    let state: (any StateSource)?
+    private let standing: Mutex<Standing>
+
+    /// For a log whose partitions have these ends now.
+    init(
+        nodeID: String, log: any EventLog, bounds: [LogBounds], settings: GatewaySettings, journal: Journal,
+        metrics: Metrics, state: (any StateSource)?
+    ) {
+        self.nodeID = nodeID
+        self.log = log
+        self.settings = settings
+        self.journal = journal
+        self.state = state
+        epoch = log.epoch
+        partitions = log.partitions
+        meters = GatewayMeters(metrics)
+        standing = Mutex(
+            Standing(
+                readiness: Readiness(goals: bounds.map(\.last)), firsts: bounds.map(\.first),
+                ledgers: [PublishLedger.LogState](repeating: .ok, count: settings.node.loops)))
+    }
+
+    // MARK: Where the node stands
+
+    /// Whether the node can serve, and the log's state in a word.
+    var readiness: (readiness: Readiness, log: String) {
+        standing.withLock { standing in
+            guard standing.divergence == nil else { return (standing.readiness, "diverged") }
+            let worst = [PublishLedger.LogState.unavailable, .degraded].first { standing.ledgers.contains($0) }
+            return (standing.readiness, (worst ?? .ok).rawValue)
+        }
+    }
+
+    /// Why nothing is served any more: the log is not what was read before.
+    var divergence: ReelError? { standing.withLock { $0.divergence } }
+
+    /// The first seq of a partition that can be read; −1 if it is empty.
+    func first(_ partition: Int) -> Seq { standing.withLock { $0.firsts[partition] } }
+
+    func read(_ partition: Int, _ seqs: Range<Seq>) {
+        standing.withLock { standing in
+            standing.readiness.read(partition, to: seqs.upperBound - 1)
+            if standing.firsts[partition] < 0 { standing.firsts[partition] = seqs.lowerBound }
+        }
+    }
+
+    func bounds(_ partition: Int, are bounds: LogBounds) {
+        standing.withLock { $0.firsts[partition] = bounds.first }
+    }
+
+    func ledger(ofLoop index: Int, is state: PublishLedger.LogState) {
+        standing.withLock { $0.ledgers[index] = state }
+    }
+
+    func diverged(_ error: ReelError) {
+        let isNew = standing.withLock { standing in
+            guard standing.divergence == nil else { return false }
+            standing.divergence = error
+            return true
+        }
+        if isNew { journal.error("diverged", ["detail": error.message]) }
+    }
+
+    func leave() {
+        standing.withLock { $0.readiness.isLeaving = true }
+    }
+}

@@ -1,0 +1,58 @@
+import ReelCore
+import ReelLog
+
+/// Reads the events of one stream from the log itself, a bounded piece at a time. On a thread that may block.
+struct LogReader: Sendable {
+    let stream: StreamName
+    let partition: Int
+    let partitions: Int
+
+    /// What one look into the log reads at most, all streams together.
+    private static let scanBytes = 1 << 20
+
+    /// Events from `from` on, up to `to` at most: as many as fit and as one look brings.
+    func read(
+        _ log: any EventLog, from: Seq, to: Seq, bytes: Int, events: Int
+    ) -> Result<EventsChunk, LogError> {
+        do throws(LogError) {
+            let batch = try log.read(partition, from: from, to: to, bytes: Self.scanBytes)
+            guard batch.seqs.lowerBound == from, !batch.seqs.isEmpty else {
+                throw LogError(.logUnavailable, "the log gave nothing at seq \(from), where it has a record")
+            }
+            return .success(chunk(of: batch, bytes: bytes, events: events))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func chunk(of batch: RecordBatch, bytes: Int, events: Int) -> EventsChunk {
+        var rules = PartitionRules(
+            partition: partition, of: partitions, phase: batch.seqs.lowerBound == 0 ? .seeds : .open)
+        var event = ParsedEvent()
+        var chunk = EventsChunk(from: batch.seqs.lowerBound, to: batch.seqs.upperBound - 1)
+        let key = stream.key
+        var expected = batch.seqs.lowerBound
+        for entry in batch.entries {
+            if entry.seq > expected { rules.hole() }
+            expected = entry.seq + 1
+            let isFull: Bool = batch.withRecord(entry) { found, value in
+                let isOurs = key.withUnsafeBytes { $0.equals(found) }
+                guard isOurs || StreamName.barrierKey.utf8.elementsEqual(found) else { return false }
+                switch rules.read(key: found, value: value, into: &event) {
+                case .event, .barrier: break
+                case .seed, .void: return false
+                case .unknownBarrier: return true
+                }
+                let isTooMuch = chunk.body.count + EventsChunk.size(value: value.count) > bytes
+                if chunk.count == events || chunk.count > 0 && isTooMuch { return true }
+                chunk.append(seq: entry.seq, value: value)
+                return false
+            }
+            if isFull {
+                chunk.to = entry.seq - 1
+                return chunk
+            }
+        }
+        return chunk
+    }
+}

@@ -1,0 +1,121 @@
+import ReelCore
+
+/// What one connection may do and when: hello first and once, answers to pings, not too many errors. It decides and
+/// does nothing itself.
+struct Session {
+    /// What is to be done about a frame.
+    enum Action: Equatable {
+        /// Say welcome.
+        case welcome
+        /// Do what the frame asks.
+        case handle(ClientFrame)
+        /// Say this error; the connection stays.
+        case refuse(ReelError)
+        /// Say this error, then close.
+        case refuseAndClose(ReelError, code: UInt16)
+        /// The connection is closing: nothing.
+        case ignore
+    }
+
+    /// What is to be done as time goes by.
+    enum Tick: Equatable {
+        case nothing
+        case ping
+        case close(ReelError, code: UInt16)
+        /// Its moment to leave has come.
+        case leave
+    }
+
+    private enum Phase {
+        case fresh(helloByMs: Int64)
+        case open
+        case closing
+    }
+
+    private enum Pulse {
+        case quiet(pingAtMs: Int64)
+        case pinged(times: Int, pongByMs: Int64)
+    }
+
+    private let settings: GatewaySettings
+    private var phase: Phase
+    private var pulse: Pulse
+    private var leaveAtMs: Int64?
+    private(set) var errors = 0
+
+    init(_ settings: GatewaySettings, nowMs: Int64) {
+        self.settings = settings
+        phase = .fresh(helloByMs: nowMs + settings.helloMs)
+        pulse = .quiet(pingAtMs: nowMs + settings.pingMs)
+    }
+
+    var isOpen: Bool { if case .open = phase { true } else { false } }
+
+    /// A frame came, or what should have been one.
+    mutating func received(_ frame: Result<ClientFrame, FrameError>) -> Action {
+        switch (phase, frame) {
+        case (.closing, _): return .ignore
+        case (.fresh, .success(let frame)):
+            guard case .hello = frame.body else {
+                return close(ReelError(.badFrame, "found another frame before hello, expected hello first"), 1008)
+            }
+            phase = .open
+            return .welcome
+        case (.fresh, .failure(let failure)):
+            return close(failure.error, 1008)
+        case (.open, .success(let frame)):
+            if case .hello = frame.body {
+                return close(ReelError(.badFrame, "found a second hello, expected one"), 1008)
+            }
+            return .handle(frame)
+        case (.open, .failure(let failure)):
+            return refused(failure.error)
+        }
+    }
+
+    /// An error is to be said: does the connection stay?
+    mutating func refused(_ error: ReelError) -> Action {
+        if case .closing = phase { return .ignore }
+        errors += 1
+        return errors >= settings.errors ? close(error, 1008) : .refuse(error)
+    }
+
+    private mutating func close(_ error: ReelError, _ code: UInt16) -> Action {
+        phase = .closing
+        return .refuseAndClose(error, code: code)
+    }
+
+    mutating func receivedPong(nowMs: Int64) {
+        if case .pinged = pulse { pulse = .quiet(pingAtMs: nowMs + settings.pingMs) }
+    }
+
+    /// The client was told to leave within so long.
+    mutating func sendAway(atMs: Int64) {
+        leaveAtMs = atMs
+    }
+
+    mutating func tick(nowMs: Int64) -> Tick {
+        if case .closing = phase { return .nothing }
+        if let leaveAtMs, nowMs >= leaveAtMs {
+            phase = .closing
+            return .leave
+        }
+        if case .fresh(let helloByMs) = phase, nowMs >= helloByMs {
+            phase = .closing
+            return .close(ReelError(.badFrame, "found no hello within \(settings.helloMs) ms"), code: 1008)
+        }
+        switch pulse {
+        case .quiet(let pingAtMs) where nowMs >= pingAtMs:
+            pulse = .pinged(times: 1, pongByMs: nowMs + settings.pongMs)
+            return .ping
+        case .pinged(let times, let pongByMs) where nowMs >= pongByMs:
+            guard times < 2 else {
+                phase = .closing
+                return .close(ReelError(.limit, "found no pong to two pings"), code: 1008)
+            }
+            pulse = .pinged(times: times + 1, pongByMs: nowMs + settings.pongMs)
+            return .ping
+        default: return .nothing
+        }
+    }
+}
