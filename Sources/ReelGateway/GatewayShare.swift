@@ -59,11 +59,28 @@ final class GatewayShare: Sendable {
     /// The first seq of a partition that can be read; −1 if it is empty.
     func first(_ partition: Int) -> Seq { standing.withLock { $0.firsts[partition] } }
 
-    func read(_ partition: Int, _ seqs: Range<Seq>) {
-        standing.withLock { standing in
-            standing.readiness.read(partition, to: seqs.upperBound - 1)
-            if standing.firsts[partition] < 0 { standing.firsts[partition] = seqs.lowerBound }
+    /// A batch of the tail came.
+    func read(_ batch: TailBatch) {
+        meters.eventsRead.add(batch.items.count)
+        let voids = batch.items.count { $0.kind == .void }
+        if voids > 0 {
+            meters.voids.add(voids)
+            journal.warning("void records", ["partition": "\(batch.partition)", "to": "\(batch.last)"])
         }
+        standing.withLock { standing in
+            standing.readiness.read(batch.partition, to: batch.last)
+            if standing.firsts[batch.partition] < 0 { standing.firsts[batch.partition] = batch.seqs.lowerBound }
+        }
+    }
+
+    /// What the node announces to the others.
+    func announcement(role: String, url: String) -> NodeAnnouncement {
+        NodeAnnouncement(
+            id: nodeID, role: role, url: url, advertised: settings.node.advertise, build: settings.node.build,
+            positions: readiness.readiness.positions.enumerated().map {
+                NodeAnnouncement.Position(partition: $0.offset, seq: $0.element)
+            },
+            atMs: WallClock.nowMs())
     }
 
     func bounds(_ partition: Int, are bounds: LogBounds) {

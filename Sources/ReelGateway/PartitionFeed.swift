@@ -29,10 +29,12 @@ final class PartitionFeed: LogSink {
     let partition: Int
     private let log: any EventLog
     private let state: Mutex<State>
-    private let tell: @Sendable (News) -> Void
+    private let tell: @Sendable (PartitionFeed, News) -> Void
 
     /// A feed that reads from this seq on, once it is started. `tell` is called on a thread of the log.
-    init(log: any EventLog, partition: Int, from: Seq, tell: @escaping @Sendable (News) -> Void) {
+    init(
+        log: any EventLog, partition: Int, from: Seq, tell: @escaping @Sendable (PartitionFeed, News) -> Void
+    ) {
         self.log = log
         self.partition = partition
         self.tell = tell
@@ -77,7 +79,7 @@ final class PartitionFeed: LogSink {
             }
             return news
         }
-        news.forEach(tell)
+        for piece in news { tell(self, piece) }
     }
 
     func failed(_ error: LogError) {
@@ -86,7 +88,7 @@ final class PartitionFeed: LogSink {
             if [.diverged, .epochChanged, .aheadOfLog].contains(error.code) { state.isFenced = true }
             return state.isFenced
         }
-        tell(.ended(error, isFenced: isFenced))
+        tell(self, .ended(error, isFenced: isFenced))
     }
 
     /// The first and the last record say what their gateway had read before: it must be what was read here.

@@ -17,6 +17,16 @@ struct Queue<Element> {
         elements.append(element)
     }
 
+    /// Puts an element back to the front.
+    mutating func prepend(_ element: Element) {
+        if start > 0 {
+            start -= 1
+            elements[start] = element
+        } else {
+            elements.insert(element, at: 0)
+        }
+    }
+
     mutating func popFirst() -> Element? {
         guard start < elements.count else { return nil }
         let element = elements[start]

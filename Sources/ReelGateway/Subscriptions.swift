@@ -1,4 +1,6 @@
 import ReelCore
+import ReelLog
+import ReelNet
 
 /// A client's place in one stream.
 final class Subscription<Client: AnyObject> {
@@ -32,15 +34,6 @@ final class Subscription<Client: AnyObject> {
     }
 }
 
-/// A payload that goes to several clients: made once, sent by reference.
-final class WebSocketFrame: Sendable {
-    let payload: [UInt8]
-
-    init(_ payload: [UInt8]) {
-        self.payload = payload
-    }
-}
-
 /// Who on this loop listens to what. A frame is made once for all clients that stand at the same seq.
 struct Subscriptions<Client: AnyObject> {
     typealias Entry = Subscription<Client>
@@ -70,9 +63,9 @@ struct Subscriptions<Client: AnyObject> {
         clients[ObjectIdentifier(client)]?[stream]
     }
 
-    /// All subscriptions of a client.
-    func entries(_ client: Client) -> [Entry] {
-        clients[ObjectIdentifier(client)].map { Array($0.values) } ?? []
+    /// How many subscriptions a client has.
+    func count(_ client: Client) -> Int {
+        clients[ObjectIdentifier(client)]?.count ?? 0
     }
 
     /// Begins a subscription that catches up; one to the same stream ends.
@@ -123,7 +116,8 @@ struct Subscriptions<Client: AnyObject> {
             prove(entry.client, entry.partition, head)
         } else if entry.proven < head {
             // Another stream of the partition catches up here, so `upto` must wait: a frame of this stream proves it.
-            send(entry.client, WebSocketFrame(EventsChunk(from: entry.proven + 1, to: head).frame(stream: entry.stream)))
+            let proof = EventsChunk(from: entry.proven + 1, to: head).frame(stream: entry.stream)
+            send(entry.client, WebSocketFrame.text(proof))
             entry.sent(to: head)
         }
     }
@@ -202,7 +196,7 @@ struct Subscriptions<Client: AnyObject> {
     private static func frames(_ chunks: [EventsChunk], _ stream: StreamName, after proven: Seq) -> [WebSocketFrame] {
         var chunks = chunks
         chunks[0].from = proven + 1
-        return chunks.map { WebSocketFrame($0.frame(stream: stream)) }
+        return chunks.map { WebSocketFrame.text($0.frame(stream: stream)) }
     }
 
     /// Proves the head of a partition to all that have not been told of it: about once a second.
@@ -228,6 +222,6 @@ struct Subscriptions<Client: AnyObject> {
         frame.append(#","seq":"#)
         frame.append(integer: seq)
         frame.append(UInt8(ascii: "}"))
-        return WebSocketFrame(frame)
+        return WebSocketFrame.text(frame)
     }
 }

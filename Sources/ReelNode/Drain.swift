@@ -51,9 +51,4 @@ public struct Drain: Sendable {
         phase = .ended
         return .end
     }
-
-    /// The moment, from now on, at which the client number `index` of `count` shall go.
-    public func moment(index: Int, of count: Int) -> Int64 {
-        count > 0 ? spreadMs * Int64(index) / Int64(count) : 0
-    }
 }

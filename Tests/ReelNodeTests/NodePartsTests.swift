@@ -27,12 +27,6 @@ import Testing
         _ = drain.requested(nowMs: 0)
         #expect(drain.requested(nowMs: 1) == .end)
     }
-
-    @Test func clientsGoOneAfterTheOther() {
-        let drain = Drain(spreadMs: 1_000, limitMs: 2_000)
-        #expect((0..<4).map { drain.moment(index: $0, of: 4) } == [0, 250, 500, 750])
-        #expect(drain.moment(index: 0, of: 0) == 0)
-    }
 }
 
 @Suite struct MetricsTests {

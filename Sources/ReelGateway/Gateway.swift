@@ -1,0 +1,204 @@
+import Glibc
+import ReelCore
+public import ReelLog
+public import ReelNet
+public import ReelNode
+import Synchronization
+
+/// A gateway: clients in front, the log behind. It holds nothing that matters but connections.
+public final class Gateway: Sendable {
+    /// One loop with what lives on it.
+    struct Part {
+        let gateway: GatewayLoop
+        let http: GatewayHTTP
+        let server: HTTPServer
+        let passage: StatePassage
+    }
+
+    private struct Ending {
+        var drain: Drain
+        var hasEnded = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    /// Where it listens.
+    public let address: SocketAddress
+    /// The node's own id, as it announces it.
+    public var nodeID: String { share.nodeID }
+    let share: GatewayShare
+    private let announcer: Announcer
+    private let parts: [LoopBound<Part>]
+    private let feeds: [PartitionFeed]
+    private let ending: Mutex<Ending>
+
+    /// Opens a gateway on a log and listens. `state` answers questions about state in this process; without it they are
+    /// passed on to a snapshot node. The log is the caller's to close, after the end. Not on an event loop.
+    ///
+    /// Throws `LogError` where the log cannot be read and `NetError` where the address cannot be listened on.
+    public init(
+        log: any EventLog, settings: GatewaySettings = GatewaySettings(), journal: Journal = Journal(),
+        metrics: Metrics = Metrics(), state: (any StateSource)? = nil
+    ) throws {
+        var bounds: [LogBounds] = []
+        for partition in 0..<log.partitions { bounds.append(try log.bounds(partition)) }
+        let from = bounds.map { max(0, $0.first, $0.last + 1 - settings.warmRecords) }
+        let share = GatewayShare(
+            nodeID: Hex64.text(.random(in: .min ... .max)), log: log, bounds: bounds, settings: settings,
+            journal: journal, metrics: metrics, state: state)
+        self.share = share
+        let url = Mutex(settings.node.nodeURL ?? "")
+        let role = state == nil ? "gateway" : "serve"
+        let announcer = Announcer(log: log, journal: journal) {
+            share.announcement(role: role, url: url.withLock { $0 })
+        }
+        self.announcer = announcer
+        let answers = NodeAnswers(epoch: log.epoch, partitions: log.partitions, announcer: announcer, metrics: metrics) {
+            share.readiness
+        }
+        var parts: [LoopBound<Part>] = []
+        for index in 0..<settings.node.loops {
+            let loop = try EventLoop()
+            parts.append(
+                try loop.sync {
+                    let gateway = GatewayLoop(on: loop, index: index, share: share, from: from)
+                    let passage = StatePassage(on: loop, announcer: announcer, journal: journal)
+                    let http = GatewayHTTP(gateway, answers: answers, passage: passage)
+                    let server = HTTPServer(on: loop, Self.serverSettings(settings.node), handler: http)
+                    loop.timer(after: .seconds(1), every: .seconds(1)) { gateway.tick() }
+                    return LoopBound(Part(gateway: gateway, http: http, server: server, passage: passage), on: loop)
+                })
+        }
+        self.parts = parts
+        let all = parts
+        let wanted = try SocketAddress(parsing: settings.node.listen)
+        do {
+            address = try parts[0].loop.sync {
+                var turn = 0
+                return try all[0].value.server.listen(on: wanted) { socket in
+                    turn = (turn + 1) % all.count
+                    let part = all[turn]
+                    part.loop.execute { part.value.server.accept(socket) }
+                }
+            }
+        } catch {
+            for part in parts { part.loop.stop() }
+            for part in parts { part.loop.join() }
+            throw error
+        }
+        if settings.node.nodeURL == nil { url.withLock { [address] in $0 = "http://\(address)" } }
+        ending = Mutex(
+            Ending(drain: Drain(spreadMs: settings.node.drainSpreadMs, limitMs: settings.node.drainLimitMs)))
+        feeds = from.enumerated().map { partition, from in
+            Self.feed(partition, from: from, share: share, parts: all)
+        }
+        for feed in feeds { feed.start() }
+        parts[0].loop.execute { announcer.start(on: all[0].loop, everyMs: settings.node.announceMs) }
+        journal.info("listening", ["address": "\(address)", "node": share.nodeID, "epoch": "\(log.epoch)"])
+    }
+
+    private static func serverSettings(_ node: NodeSettings) -> HTTPServer.Settings {
+        var settings = HTTPServer.Settings()
+        settings.connections = max(1, node.connections / max(1, node.loops))
+        settings.limits.body = node.bodyBytes
+        return settings
+    }
+
+    /// Each batch goes to each loop once.
+    private static func feed(
+        _ partition: Int, from: Seq, share: GatewayShare, parts: [LoopBound<Part>]
+    ) -> PartitionFeed {
+        PartitionFeed(log: share.log, partition: partition, from: from) { feed, news in
+            switch news {
+            case .batch(let batch):
+                share.read(batch)
+                for part in parts { part.loop.execute { part.value.gateway.received(batch) } }
+            case .ended(let error, let isFenced):
+                share.journal.error("the tail ended", ["partition": "\(partition)", "detail": error.description])
+                guard !isFenced else { return share.diverged(ReelError(error.code, error.message)) }
+                let loop = parts[0].loop
+                loop.execute {
+                    loop.timer(after: Self.tailPause) { loop.offload { feed.start() } then: { _ in } }
+                }
+            }
+        }
+    }
+
+    /// How long a tail that broke is left alone before it is begun again.
+    private static let tailPause = Duration.milliseconds(500)
+
+    // MARK: The end
+
+    /// Ends in good order when the process is asked to: SIGTERM and SIGINT; a second one ends at once.
+    public func endOnSignals() {
+        let loop = parts[0].loop
+        loop.execute { [self] in
+            for signal in [SIGTERM, SIGINT] { loop.onSignal(signal) { self.end() } }
+        }
+    }
+
+    /// Sends the clients away, each at a moment of its own, and ends once they have gone or the limit has passed. A
+    /// second call ends at once.
+    public func end() {
+        let loop = parts[0].loop
+        loop.execute { [self] in
+            let nowMs = Int64(clamping: loop.now)
+            perform(ending.withLock { $0.drain.requested(nowMs: nowMs) })
+        }
+    }
+
+    /// Returns once it has ended and nothing of it runs any more.
+    public func waitUntilEnded() async {
+        await withCheckedContinuation { continuation in
+            let hasEnded = ending.withLock { ending in
+                if !ending.hasEnded { ending.waiting.append(continuation) }
+                return ending.hasEnded
+            }
+            if hasEnded { continuation.resume() }
+        }
+        for feed in feeds { feed.stop() }
+        for part in parts { part.loop.stop() }
+        for part in parts { part.loop.join() }
+    }
+
+    /// On the first loop.
+    private func perform(_ action: Drain.Action) {
+        switch action {
+        case .wait: break
+        case .sendAway(let withinMs):
+            share.leave()
+            share.journal.info("leaving", ["within_ms": "\(withinMs)"])
+            let others = announcer.nodes.filter { $0.id != share.nodeID }.compactMap(\.advertised)
+            for part in parts {
+                part.loop.execute { part.value.leave(withinMs: withinMs, nodes: others) }
+            }
+            let loop = parts[0].loop
+            loop.timer(after: .milliseconds(50), every: .milliseconds(50)) { [self] in
+                let (nowMs, connections) = (Int64(clamping: loop.now), share.meters.connections.value)
+                perform(ending.withLock { $0.drain.tick(nowMs: nowMs, connections: connections) })
+            }
+        case .end:
+            share.journal.info("ended")
+            let waiting = ending.withLock { ending in
+                ending.hasEnded = true
+                defer { ending.waiting = [] }
+                return ending.waiting
+            }
+            for continuation in waiting { continuation.resume() }
+        }
+    }
+}
+
+extension Gateway.Part {
+    /// Sends all clients away, one after the other.
+    func leave(withinMs: Int64, nodes: [String]) {
+        server.drain {}
+        let clients = gateway.clients.values
+        for (index, client) in clients.enumerated() {
+            let moment = withinMs * Int64(index) / Int64(clients.count)
+            client.sendAway(afterMs: moment, nodes: nodes)
+        }
+        gateway.loop.timer(after: .milliseconds(20), every: .milliseconds(20)) {
+            for client in gateway.clients.values { client.tick(nowMs: gateway.nowMs) }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import ReelCore
+import ReelLog
+import ReelNet
+import ReelNode
+
+extension GatewayLoop {
+    /// Brings a subscription up to the head, from the ring or the log, at its client's pace; then the tail feeds it.
+    func catchUp(_ entry: Subscription<SocketClient>) {
+        while !entry.isOver, !entry.isReading, !entry.isLive {
+            let (ring, client) = (rings[entry.partition], entry.client)
+            guard entry.next <= ring.head else {
+                return subscriptions.becameLive(entry, head: ring.head) { client, frame in client.send(frame) }
+            }
+            guard client.isReady(orLater: { [self] in catchUp(entry) }) else { return }
+            entry.isReading = true
+            var isDone = false
+            read(
+                entry.stream, partition: entry.partition, from: entry.next, to: ring.head,
+                bytes: subscriptions.bodyLimit(entry.stream)
+            ) { [self] result in
+                entry.isReading = false
+                guard !entry.isOver else { return }
+                switch result {
+                case .success(let chunk): send(chunk, to: entry)
+                case .failure(let error):
+                    _ = subscriptions.remove(client, entry.stream)
+                    share.meters.subscriptions.add(-1)
+                    client.refuse(failure(error, entry.stream), ref: nil)
+                }
+                if isDone { catchUp(entry) }
+            }
+            isDone = true
+        }
+    }
+
+    private func send(_ chunk: EventsChunk, to entry: Subscription<SocketClient>) {
+        entry.next = chunk.to + 1
+        guard chunk.count > 0 else { return }
+        var chunk = chunk
+        chunk.from = entry.proven + 1
+        entry.client.send(WebSocketFrame.text(chunk.frame(stream: entry.stream)))
+        entry.sent(to: chunk.to)
+    }
+}

@@ -1,0 +1,103 @@
+import ReelCore
+import ReelLog
+import ReelNode
+
+extension GatewayLoop {
+    /// Checks, stamps and takes a publish, whole or not at all, on behalf of a connection or request of this number.
+    /// What can be answered at once is answered; `unnamed` is told of events that name no site and op.
+    func publish(
+        _ publish: ClientFrame.Publish, from number: Int, ref: [UInt8]?, unnamed: (ReelError) -> Void
+    ) {
+        let partition = publish.stream.partition(of: share.partitions)
+        let stamp = EventIntake.Stamp(by: nil, atMs: WallClock.nowMs(), base: rings[partition].head)
+        let refusal = share.divergence ?? epochRefusal(publish.epoch)
+        var offers: [PublishLedger.Offer] = []
+        var isRefused = false
+        offers.reserveCapacity(publish.events.count)
+        for (index, sent) in publish.events.enumerated() {
+            sent.withUnsafeBytes { bytes in
+                do throws(ReelError) {
+                    if let refusal { throw refusal }
+                    offers.append(try take(bytes, stamp, hasEpoch: publish.epoch != nil))
+                } catch {
+                    var error = error
+                    error.index = index
+                    if let (site, op) = EventIntake.author(of: bytes) {
+                        offers.append(
+                            PublishLedger.Offer(site: site, op: op, value: [], givenBase: false, refusal: error))
+                    } else {
+                        isRefused = true
+                        unnamed(error)
+                    }
+                }
+            }
+        }
+        let ring = rings[partition]
+        let (taken, settled) = ledger.offer(
+            offers, to: publish.stream, from: number, ref: ref, isRefused: isRefused, nowMs: nowMs
+        ) { site, op, isSame in
+            ring.event(of: publish.stream, site: site, op: op).map { seq, batch, item in
+                (seq, batch.withValue(item) { isSame(PublishedContent($0)) })
+            }
+        }
+        append(taken, to: partition)
+        answer(settled)
+    }
+
+    private func epochRefusal(_ epoch: Epoch?) -> ReelError? {
+        guard let epoch, epoch != share.epoch else { return nil }
+        return ReelError(.epochChanged, "found the epoch \(epoch), this log's is \(share.epoch)")
+    }
+
+    private func take(
+        _ sent: UnsafeRawBufferPointer, _ stamp: EventIntake.Stamp, hasEpoch: Bool
+    ) throws(ReelError) -> PublishLedger.Offer {
+        var value: [UInt8] = []
+        value.reserveCapacity(sent.count + 48)
+        try intake.take(sent, stamp: stamp, into: &value)
+        guard hasEpoch || !intake.namesSeqs else {
+            throw ReelError(.badEvent, "found a base or a guard in a publish without epoch, expected the epoch of its seqs")
+        }
+        return PublishLedger.Offer(
+            site: intake.event.site, op: intake.event.op, value: value, givenBase: intake.givesBase)
+    }
+
+    /// Tells clients what became of their events: acks of one publish in one frame.
+    func answer(_ settled: [PublishLedger.Settled]) {
+        var index = 0
+        while index < settled.count {
+            let first = settled[index]
+            guard case .acked = first.answer else {
+                tell(first)
+                index += 1
+                continue
+            }
+            var acks: [ServerFrame.Acked] = []
+            while index < settled.count, case .acked(let seq) = settled[index].answer,
+                settled[index].connection == first.connection, settled[index].stream == first.stream,
+                settled[index].ref == first.ref
+            {
+                acks.append(ServerFrame.Acked(site: settled[index].site, op: settled[index].op, seq: seq))
+                index += 1
+            }
+            share.meters.acks.add(acks.count)
+            if let client = clients[first.connection] {
+                let ack = ServerFrame.Ack(stream: first.stream, epoch: share.epoch, acks: acks)
+                client.send(.ack(ack), ref: first.ref)
+            } else {
+                publishes[first.connection]?.acked(acks)
+            }
+        }
+    }
+
+    private func tell(_ settled: PublishLedger.Settled) {
+        guard case .nacked(let error) = settled.answer else { return }
+        share.meters.nacked(error.code)
+        if let client = clients[settled.connection] {
+            let nack = ServerFrame.Nack(stream: settled.stream, site: settled.site, op: settled.op, error: error)
+            client.send(.nack(nack), ref: settled.ref)
+        } else {
+            publishes[settled.connection]?.nacked(error)
+        }
+    }
+}

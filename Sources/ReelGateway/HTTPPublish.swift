@@ -1,0 +1,71 @@
+import ReelCore
+import ReelNet
+import ReelNode
+
+/// A publish by HTTP that waits until all of its events are durable, or one is refused.
+final class HTTPPublish {
+    let number: Int
+    private let gateway: GatewayLoop
+    private let stream: StreamName
+    private let exchange: HTTPExchange
+    private let count: Int
+    private let untilMs: Int64
+    private var acks: [ServerFrame.Acked] = []
+    private var refusal: ReelError?
+
+    init(_ gateway: GatewayLoop, _ stream: StreamName, _ exchange: HTTPExchange, count: Int) {
+        number = gateway.nextNumber()
+        self.gateway = gateway
+        self.stream = stream
+        self.exchange = exchange
+        self.count = count
+        untilMs = gateway.nowMs + gateway.share.settings.publishMs
+    }
+
+    func acked(_ more: [ServerFrame.Acked]) {
+        acks += more
+        guard acks.count == count else { return }
+        var sites: [Site: Int] = [:]
+        for ack in acks where sites[ack.site] == nil { sites[ack.site] = sites.count }
+        acks.sort { a, b in a.site == b.site ? a.op < b.op : sites[a.site] ?? 0 < sites[b.site] ?? 0 }
+        var writer = JSONObjectWriter()
+        writer.member("stream", stream.description)
+        writer.member("epoch", gateway.share.epoch.description)
+        writer.member("acks", acks) { $0.append(acked: $1) }
+        end(.json(writer.finish()))
+    }
+
+    /// One event was refused, and with it all: the answer names the one that is to blame.
+    func nacked(_ error: ReelError) {
+        if refusal == nil || refusal?.index == nil && error.index != nil { refusal = error }
+        // The others of the same publish are refused in this round, too.
+        gateway.loop.atRoundEnd { [self] in
+            guard let refusal, gateway.publishes[number] != nil else { return }
+            end(Problem(gateway.failure(refusal, stream)).response)
+        }
+    }
+
+    func tick(nowMs: Int64) {
+        guard nowMs >= untilMs else { return }
+        var problem = Problem(
+            .logUnavailable, "the log has not answered in time: the events may be in it, the same may be sent again")
+        problem.retryMs = 1_000
+        end(problem.response)
+    }
+
+    private func end(_ response: HTTPResponse) {
+        gateway.publishes[number] = nil
+        gateway.ledger.forget(number)
+        exchange.respond(response)
+    }
+}
+
+extension Problem {
+    /// The same failure, said over HTTP.
+    init(_ failure: ServerFrame.Failure) {
+        self.init(failure.error)
+        epoch = failure.epoch
+        first = failure.first
+        head = failure.head
+    }
+}

@@ -1,0 +1,76 @@
+import ReelCore
+import ReelNet
+
+/// Ranges that a client asked for; they are answered from front to back.
+struct Fetch {
+    let stream: StreamName
+    let ref: [UInt8]?
+    var ranges: [ClosedRange<Seq>]
+}
+
+extension SocketClient {
+    /// Takes a fetch; those of one connection are answered one after the other.
+    func fetch(_ fetch: ClientFrame.Fetch, ref: [UInt8]?) {
+        let settings = gateway.share.settings
+        let seqs = fetch.ranges.reduce(0) { $0 + Int64($1.count) }
+        let lowest = fetch.ranges.map(\.lowerBound).min() ?? 0
+        let highest = fetch.ranges.map(\.upperBound).max() ?? 0
+        var error: ReelError?
+        if fetch.ranges.count > settings.fetchRanges || seqs > settings.fetchSeqs {
+            error = ReelError(
+                .badRange, "found \(fetch.ranges.count) ranges of \(seqs) seqs, expected at most "
+                    + "\(settings.fetchRanges) of \(settings.fetchSeqs) in all")
+        } else if fetches.count + pendingFetches >= settings.fetches {
+            error = ReelError(.limit, "found more than \(settings.fetches) fetches that wait for their answer")
+        }
+        if let error { return refuse(ServerFrame.Failure(error, stream: fetch.stream), ref: ref) }
+        pendingFetches += 1
+        gateway.admit(fetch.stream, epoch: fetch.epoch, lowest: lowest, highest: highest) { [self] failure in
+            pendingFetches -= 1
+            guard !isClosed else { return }
+            if let failure { return refuse(failure, ref: ref) }
+            fetches.append(Fetch(stream: fetch.stream, ref: ref, ranges: fetch.ranges))
+            if !isFetching { fetchOn() }
+        }
+    }
+
+    /// Sends the next piece of the first fetch, and so on, at the client's pace.
+    private func fetchOn() {
+        guard !isFetching, !isClosed, let fetch = fetches.first, let range = fetch.ranges.first else { return }
+        isFetching = true
+        guard isReady(orLater: { [self] in goOn() }) else { return }
+        let limit = gateway.subscriptions.bodyLimit(fetch.stream) - (fetch.ref?.count ?? 0)
+        gateway.read(
+            fetch.stream, partition: fetch.stream.partition(of: gateway.share.partitions), from: range.lowerBound,
+            to: range.upperBound, bytes: limit
+        ) { [self] result in
+            guard !isClosed else { return }
+            switch result {
+            case .success(let chunk): answer(fetch, range, chunk)
+            case .failure(let error):
+                _ = fetches.popFirst()
+                refuse(gateway.failure(error, fetch.stream), ref: fetch.ref)
+            }
+            // Through the loop, so that a long answer from the ring leaves room for others.
+            let bound = LoopBound(self, on: gateway.loop)
+            gateway.loop.execute { bound.value.goOn() }
+        }
+    }
+
+    private func goOn() {
+        isFetching = false
+        fetchOn()
+    }
+
+    private func answer(_ fetch: Fetch, _ range: ClosedRange<Seq>, _ chunk: EventsChunk) {
+        send(WebSocketFrame.text(chunk.frame(stream: fetch.stream, ref: fetch.ref)))
+        var rest = fetch
+        if chunk.to < range.upperBound {
+            rest.ranges[0] = (chunk.to + 1)...range.upperBound
+        } else {
+            rest.ranges.removeFirst()
+        }
+        _ = fetches.popFirst()
+        if !rest.ranges.isEmpty { fetches.prepend(rest) }
+    }
+}

@@ -1,0 +1,236 @@
+import ReelCore
+import ReelNet
+import ReelNode
+
+/// One connection: what its session decides is done here.
+final class SocketClient {
+    let number: Int
+    let gateway: GatewayLoop
+    private var session: Session
+    private var socket: WebSocket?
+    /// Subscribes that wait for their position; a newer one, or an unsubscribe, makes an older one void.
+    private var subscribing: [StreamName: Int] = [:]
+    /// What waits until the client has read more.
+    private var paused: [() -> Void] = []
+    var fetches = Queue<Fetch>()
+    var isFetching = false
+    /// Fetches that wait for their position.
+    var pendingFetches = 0
+
+    init(_ gateway: GatewayLoop) {
+        number = gateway.nextNumber()
+        self.gateway = gateway
+        session = Session(gateway.share.settings, nowMs: gateway.nowMs)
+    }
+
+    private var settings: GatewaySettings { gateway.share.settings }
+
+    var isClosed: Bool { socket?.isClosed ?? true }
+
+    // MARK: Sending
+
+    /// Sends an answer. A client that does not even read its answers is cut off.
+    func send(_ body: ServerFrame.Body, ref: [UInt8]?) {
+        send(WebSocketFrame.text(ServerFrame(body, ref: ref).encoded()))
+    }
+
+    func send(_ frame: WebSocketFrame) {
+        guard let socket, !socket.isClosed else { return }
+        guard socket.pendingBytes <= 2 * settings.unsentBytes else {
+            return socket.close(code: 1013, reason: "answers are not read")
+        }
+        socket.send(frame)
+    }
+
+    /// Sends what the tail brings; false if the client does not keep up.
+    func push(_ frame: WebSocketFrame) -> Bool {
+        guard let socket, socket.pendingBytes + frame.bytes.count <= settings.unsentBytes else { return false }
+        gateway.share.meters.framesPushed.add()
+        gateway.share.meters.bytesPushed.add(frame.bytes.count)
+        socket.send(frame)
+        return true
+    }
+
+    /// Whether more may be sent now of what can be sent at any pace; if not, the body is called when it may.
+    func isReady(orLater body: @escaping () -> Void) -> Bool {
+        guard let socket, !socket.isClosed else { return false }
+        guard socket.pendingBytes > settings.paceBytes else { return true }
+        paused.append(body)
+        return false
+    }
+
+    /// Says an error; closes after too many.
+    func refuse(_ failure: ServerFrame.Failure, ref: [UInt8]?) {
+        perform(session.refused(failure.error), failure, ref)
+    }
+
+    private func perform(_ action: Session.Action, _ failure: ServerFrame.Failure, _ ref: [UInt8]?) {
+        switch action {
+        case .refuse:
+            gateway.share.meters.failed(failure.error.code)
+            send(.error(failure), ref: ref)
+        case .refuseAndClose(_, let code):
+            gateway.share.meters.failed(failure.error.code)
+            send(.error(failure), ref: ref)
+            socket?.close(code: code, reason: failure.error.message)
+        case .welcome, .handle, .ignore: break
+        }
+    }
+
+    // MARK: Time
+
+    func tick(nowMs: Int64) {
+        switch session.tick(nowMs: nowMs) {
+        case .nothing: break
+        case .ping: socket?.ping()
+        case .close(let error, let code):
+            send(.error(ServerFrame.Failure(error)), ref: nil)
+            socket?.close(code: code, reason: error.message)
+        case .leave: socket?.close(code: 1012, reason: "this node ends")
+        }
+    }
+
+    /// Tells the client to go elsewhere after so long.
+    func sendAway(afterMs: Int64, nodes: [String]) {
+        session.sendAway(atMs: gateway.nowMs + afterMs)
+        if session.isOpen { send(.goaway(afterMs: afterMs, nodes: nodes), ref: nil) }
+    }
+
+    // MARK: Frames
+
+    private func handle(_ frame: ClientFrame) {
+        switch frame.body {
+        case .hello: break
+        case .subscribe(let subscribe): self.subscribe(subscribe, ref: frame.ref)
+        case .unsubscribe(let stream):
+            subscribing[stream] = nil
+            if gateway.subscriptions.remove(self, stream) { gateway.share.meters.subscriptions.add(-1) }
+            send(.unsubscribed(stream), ref: frame.ref)
+        case .fetch(let fetch): self.fetch(fetch, ref: frame.ref)
+        case .publish(let publish):
+            guard publish.events.count <= settings.batch else {
+                let error = ReelError(
+                    .limit, "found \(publish.events.count) events, expected at most \(settings.batch)")
+                return refuse(ServerFrame.Failure(error, stream: publish.stream), ref: frame.ref)
+            }
+            gateway.publish(publish, from: number, ref: frame.ref) { error in
+                refuse(ServerFrame.Failure(error, stream: publish.stream), ref: frame.ref)
+            }
+        }
+    }
+
+    private var welcome: ServerFrame.Welcome {
+        ServerFrame.Welcome(
+            node: gateway.share.nodeID, epoch: gateway.share.epoch, partitions: gateway.share.partitions,
+            limits: ServerFrame.Limits(
+                frame: settings.frameBytes, event: settings.eventBytes, batch: settings.batch,
+                subscriptions: settings.subscriptions, fetch: Int(settings.fetchSeqs)),
+            pingS: Int(settings.pingMs / 1_000))
+    }
+
+    // MARK: Subscribing
+
+    private func subscribe(_ subscribe: ClientFrame.Subscribe, ref: [UInt8]?) {
+        let (stream, share) = (subscribe.stream, gateway.share)
+        let partition = stream.partition(of: share.partitions)
+        if subscribe.models != nil || subscribe.site != nil {
+            let error = ReelError(.badFrame, "found a filter by models or site, which this node does not serve")
+            return refuse(ServerFrame.Failure(error, stream: stream), ref: ref)
+        }
+        let isNew = gateway.subscriptions.entry(self, stream) == nil
+        if isNew, gateway.subscriptions.count(self) + subscribing.count >= settings.subscriptions {
+            let error = ReelError(.limit, "found more than \(settings.subscriptions) subscriptions of one connection")
+            return refuse(ServerFrame.Failure(error, stream: stream), ref: ref)
+        }
+        let ticket = gateway.nextNumber()
+        subscribing[stream] = ticket
+        var after: Seq?
+        if case .after(let seq) = subscribe.position { after = seq }
+        let lowest = after.map { $0 + 1 } ?? .max
+        gateway.admit(stream, epoch: subscribe.epoch, lowest: lowest, highest: after ?? .none) { [self] failure in
+            guard subscribing[stream] == ticket, !isClosed else { return }
+            subscribing[stream] = nil
+            if let failure { return refuse(failure, ref: ref) }
+            let ring = gateway.rings[partition]
+            if let last = subscribe.last, ring.agrees(stream: stream, seq: last.seq, hash: last.hash) == false {
+                let error = ReelError(.diverged, "the event at seq \(last.seq) is another one here")
+                return refuse(ServerFrame.Failure(error, stream: stream), ref: ref)
+            }
+            let start = after ?? ring.head
+            if gateway.subscriptions.entry(self, stream) == nil { share.meters.subscriptions.add(1) }
+            let entry = gateway.subscriptions.add(self, stream, partition: partition, after: start)
+            let subscribed = ServerFrame.Subscribed(
+                stream: stream, epoch: share.epoch, partition: partition, first: share.first(partition),
+                head: ring.head, after: start)
+            send(.subscribed(subscribed), ref: ref)
+            gateway.catchUp(entry)
+        }
+    }
+}
+
+@available(*, unavailable)
+extension SocketClient: Sendable {}
+
+extension SocketClient: WebSocketHandler {
+    func opened(_ socket: WebSocket) {
+        self.socket = socket
+        gateway.clients[number] = self
+        gateway.share.meters.connections.add(1)
+    }
+
+    func received(text: [UInt8], from socket: WebSocket) {
+        gateway.share.meters.framesIn.add()
+        var frame: Result<ClientFrame, FrameError>
+        do throws(FrameError) {
+            frame = .success(
+                try text.withUnsafeBufferPointer { (bytes) throws(FrameError) in try ClientFrame(Bytes(bytes)) })
+        } catch {
+            frame = .failure(error)
+        }
+        switch session.received(frame) {
+        case .welcome: send(.welcome(welcome), ref: (try? frame.get())?.ref)
+        case .handle(let frame): handle(frame)
+        case .ignore: break
+        case .refuse(let error):
+            perform(.refuse(error), Self.failure(error, frame), Self.ref(frame))
+        case .refuseAndClose(let error, let code):
+            perform(.refuseAndClose(error, code: code), Self.failure(error, frame), Self.ref(frame))
+        }
+    }
+
+    private static func failure(
+        _ error: ReelError, _ frame: Result<ClientFrame, FrameError>
+    ) -> ServerFrame.Failure {
+        guard case .failure(let failure) = frame else { return ServerFrame.Failure(error) }
+        return ServerFrame.Failure(error, stream: failure.stream)
+    }
+
+    private static func ref(_ frame: Result<ClientFrame, FrameError>) -> [UInt8]? {
+        switch frame {
+        case .success(let frame): frame.ref
+        case .failure(let failure): failure.ref
+        }
+    }
+
+    func receivedPong(from socket: WebSocket) {
+        session.receivedPong(nowMs: gateway.nowMs)
+    }
+
+    func drained(_ socket: WebSocket) {
+        guard !paused.isEmpty else { return }
+        let bodies = paused
+        paused = []
+        for body in bodies { body() }
+    }
+
+    func closed(_ socket: WebSocket, code: UInt16, reason: String) {
+        self.socket = nil
+        paused = []
+        subscribing = [:]
+        gateway.share.meters.connections.add(-1)
+        gateway.share.meters.subscriptions.add(-gateway.subscriptions.count(self))
+        gateway.subscriptions.removeAll(self)
+        gateway.ledger.forget(number)
+        gateway.clients[number] = nil
+    }
+}
