@@ -35,8 +35,12 @@ final class EventsRange {
             return exchange.respond(.json(answer.bytes(stream, gateway.share.epoch, partition)))
         }
         gateway.read(
-            stream, partition: partition, from: answer.to + 1, to: answer.head,
-            bytes: Self.answerBytes - answer.body.count, events: limit - answer.count
+            stream,
+            partition: partition,
+            from: answer.to + 1,
+            to: answer.head,
+            bytes: Self.answerBytes - answer.body.count,
+            events: limit - answer.count
         ) { [self] result in
             switch result {
             case .success(let chunk):
@@ -55,7 +59,9 @@ final class EventsRange {
             if let failure { return refuse(failure) }
             guard seqs.upperBound <= head else {
                 var problem = Problem(
-                    .notFound, "block \(block) ends at \(seqs.upperBound), the partition is read to \(head)")
+                    .notFound,
+                    "block \(block) ends at \(seqs.upperBound), the partition is read to \(head)"
+                )
                 problem.head = head
                 return exchange.respond(problem.response)
             }
@@ -64,7 +70,8 @@ final class EventsRange {
                 headers: [
                     "content-type": "application/json", "cache-control": "public, max-age=31536000, immutable",
                     "etag": "\"\(epoch):\(stream):\(block)\"",
-                ])
+                ]
+            )
             let answer = EventsAnswer(from: seqs.lowerBound, to: seqs.upperBound, head: seqs.upperBound)
             exchange.write(answer.opening(stream, gateway.share.epoch, partition))
             write(seqs, isFirst: true)
@@ -75,7 +82,11 @@ final class EventsRange {
     private func write(_ seqs: ClosedRange<Seq>, isFirst: Bool) {
         guard exchange.isOpen else { return }
         gateway.read(
-            stream, partition: partition, from: seqs.lowerBound, to: seqs.upperBound, bytes: 256 << 10
+            stream,
+            partition: partition,
+            from: seqs.lowerBound,
+            to: seqs.upperBound,
+            bytes: 256 << 10
         ) { [self] result in
             guard case .success(let chunk) = result else { return exchange.abort() }
             if chunk.count > 0 { exchange.write((isFirst ? [] : [UInt8(ascii: ",")]) + chunk.body) }

@@ -36,15 +36,24 @@ public final class Gateway: Sendable {
     ///
     /// Throws `LogError` where the log cannot be read and `NetError` where the address cannot be listened on.
     public init(
-        log: any EventLog, settings: GatewaySettings = GatewaySettings(), journal: Journal = Journal(),
-        metrics: Metrics = Metrics(), state: (any StateSource)? = nil
+        log: any EventLog,
+        settings: GatewaySettings = GatewaySettings(),
+        journal: Journal = Journal(),
+        metrics: Metrics = Metrics(),
+        state: (any StateSource)? = nil
     ) throws {
         var bounds: [LogBounds] = []
         for partition in 0..<log.partitions { bounds.append(try log.bounds(partition)) }
         let from = bounds.map { max(0, $0.first, $0.last + 1 - settings.warmRecords) }
         let share = GatewayShare(
-            nodeID: Hex64.text(.random(in: .min ... .max)), log: log, bounds: bounds, settings: settings,
-            journal: journal, metrics: metrics, state: state)
+            nodeID: Hex64.text(.random(in: .min ... .max)),
+            log: log,
+            bounds: bounds,
+            settings: settings,
+            journal: journal,
+            metrics: metrics,
+            state: state
+        )
         self.share = share
         let url = Mutex(settings.node.nodeURL ?? "")
         let role = state == nil ? "gateway" : "serve"
@@ -52,7 +61,8 @@ public final class Gateway: Sendable {
             share.announcement(role: role, url: url.withLock { $0 })
         }
         self.announcer = announcer
-        let answers = NodeAnswers(epoch: log.epoch, partitions: log.partitions, announcer: announcer, metrics: metrics) {
+        let answers = NodeAnswers(epoch: log.epoch, partitions: log.partitions, announcer: announcer, metrics: metrics)
+        {
             share.readiness
         }
         var parts: [LoopBound<Part>] = []
@@ -66,7 +76,8 @@ public final class Gateway: Sendable {
                     let server = HTTPServer(on: loop, Self.serverSettings(settings.node), handler: http)
                     loop.timer(after: .seconds(1), every: .seconds(1)) { gateway.tick() }
                     return LoopBound(Part(gateway: gateway, http: http, server: server, passage: passage), on: loop)
-                })
+                }
+            )
         }
         self.parts = parts
         let all = parts
@@ -87,7 +98,8 @@ public final class Gateway: Sendable {
         }
         if settings.node.nodeURL == nil { url.withLock { [address] in $0 = "http://\(address)" } }
         ending = Mutex(
-            Ending(drain: Drain(spreadMs: settings.node.drainSpreadMs, limitMs: settings.node.drainLimitMs)))
+            Ending(drain: Drain(spreadMs: settings.node.drainSpreadMs, limitMs: settings.node.drainLimitMs))
+        )
         feeds = from.enumerated().map { partition, from in
             Self.feed(partition, from: from, share: share, parts: all)
         }
@@ -105,7 +117,10 @@ public final class Gateway: Sendable {
 
     /// Each batch goes to each loop once.
     private static func feed(
-        _ partition: Int, from: Seq, share: GatewayShare, parts: [LoopBound<Part>]
+        _ partition: Int,
+        from: Seq,
+        share: GatewayShare,
+        parts: [LoopBound<Part>]
     ) -> PartitionFeed {
         PartitionFeed(log: share.log, partition: partition, from: from) { feed, news in
             switch news {
@@ -117,7 +132,12 @@ public final class Gateway: Sendable {
                 guard !isFenced else { return share.diverged(ReelError(error.code, error.message)) }
                 let loop = parts[0].loop
                 loop.execute {
-                    loop.timer(after: Self.tailPause) { loop.offload { feed.start() } then: { _ in } }
+                    loop.timer(after: Self.tailPause) {
+                        loop.offload {
+                            feed.start()
+                        } then: { _ in
+                        }
+                    }
                 }
             }
         }

@@ -67,7 +67,10 @@ final class GatewayHTTP: HTTPHandler {
                 throw Problem(.overloaded, "this node ends")
             }
             return .accept(
-                subprotocol: "reel.v1", maxMessage: gateway.share.settings.frameBytes, handler: SocketClient(gateway))
+                subprotocol: "reel.v1",
+                maxMessage: gateway.share.settings.frameBytes,
+                handler: SocketClient(gateway)
+            )
         } catch {
             return .refuse(error.response)
         }
@@ -93,7 +96,10 @@ final class GatewayHTTP: HTTPHandler {
                 let object = try JSONObject(Bytes(bytes), levels: ClientFrame.levels, shape: .badRequest)
                 let events = try object.array("events") { (reader) throws(ReelError) in Array(try reader.raw()) }
                 return ClientFrame.Publish(
-                    stream: stream, epoch: try object.epoch(), events: try object.required("events", events))
+                    stream: stream,
+                    epoch: try object.epoch(),
+                    events: try object.required("events", events)
+                )
             }
         } catch {
             throw Problem(error)
@@ -101,7 +107,9 @@ final class GatewayHTTP: HTTPHandler {
         let settings = gateway.share.settings
         guard (1...settings.batch).contains(publish.events.count) else {
             var problem = Problem(
-                .limit, "found \(publish.events.count) events, expected 1 to \(settings.batch)")
+                .limit,
+                "found \(publish.events.count) events, expected 1 to \(settings.batch)"
+            )
             problem.limit = settings.batch
             throw problem
         }
@@ -135,7 +143,10 @@ final class GatewayHTTP: HTTPHandler {
 
     private func block(_ match: Router<Endpoint>.Match, _ exchange: HTTPExchange) throws(Problem) {
         guard let epoch = Epoch(match.path["epoch"] ?? "") else {
-            throw Problem(.badRequest, "found the epoch '\(match.path["epoch"] ?? "")', expected 16 lower-case hex digits")
+            throw Problem(
+                .badRequest,
+                "found the epoch '\(match.path["epoch"] ?? "")', expected 16 lower-case hex digits"
+            )
         }
         guard let text = match.path["block"], let block = Int64(text), String(block) == text,
             (0...largestInteger / EventsRange.blockSeqs - 1).contains(block)

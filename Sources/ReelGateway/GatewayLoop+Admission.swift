@@ -5,7 +5,10 @@ extension GatewayLoop {
     /// Calls back without a failure once a client may read seqs from `lowest` to `highest`, given in this epoch; or
     /// with the reason why it may not.
     func admit(
-        _ stream: StreamName, epoch: Epoch?, lowest: Seq, highest: Seq,
+        _ stream: StreamName,
+        epoch: Epoch?,
+        lowest: Seq,
+        highest: Seq,
         then: @escaping (ServerFrame.Failure?) -> Void
     ) {
         if let divergence = share.divergence { return then(failure(divergence, stream)) }

@@ -15,7 +15,10 @@ extension GatewayLoop {
             entry.isReading = true
             var isDone = false
             read(
-                entry.stream, partition: entry.partition, from: entry.next, to: ring.head,
+                entry.stream,
+                partition: entry.partition,
+                from: entry.next,
+                to: ring.head,
                 bytes: subscriptions.bodyLimit(entry.stream)
             ) { [self] result in
                 entry.isReading = false

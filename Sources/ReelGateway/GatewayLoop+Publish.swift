@@ -6,7 +6,10 @@ extension GatewayLoop {
     /// Checks, stamps and takes a publish, whole or not at all, on behalf of a connection or request of this number.
     /// What can be answered at once is answered; `unnamed` is told of events that name no site and op.
     func publish(
-        _ publish: ClientFrame.Publish, from number: Int, ref: [UInt8]?, unnamed: (ReelError) -> Void
+        _ publish: ClientFrame.Publish,
+        from number: Int,
+        ref: [UInt8]?,
+        unnamed: (ReelError) -> Void
     ) {
         let partition = publish.stream.partition(of: share.partitions)
         let stamp = EventIntake.Stamp(by: nil, atMs: WallClock.nowMs(), base: rings[partition].head)
@@ -24,7 +27,8 @@ extension GatewayLoop {
                     error.index = index
                     if let (site, op) = EventIntake.author(of: bytes) {
                         offers.append(
-                            PublishLedger.Offer(site: site, op: op, value: [], givenBase: false, refusal: error))
+                            PublishLedger.Offer(site: site, op: op, value: [], givenBase: false, refusal: error)
+                        )
                     } else {
                         isRefused = true
                         unnamed(error)
@@ -34,7 +38,12 @@ extension GatewayLoop {
         }
         let ring = rings[partition]
         let (taken, settled) = ledger.offer(
-            offers, to: publish.stream, from: number, ref: ref, isRefused: isRefused, nowMs: nowMs
+            offers,
+            to: publish.stream,
+            from: number,
+            ref: ref,
+            isRefused: isRefused,
+            nowMs: nowMs
         ) { site, op, isSame in
             ring.event(of: publish.stream, site: site, op: op).map { seq, batch, item in
                 (seq, batch.withValue(item) { isSame(PublishedContent($0)) })
@@ -50,16 +59,25 @@ extension GatewayLoop {
     }
 
     private func take(
-        _ sent: UnsafeRawBufferPointer, _ stamp: EventIntake.Stamp, hasEpoch: Bool
+        _ sent: UnsafeRawBufferPointer,
+        _ stamp: EventIntake.Stamp,
+        hasEpoch: Bool
     ) throws(ReelError) -> PublishLedger.Offer {
         var value: [UInt8] = []
         value.reserveCapacity(sent.count + 48)
         try intake.take(sent, stamp: stamp, into: &value)
         guard hasEpoch || !intake.namesSeqs else {
-            throw ReelError(.badEvent, "found a base or a guard in a publish without epoch, expected the epoch of its seqs")
+            throw ReelError(
+                .badEvent,
+                "found a base or a guard in a publish without epoch, expected the epoch of its seqs"
+            )
         }
         return PublishLedger.Offer(
-            site: intake.event.site, op: intake.event.op, value: value, givenBase: intake.givesBase)
+            site: intake.event.site,
+            op: intake.event.op,
+            value: value,
+            givenBase: intake.givesBase
+        )
     }
 
     /// Tells clients what became of their events: acks of one publish in one frame.

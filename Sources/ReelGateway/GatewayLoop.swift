@@ -59,8 +59,11 @@ final class GatewayLoop {
             lagged: { entry in
                 share.meters.lagged.add()
                 entry.client.send(
-                    .lagged(entry.stream, seq: entry.proven, head: rings[batch.partition].head), ref: nil)
-            })
+                    .lagged(entry.stream, seq: entry.proven, head: rings[batch.partition].head),
+                    ref: nil
+                )
+            }
+        )
         if !waits.isEmpty { tickWaits() }
     }
 
@@ -94,7 +97,11 @@ final class GatewayLoop {
         guard seq > rings[partition].head else { return then(nil) }
         let settings = share.settings
         let wait = PositionWait(
-            partition: partition, seq: seq, behindMs: settings.behindMs, aheadMs: settings.aheadMs)
+            partition: partition,
+            seq: seq,
+            behindMs: settings.behindMs,
+            aheadMs: settings.aheadMs
+        )
         ask(wait, then)
     }
 
@@ -141,7 +148,12 @@ final class GatewayLoop {
     /// Reads events of a stream from `from` on, up to `to` at most, from the ring or else from the log. The chunk may
     /// end earlier than asked; it always goes on by at least one seq.
     func read(
-        _ stream: StreamName, partition: Int, from: Seq, to: Seq, bytes: Int, events: Int = .max,
+        _ stream: StreamName,
+        partition: Int,
+        from: Seq,
+        to: Seq,
+        bytes: Int,
+        events: Int = .max,
         then: @escaping (Result<EventsChunk, LogError>) -> Void
     ) {
         if let chunk = rings[partition].chunk(of: stream, from: from, to: to, bytes: bytes, events: events) {
@@ -193,7 +205,9 @@ final class GatewayLoop {
             // A log that hands out a seq again that was read before has gone backwards.
             if let (seq, flight) = zip(seqs, taken).first(where: { $0 <= $1.headWhenHandedOver }) {
                 let error = ReelError(
-                    .diverged, "the log gave seq \(seq) to a record, \(flight.headWhenHandedOver) had been read before")
+                    .diverged,
+                    "the log gave seq \(seq) to a record, \(flight.headWhenHandedOver) had been read before"
+                )
                 share.diverged(error)
                 return answer(ledger.failed(taken, error))
             }

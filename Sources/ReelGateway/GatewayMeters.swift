@@ -25,10 +25,15 @@ struct GatewayMeters: Sendable {
         eventsRead = metrics.counter("reel_gateway_records_read_total", "Records read from the log's tail.")
         voids = metrics.counter("reel_gateway_void_records_total", "Records of the tail that are no valid event.")
         acks = metrics.counter("reel_gateway_acks_total", "Events acked.")
-        lagged = metrics.counter("reel_gateway_lagged_total", "Subscriptions ended because their client read too slowly.")
+        lagged = metrics.counter(
+            "reel_gateway_lagged_total",
+            "Subscriptions ended because their client read too slowly."
+        )
         appendMs = metrics.histogram(
-            "reel_gateway_append_ms", "From handing records to the log to its report, in milliseconds.",
-            bounds: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000])
+            "reel_gateway_append_ms",
+            "From handing records to the log to its report, in milliseconds.",
+            bounds: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000]
+        )
         func family(_ name: String, _ help: String) -> [ErrorCode: Counter] {
             var counters: [ErrorCode: Counter] = [:]
             for code in ErrorCode.allCases {

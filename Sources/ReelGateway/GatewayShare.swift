@@ -25,8 +25,13 @@ final class GatewayShare: Sendable {
 
     /// For a log whose partitions have these ends now.
     init(
-        nodeID: String, log: any EventLog, bounds: [LogBounds], settings: GatewaySettings, journal: Journal,
-        metrics: Metrics, state: (any StateSource)?
+        nodeID: String,
+        log: any EventLog,
+        bounds: [LogBounds],
+        settings: GatewaySettings,
+        journal: Journal,
+        metrics: Metrics,
+        state: (any StateSource)?
     ) {
         self.nodeID = nodeID
         self.log = log
@@ -38,8 +43,11 @@ final class GatewayShare: Sendable {
         meters = GatewayMeters(metrics)
         standing = Mutex(
             Standing(
-                readiness: Readiness(goals: bounds.map(\.last)), firsts: bounds.map(\.first),
-                ledgers: [PublishLedger.LogState](repeating: .ok, count: settings.node.loops)))
+                readiness: Readiness(goals: bounds.map(\.last)),
+                firsts: bounds.map(\.first),
+                ledgers: [PublishLedger.LogState](repeating: .ok, count: settings.node.loops)
+            )
+        )
     }
 
     // MARK: Where the node stands
@@ -76,11 +84,16 @@ final class GatewayShare: Sendable {
     /// What the node announces to the others.
     func announcement(role: String, url: String) -> NodeAnnouncement {
         NodeAnnouncement(
-            id: nodeID, role: role, url: url, advertised: settings.node.advertise, build: settings.node.build,
+            id: nodeID,
+            role: role,
+            url: url,
+            advertised: settings.node.advertise,
+            build: settings.node.build,
             positions: readiness.readiness.positions.enumerated().map {
                 NodeAnnouncement.Position(partition: $0.offset, seq: $0.element)
             },
-            atMs: WallClock.nowMs())
+            atMs: WallClock.nowMs()
+        )
     }
 
     func bounds(_ partition: Int, are bounds: LogBounds) {

@@ -48,7 +48,9 @@ final class HTTPPublish {
     func tick(nowMs: Int64) {
         guard nowMs >= untilMs else { return }
         var problem = Problem(
-            .logUnavailable, "the log has not answered in time: the events may be in it, the same may be sent again")
+            .logUnavailable,
+            "the log has not answered in time: the events may be in it, the same may be sent again"
+        )
         problem.retryMs = 1_000
         end(problem.response)
     }

@@ -12,7 +12,11 @@ struct LogReader: Sendable {
 
     /// Events from `from` on, up to `to` at most: as many as fit and as one look brings.
     func read(
-        _ log: any EventLog, from: Seq, to: Seq, bytes: Int, events: Int
+        _ log: any EventLog,
+        from: Seq,
+        to: Seq,
+        bytes: Int,
+        events: Int
     ) -> Result<EventsChunk, LogError> {
         do throws(LogError) {
             let batch = try log.read(partition, from: from, to: to, bytes: Self.scanBytes)
@@ -27,7 +31,10 @@ struct LogReader: Sendable {
 
     private func chunk(of batch: RecordBatch, bytes: Int, events: Int) -> EventsChunk {
         var rules = PartitionRules(
-            partition: partition, of: partitions, phase: batch.seqs.lowerBound == 0 ? .seeds : .open)
+            partition: partition,
+            of: partitions,
+            phase: batch.seqs.lowerBound == 0 ? .seeds : .open
+        )
         var event = ParsedEvent()
         var chunk = EventsChunk(from: batch.seqs.lowerBound, to: batch.seqs.upperBound - 1)
         let key = stream.key

@@ -33,7 +33,10 @@ final class PartitionFeed: LogSink {
 
     /// A feed that reads from this seq on, once it is started. `tell` is called on a thread of the log.
     init(
-        log: any EventLog, partition: Int, from: Seq, tell: @escaping @Sendable (PartitionFeed, News) -> Void
+        log: any EventLog,
+        partition: Int,
+        from: Seq,
+        tell: @escaping @Sendable (PartitionFeed, News) -> Void
     ) {
         self.log = log
         self.partition = partition
@@ -108,7 +111,8 @@ final class PartitionFeed: LogSink {
                 return LogError(
                     .diverged,
                     "the record at seq \(entry.seq) was written by one who read something else at \(witness.seq)",
-                    seq: witness.seq - 1)
+                    seq: witness.seq - 1
+                )
             }
         }
         return nil

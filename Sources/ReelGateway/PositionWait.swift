@@ -44,7 +44,8 @@ struct PositionWait {
             phase = .nodeBehind(untilMs: nowMs + behindMs)
         } else if isLast {
             return .refuse(
-                ReelError(.aheadOfLog, "found the position \(seq), but the log ends at \(last): it has lost something"))
+                ReelError(.aheadOfLog, "found the position \(seq), but the log ends at \(last): it has lost something")
+            )
         } else {
             phase = .logBehind(untilMs: nowMs + aheadMs)
         }
@@ -57,7 +58,8 @@ struct PositionWait {
         switch phase {
         case .nodeBehind(let untilMs) where nowMs >= untilMs:
             return .refuse(
-                ReelError(.nodeBehind, "found the position \(seq), this node has read to \(head)", retryMs: 1_000))
+                ReelError(.nodeBehind, "found the position \(seq), this node has read to \(head)", retryMs: 1_000)
+            )
         case .logBehind(let untilMs) where nowMs >= untilMs:
             phase = .asking(isLast: true)
             return .ask

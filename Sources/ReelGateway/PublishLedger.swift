@@ -113,8 +113,13 @@ struct PublishLedger {
     /// Takes a publish whole or not at all. What is to be appended comes back in order; what can be answered already
     /// is answered. `known` finds an event that was read before, with the content that stands in the log.
     mutating func offer(
-        _ offers: [Offer], to stream: StreamName, from connection: Int, ref: [UInt8]?, isRefused: Bool = false,
-        nowMs: Int64, known: (Site, Op, (PublishedContent) -> Bool) -> (seq: Seq, isSame: Bool)?
+        _ offers: [Offer],
+        to stream: StreamName,
+        from connection: Int,
+        ref: [UInt8]?,
+        isRefused: Bool = false,
+        nowMs: Int64,
+        known: (Site, Op, (PublishedContent) -> Bool) -> (seq: Seq, isSame: Bool)?
     ) -> (append: [Flight], settled: [Settled]) {
         var refusals: [ReelError?] = offers.map(\.refusal)
         var places: [Seq?] = []
@@ -166,22 +171,37 @@ struct PublishLedger {
     }
 
     private mutating func refuse(
-        _ offers: [Offer], _ refusals: [ReelError?], _ stream: StreamName, _ connection: Int, _ ref: [UInt8]?
+        _ offers: [Offer],
+        _ refusals: [ReelError?],
+        _ stream: StreamName,
+        _ connection: Int,
+        _ ref: [UInt8]?
     ) -> [Settled] {
         var settled: [Settled] = []
         for (offer, refusal) in zip(offers, refusals) {
             let error = refusal ?? ReelError(.gap, "another event of the same publish was refused", retryMs: 0)
             settled.append(
                 Settled(
-                    connection: connection, stream: stream, ref: ref, site: offer.site, op: offer.op,
-                    answer: .nacked(error)))
+                    connection: connection,
+                    stream: stream,
+                    ref: ref,
+                    site: offer.site,
+                    op: offer.op,
+                    answer: .nacked(error)
+                )
+            )
             nack(offer.op, LaneKey(stream: stream, site: offer.site), connection)
         }
         return settled
     }
 
     private mutating func take(
-        _ offers: [Offer], _ places: [Seq?], _ stream: StreamName, _ connection: Int, _ ref: [UInt8]?, _ nowMs: Int64
+        _ offers: [Offer],
+        _ places: [Seq?],
+        _ stream: StreamName,
+        _ connection: Int,
+        _ ref: [UInt8]?,
+        _ nowMs: Int64
     ) -> ([Flight], [Settled]) {
         var append: [Flight] = []
         var touched: [LaneKey] = []
@@ -211,7 +231,11 @@ struct PublishLedger {
 
     /// A record was read back. Only the very bytes that were handed over count.
     mutating func readBack(
-        stream: StreamName, site: Site, op: Op, seq: Seq, value: UnsafeRawBufferPointer
+        stream: StreamName,
+        site: Site,
+        op: Op,
+        seq: Seq,
+        value: UnsafeRawBufferPointer
     ) -> [Settled] {
         guard let flight = flights[EventKey(stream: stream, site: site, op: op)], flight.seq == nil,
             flight.value.withUnsafeBytes({ $0.equals(value) })
@@ -273,8 +297,14 @@ struct PublishLedger {
             guard let seq else { break }
             settled.append(
                 Settled(
-                    connection: connection, stream: key.stream, ref: entry.ref, site: key.site, op: entry.op,
-                    answer: .acked(seq)))
+                    connection: connection,
+                    stream: key.stream,
+                    ref: entry.ref,
+                    site: key.site,
+                    op: entry.op,
+                    answer: .acked(seq)
+                )
+            )
         }
         lanes[connection]?[key]?.waiting.removeFirst(settled.count)
         dropIfIdle(connection, key)
@@ -283,7 +313,10 @@ struct PublishLedger {
 
     /// Nacks the flight's entry in the lane, and all behind it.
     private mutating func fail(
-        _ flight: Flight, _ connection: Int, _ key: LaneKey, _ error: ReelError
+        _ flight: Flight,
+        _ connection: Int,
+        _ key: LaneKey,
+        _ error: ReelError
     ) -> [Settled] {
         guard let lane = lanes[connection]?[key] else { return [] }
         let index = lane.waiting.firstIndex { entry in
@@ -295,8 +328,14 @@ struct PublishLedger {
             let answer = place == index ? error : Self.behind(flight.key.op)
             settled.append(
                 Settled(
-                    connection: connection, stream: key.stream, ref: entry.ref, site: key.site, op: entry.op,
-                    answer: .nacked(answer)))
+                    connection: connection,
+                    stream: key.stream,
+                    ref: entry.ref,
+                    site: key.site,
+                    op: entry.op,
+                    answer: .nacked(answer)
+                )
+            )
             nack(entry.op, key, connection)
         }
         lanes[connection]?[key]?.waiting.removeSubrange(index...)
@@ -331,7 +370,10 @@ struct PublishLedger {
     }
 
     private static let uncertain = ReelError(
-        .gap, "the same op with other content is on its way into the log", retryMs: 50)
+        .gap,
+        "the same op with other content is on its way into the log",
+        retryMs: 50
+    )
 
     private static func conflict(_ seq: Seq) -> ReelError {
         ReelError(.conflict, "the same op with other content stands at seq \(seq)")

@@ -18,8 +18,10 @@ extension SocketClient {
         var error: ReelError?
         if fetch.ranges.count > settings.fetchRanges || seqs > settings.fetchSeqs {
             error = ReelError(
-                .badRange, "found \(fetch.ranges.count) ranges of \(seqs) seqs, expected at most "
-                    + "\(settings.fetchRanges) of \(settings.fetchSeqs) in all")
+                .badRange,
+                "found \(fetch.ranges.count) ranges of \(seqs) seqs, expected at most "
+                    + "\(settings.fetchRanges) of \(settings.fetchSeqs) in all"
+            )
         } else if fetches.count + pendingFetches >= settings.fetches {
             error = ReelError(.limit, "found more than \(settings.fetches) fetches that wait for their answer")
         }
@@ -41,8 +43,11 @@ extension SocketClient {
         guard isReady(orLater: { [self] in goOn() }) else { return }
         let limit = gateway.subscriptions.bodyLimit(fetch.stream) - (fetch.ref?.count ?? 0)
         gateway.read(
-            fetch.stream, partition: fetch.stream.partition(of: gateway.share.partitions), from: range.lowerBound,
-            to: range.upperBound, bytes: limit
+            fetch.stream,
+            partition: fetch.stream.partition(of: gateway.share.partitions),
+            from: range.lowerBound,
+            to: range.upperBound,
+            bytes: limit
         ) { [self] result in
             guard !isClosed else { return }
             switch result {

@@ -110,7 +110,9 @@ final class SocketClient {
         case .publish(let publish):
             guard publish.events.count <= settings.batch else {
                 let error = ReelError(
-                    .limit, "found \(publish.events.count) events, expected at most \(settings.batch)")
+                    .limit,
+                    "found \(publish.events.count) events, expected at most \(settings.batch)"
+                )
                 return refuse(ServerFrame.Failure(error, stream: publish.stream), ref: frame.ref)
             }
             gateway.publish(publish, from: number, ref: frame.ref) { error in
@@ -121,11 +123,18 @@ final class SocketClient {
 
     private var welcome: ServerFrame.Welcome {
         ServerFrame.Welcome(
-            node: gateway.share.nodeID, epoch: gateway.share.epoch, partitions: gateway.share.partitions,
+            node: gateway.share.nodeID,
+            epoch: gateway.share.epoch,
+            partitions: gateway.share.partitions,
             limits: ServerFrame.Limits(
-                frame: settings.frameBytes, event: settings.eventBytes, batch: settings.batch,
-                subscriptions: settings.subscriptions, fetch: Int(settings.fetchSeqs)),
-            pingS: Int(settings.pingMs / 1_000))
+                frame: settings.frameBytes,
+                event: settings.eventBytes,
+                batch: settings.batch,
+                subscriptions: settings.subscriptions,
+                fetch: Int(settings.fetchSeqs)
+            ),
+            pingS: Int(settings.pingMs / 1_000)
+        )
     }
 
     // MARK: Subscribing
@@ -160,8 +169,13 @@ final class SocketClient {
             if gateway.subscriptions.entry(self, stream) == nil { share.meters.subscriptions.add(1) }
             let entry = gateway.subscriptions.add(self, stream, partition: partition, after: start)
             let subscribed = ServerFrame.Subscribed(
-                stream: stream, epoch: share.epoch, partition: partition, first: share.first(partition),
-                head: ring.head, after: start)
+                stream: stream,
+                epoch: share.epoch,
+                partition: partition,
+                first: share.first(partition),
+                head: ring.head,
+                after: start
+            )
             send(.subscribed(subscribed), ref: ref)
             gateway.catchUp(entry)
         }
@@ -183,7 +197,8 @@ extension SocketClient: WebSocketHandler {
         var frame: Result<ClientFrame, FrameError>
         do throws(FrameError) {
             frame = .success(
-                try text.withUnsafeBufferPointer { (bytes) throws(FrameError) in try ClientFrame(Bytes(bytes)) })
+                try text.withUnsafeBufferPointer { (bytes) throws(FrameError) in try ClientFrame(Bytes(bytes)) }
+            )
         } catch {
             frame = .failure(error)
         }
@@ -199,7 +214,8 @@ extension SocketClient: WebSocketHandler {
     }
 
     private static func failure(
-        _ error: ReelError, _ frame: Result<ClientFrame, FrameError>
+        _ error: ReelError,
+        _ frame: Result<ClientFrame, FrameError>
     ) -> ServerFrame.Failure {
         guard case .failure(let failure) = frame else { return ServerFrame.Failure(error) }
         return ServerFrame.Failure(error, stream: failure.stream)

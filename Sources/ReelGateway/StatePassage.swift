@@ -84,7 +84,11 @@ private final class PassedAnswer {
                 call?.cancel()
                 call = nil
             }
-            exchange.start(status: head.status, headers: headers, length: head.headers["content-length"].flatMap { Int($0) })
+            exchange.start(
+                status: head.status,
+                headers: headers,
+                length: head.headers["content-length"].flatMap { Int($0) }
+            )
         case .data(let bytes):
             exchange.write(bytes)
             guard exchange.pendingBytes > Self.mostPending, let call else { return }

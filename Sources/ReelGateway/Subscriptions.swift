@@ -154,7 +154,10 @@ struct Subscriptions<Client: AnyObject> {
     }
 
     private mutating func deliver(
-        _ batch: TailBatch, _ stream: StreamName, _ index: Int?, _ send: (Client, WebSocketFrame) -> Bool,
+        _ batch: TailBatch,
+        _ stream: StreamName,
+        _ index: Int?,
+        _ send: (Client, WebSocketFrame) -> Bool,
         _ lagged: (Entry) -> Void
     ) {
         guard let entries = live[stream] else { return }

@@ -15,7 +15,8 @@ public struct Journal: Sendable {
     /// A journal that drops what is below the threshold and hands the other lines, each with its LF, to `write`; by
     /// default they go to standard error.
     public init(
-        threshold: Level = .info, write: @escaping @Sendable (String) -> Void = Journal.writeToStandardError
+        threshold: Level = .info,
+        write: @escaping @Sendable (String) -> Void = Journal.writeToStandardError
     ) {
         self.threshold = threshold
         self.write = write
@@ -50,7 +51,9 @@ public struct Journal: Sendable {
     }
 
     static func quoted(_ value: String) -> String {
-        let plain = value.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "=") }
+        let plain = value.utf8.allSatisfy {
+            $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "=")
+        }
         guard !plain || value.isEmpty else { return value }
         var text = "\""
         for scalar in value.unicodeScalars {

@@ -37,14 +37,20 @@ public final class Metrics: Sendable {
 
     /// A number that is asked for when it is read.
     public func gauge(
-        _ name: String, _ help: String, labels: [String: String] = [:], measure: @escaping @Sendable () -> Int
+        _ name: String,
+        _ help: String,
+        labels: [String: String] = [:],
+        measure: @escaping @Sendable () -> Int
     ) {
         add(name, help, "gauge", labels, .measured(measure))
     }
 
     /// How often a value fell at or below each of the bounds, which ascend.
     public func histogram(
-        _ name: String, _ help: String, bounds: [Int], labels: [String: String] = [:]
+        _ name: String,
+        _ help: String,
+        bounds: [Int],
+        labels: [String: String] = [:]
     ) -> Histogram {
         let histogram = Histogram(bounds: bounds)
         add(name, help, "histogram", labels, .histogram(histogram))

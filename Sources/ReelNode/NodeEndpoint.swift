@@ -27,7 +27,10 @@ public struct NodeAnswers: Sendable {
 
     /// `readiness` says where the node stands now and how the log does, in a word.
     public init(
-        epoch: Epoch, partitions: Int, announcer: Announcer, metrics: Metrics,
+        epoch: Epoch,
+        partitions: Int,
+        announcer: Announcer,
+        metrics: Metrics,
         readiness: @escaping @Sendable () -> (readiness: Readiness, log: String)
     ) {
         self.epoch = epoch
@@ -49,8 +52,10 @@ public struct NodeAnswers: Sendable {
             return .json(readiness.body(log: log, epoch: epoch), status: readiness.isReady ? 200 : 503)
         case .metrics:
             return HTTPResponse(
-                status: 200, headers: ["content-type": "text/plain; version=0.0.4; charset=utf-8"],
-                body: Array(metrics.text().utf8))
+                status: 200,
+                headers: ["content-type": "text/plain; version=0.0.4; charset=utf-8"],
+                body: Array(metrics.text().utf8)
+            )
         }
     }
 }
@@ -59,7 +64,10 @@ extension HTTPResponse {
     /// An answer of JSON that no cache keeps.
     public static func json(_ body: [UInt8], status: Int = 200) -> HTTPResponse {
         HTTPResponse(
-            status: status, headers: ["content-type": "application/json", "cache-control": "no-store"], body: body)
+            status: status,
+            headers: ["content-type": "application/json", "cache-control": "no-store"],
+            body: body
+        )
     }
 }
 

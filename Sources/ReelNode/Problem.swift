@@ -28,7 +28,7 @@ public struct Problem: Error, Equatable, Sendable {
 
     /// A problem of this code, with the code's own status unless another is given.
     public init(_ code: ErrorCode, _ detail: String, status: Int? = nil) {
-        self.status = status ?? code.httpStatus
+        self.status = status ?? code.status
         self.code = code
         self.detail = detail
     }

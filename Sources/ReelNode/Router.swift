@@ -41,7 +41,9 @@ public struct Router<Endpoint: Sendable>: Sendable {
     }
 
     func match(
-        method: String, segments: [String], parameters: [(name: String, value: String)]
+        method: String,
+        segments: [String],
+        parameters: [(name: String, value: String)]
     ) throws(Problem) -> Match {
         var allowed: [String] = []
         for route in routes {
@@ -76,7 +78,8 @@ public struct Router<Endpoint: Sendable>: Sendable {
     }
 
     private static func query(
-        _ parameters: [(name: String, value: String)], allowed: Set<String>
+        _ parameters: [(name: String, value: String)],
+        allowed: Set<String>
     ) throws(Problem) -> [String: String] {
         var query: [String: String] = [:]
         for (name, value) in parameters {

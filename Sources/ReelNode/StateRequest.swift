@@ -35,7 +35,8 @@ public struct StateRequest: Equatable, Sendable {
             }
             kind = .delta(after: after, epoch: epoch)
         case .object:
-            guard let model = match.path["model"] ?? match.query["model"], let id = match.path["id"] ?? match.query["id"]
+            guard let model = match.path["model"] ?? match.query["model"],
+                let id = match.path["id"] ?? match.query["id"]
             else { throw Problem(.badRequest, "found no model or no id, expected both") }
             kind = .object(model: model, id: id)
         }
@@ -75,7 +76,9 @@ extension Router.Match {
     }
 
     /// A query parameter that is an integer, nil if it was not given.
-    public func integer(_ name: String, from lowest: Int64, to highest: Int64 = largestInteger) throws(Problem) -> Int64? {
+    public func integer(_ name: String, from lowest: Int64, to highest: Int64 = largestInteger) throws(Problem)
+        -> Int64?
+    {
         guard let text = query[name] else { return nil }
         guard let value = Int64(text), (lowest...highest).contains(value), String(value) == text else {
             throw Problem(.badRange, "found \(name)=\(text), expected an integer from \(lowest) to \(highest)")

@@ -1,4 +1,5 @@
 import ReelCore
+import ReelNet
 import Testing
 
 @testable import ReelNode
@@ -16,7 +17,9 @@ import Testing
     }()
 
     func match(
-        _ method: String, _ segments: String..., parameters: [(name: String, value: String)] = []
+        _ method: String,
+        _ segments: String...,
+        parameters: [(name: String, value: String)] = []
     ) throws(Problem) -> Router<Endpoint>.Match {
         try router.match(method: method, segments: segments, parameters: parameters)
     }
