@@ -1,5 +1,5 @@
-/// How a node leaves: the first request to end makes it unready and sends its clients away, each at a moment of its own;
-/// it has ended once the last one is gone or the limit has passed. A second request ends it at once.
+/// How a node leaves: the first request to end makes it unready and sends its clients away, each at a moment of its
+/// own; it has ended once the last one is gone or the limit has passed. A second request ends it at once.
 public struct Drain: Sendable {
     /// What the node has to do now.
     public enum Action: Equatable, Sendable {

@@ -6,6 +6,7 @@ public struct Journal: Sendable {
     public enum Level: Int, Sendable, Comparable, CaseIterable {
         case debug, info, warning, error
 
+        /// The order of weight.
         public static func < (a: Level, b: Level) -> Bool { a.rawValue < b.rawValue }
     }
 

@@ -1,11 +1,12 @@
 import ReelCore
 public import ReelNet
 
-/// The routes of a node: method and path to an endpoint. Path segments are split first and percent-decoded then, so that
-/// a `%2F` in a name stays in its segment.
+/// The routes of a node: method and path to an endpoint. Path segments are split first and percent-decoded then, so
+/// that a `%2F` in a name stays in its segment.
 public struct Router<Endpoint: Sendable>: Sendable {
     /// What a request's target leads to.
     public struct Match: Sendable {
+        /// Where the route leads.
         public var endpoint: Endpoint
         /// The decoded segments that stand for `{name}` in the route's pattern, by name.
         public var path: [String: String]
