@@ -48,7 +48,7 @@ final class DeviceStore {
     /// it, whether it is another program's, or what SQLite found.
     init(path: String) throws(ReelError) {
         do throws(SQLiteError) {
-            connection = try Connection(path: path, mode: .create)
+            let connection = try Connection(path: path, mode: .create)
             try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             try connection.useWAL(.full)
             let format = try connection.integer("PRAGMA user_version") ?? 0
@@ -80,6 +80,7 @@ final class DeviceStore {
             dropEvents = try connection.prepare("DELETE FROM event WHERE stream = ? AND seq <= ?")
             putState = try connection.prepare("INSERT INTO state VALUES (?, ?, ?)")
             dropState = try connection.prepare("DELETE FROM state WHERE stream = ?")
+            self.connection = connection
         } catch {
             throw ReelError(error, path)
         }

@@ -34,11 +34,11 @@ public protocol Transport: AnyObject, Sendable {
 }
 
 /// What happens to a connection.
-public enum TransportEvent {
+public enum TransportEvent: Sendable {
     /// The handshake is done: frames may be sent.
     case opened
-    /// A whole text frame; the bytes are lent for the length of the call.
-    case text(UnsafeRawBufferPointer)
+    /// A whole text frame, valid UTF-8.
+    case text([UInt8])
     /// A sign of life without content, such as a ping, which the transport answers itself.
     case alive
     /// The end, for whatever reason: refused, timed out, reset, closed by the node.
@@ -46,11 +46,11 @@ public enum TransportEvent {
 }
 
 /// What comes back from a request.
-public enum TransportResponse {
+public enum TransportResponse: Sendable {
     /// The head of the answer.
     case status(Int)
-    /// Further bytes of the body; they are lent for the length of the call.
-    case body(UnsafeRawBufferPointer)
+    /// Further bytes of the body, cut anywhere.
+    case body([UInt8])
     /// The body is whole.
     case end
     /// There is no answer, or no whole one.

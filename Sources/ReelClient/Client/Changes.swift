@@ -1,0 +1,80 @@
+public import ReelCore
+
+/// The name of an object.
+public struct ObjectName: Hashable, Sendable {
+    /// The kind of object.
+    public var model: String
+    /// The object among those of its model.
+    public var id: String
+
+    /// The object `id` of `model`.
+    public init(_ model: String, _ id: String) {
+        self.model = model
+        self.id = id
+    }
+}
+
+/// What has changed in a stream since the last batch. Batches that were not taken yet are merged into one, so that a
+/// slow reader holds back nobody and misses nothing but intermediate states.
+public struct ChangeBatch: Sendable {
+    /// The seq up to which the stream is folded.
+    public var seq: Seq
+    /// The objects that were made, changed or deleted.
+    public var objects: Set<ObjectName> = []
+    /// The whole state was replaced, by a snapshot: read everything anew.
+    public var isReset = false
+    /// Events that have arrived above a gap: known, but not folded until the gap is filled. At most the last 1,000.
+    public var seen: [DeliveredEvent] = []
+
+    static let seenMax = 1_000
+}
+
+/// The changes of a stream, batch by batch, until the client is closed.
+public struct Changes: AsyncSequence, Sendable {
+    /// Batches, one after the other. For one task at a time.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        let feed: ChangeFeed
+        let client: SyncClient
+
+        /// The next batch; waits until something has changed. Nil once the client is closed.
+        public mutating func next() async -> ChangeBatch? {
+            await client.nextBatch(of: feed)
+        }
+    }
+
+    let feed: ChangeFeed
+    let client: SyncClient
+
+    /// Each call goes on where the last iterator has stopped.
+    public func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(feed: feed, client: client)
+    }
+}
+
+/// What one reader of changes has not taken yet. Belongs to the client's actor.
+final class ChangeFeed: @unchecked Sendable {
+    var pending: ChangeBatch?
+    var waiter: CheckedContinuation<ChangeBatch?, Never>?
+    var isClosed = false
+
+    func add(_ batch: ChangeBatch) {
+        if let waiter {
+            self.waiter = nil
+            waiter.resume(returning: batch)
+        } else if var merged = pending {
+            merged.seq = batch.seq
+            merged.objects.formUnion(batch.objects)
+            merged.isReset = merged.isReset || batch.isReset
+            merged.seen = Array((merged.seen + batch.seen).suffix(ChangeBatch.seenMax))
+            pending = merged
+        } else {
+            pending = batch
+        }
+    }
+
+    func close() {
+        isClosed = true
+        waiter?.resume(returning: nil)
+        waiter = nil
+    }
+}

@@ -1,0 +1,39 @@
+internal import ReelCore
+
+/// Cuts bytes that come in pieces into lines, at LF only.
+struct LineSplitter: Sendable {
+    private var rest: [UInt8] = []
+
+    /// Lends each line that the piece completes, without its line feed.
+    mutating func add(_ piece: Bytes, _ body: (Bytes) throws(ReelError) -> Void) throws(ReelError) {
+        var start = 0
+        while let end = piece[start...].firstIndex(of: UInt8(ascii: "\n")) {
+            let line = Bytes(rebasing: piece[start..<end])
+            if rest.isEmpty {
+                try body(line)
+            } else {
+                rest += line
+                let whole = rest
+                rest.removeAll(keepingCapacity: true)
+                try whole.lend(body)
+            }
+            start = end + 1
+        }
+        rest += piece[start...]
+    }
+}
+
+extension [UInt8] {
+    /// `withUnsafeBytes` for bodies of typed errors.
+    func lend<R>(_ body: (Bytes) throws(ReelError) -> R) throws(ReelError) -> R {
+        var result: Result<R, ReelError>?
+        withUnsafeBytes { bytes in
+            do throws(ReelError) {
+                result = .success(try body(bytes))
+            } catch {
+                result = .failure(error)
+            }
+        }
+        return try result!.get()
+    }
+}

@@ -1,0 +1,65 @@
+public import ReelCore
+internal import Synchronization
+
+/// An event that was handed to the client: it is in the device's queue, and what becomes of it can be awaited.
+public final class Publication: Sendable {
+    private struct State {
+        var seq: Seq?
+        var fate: Fate?
+        var isClosed = false
+        var waiters: [(needsFate: Bool, continuation: CheckedContinuation<Void, Never>)] = []
+    }
+
+    private let state = Mutex(State())
+
+    init() {}
+
+    /// Waits until the event is durable in the log, and returns its seq; nil if it never went there, because a later
+    /// one of the queue took its place. Durable is not applied: that is what `fate` says. Throws the gateway's error if
+    /// it was refused for good, `CancellationError` if the client was closed before (the event stays in the queue).
+    public func acked() async throws -> Seq? {
+        await wait(needsFate: false)
+        let (seq, fate) = state.withLock { ($0.seq, $0.fate) }
+        if let seq { return seq }
+        switch fate {
+        case .applied(let seq), .rejected(_, let seq): return seq
+        case .refused(let error): throw error
+        case .consumed, .reduced: return nil
+        case nil: throw CancellationError()
+        }
+    }
+
+    /// Waits until the device's own fold has met the event, and says what became of it. Throws `CancellationError` if
+    /// the client was closed before (the event stays in the queue).
+    public func fate() async throws -> Fate {
+        await wait(needsFate: true)
+        guard let fate = state.withLock({ $0.fate }) else { throw CancellationError() }
+        return fate
+    }
+
+    private func wait(needsFate: Bool) async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                let isOver = state.isClosed || state.fate != nil || (!needsFate && state.seq != nil)
+                if !isOver { state.waiters.append((needsFate, continuation)) }
+                return isOver
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    func acked(_ seq: Seq) { change { $0.seq = seq } }
+    func settled(_ fate: Fate) { change { $0.fate = fate } }
+    func closed() { change { $0.isClosed = true } }
+
+    private func change(_ body: (inout State) -> Void) {
+        let ready = state.withLock { state in
+            body(&state)
+            let isOver = state.isClosed || state.fate != nil
+            let ready = state.waiters.filter { isOver || !$0.needsFate }
+            state.waiters.removeAll { isOver || !$0.needsFate }
+            return ready
+        }
+        for waiter in ready { waiter.continuation.resume() }
+    }
+}

@@ -1,0 +1,84 @@
+internal import ReelCore
+
+/// What the client keeps of one open stream. Belongs to the client's actor.
+final class StreamState {
+    /// How far the way to live events is.
+    enum Phase: Equatable {
+        /// Waits for a connection, or for its moment to subscribe.
+        case idle
+        /// A snapshot or delta is on its way.
+        case catchingUp
+        /// `subscribe` was sent.
+        case subscribing
+        /// Events are pushed.
+        case live
+        /// Does not go on by itself.
+        case stopped
+    }
+
+    /// Missing seqs that were asked for.
+    struct Fetching {
+        var ranges: SeqRanges
+        var request: (any TransportRequest)?
+        var deadline: any TransportRequest
+    }
+
+    let name: StreamName
+    let start: SyncStart
+    /// Its row in the store.
+    let row: Int64
+    var outbox: Outbox
+    var view: View?
+    var phase = Phase.idle
+
+    /// A snapshot that came before the number of partitions was known.
+    var arrived: Fold?
+    /// The log has another epoch than the queue's bases: the next snapshot settles what was consumed.
+    var isFromOldEpoch = false
+    var catchUp: (any TransportRequest)?
+    var catchUpFailures = 0
+    /// A delta does not reach so far back.
+    var needsSnapshot = false
+    var fetching: Fetching?
+    var fetchFailures = 0
+    var retry: (any TransportRequest)?
+
+    // What the store does not have yet.
+    var unwritten: [DeliveredEvent] = []
+    var unwrittenState = false
+    var isDirty = false
+    var eventsBehindState = 0
+
+    // What the app waits for.
+    var publications: [Int64: [Publication]] = [:]
+    var commits: [CheckedContinuation<Void, any Error>] = []
+    var waiters: [(seq: Seq, continuation: CheckedContinuation<Void, any Error>)] = []
+    var feeds: [ChangeFeed] = []
+    var batch: ChangeBatch?
+    var sendTimer: (any TransportRequest)?
+
+    init(_ name: StreamName, start: SyncStart, row: Int64, outbox: Outbox) {
+        self.name = name
+        self.start = start
+        self.row = row
+        self.outbox = outbox
+    }
+
+    /// The last seq folded.
+    var seq: Seq { view?.seq ?? .none }
+
+    /// Lets go of everything that is under way on a connection.
+    func connectionLost() {
+        view?.unsubscribed()
+        if phase == .live || phase == .subscribing { phase = .idle }
+        dropFetch()
+        retry?.cancel()
+        retry = nil
+    }
+
+    func dropFetch() {
+        fetching?.request?.cancel()
+        fetching?.deadline.cancel()
+        fetching = nil
+    }
+}

@@ -1,0 +1,168 @@
+internal import ReelCore
+
+// From what the device holds to live events: a snapshot or delta where that is the short way, then the subscription.
+extension SyncClient {
+    /// A gap of so many seqs is closed by a delta and not by its events.
+    static let deltaFromSeqs: Int64 = 20_000
+    /// So often in a row no node had a snapshot; then the stream is read from its first event.
+    static let catchUpFailuresMax = 3
+
+    /// The next step of a stream on its way to live events, if nothing is under way.
+    func advance(_ stream: StreamState) {
+        guard !isClosed, stream.phase == .idle, stream.catchUp == nil, stream.retry == nil else { return }
+        if wantsSnapshot(stream) { return catchUp(stream) }
+        guard link?.welcome != nil else { return }
+        stream.phase = .subscribing
+        let isCold = stream.view == nil || stream.seq == .none
+        let position: ClientFrame.Position = stream.start == .now && isCold ? .now : .after(stream.seq)
+        send(
+            ClientFrame(
+                .subscribe(.init(stream: stream.name, position: position, epoch: stream.view?.fold.epoch)),
+                ref: Ref.subscribe))
+    }
+
+    private func wantsSnapshot(_ stream: StreamState) -> Bool {
+        guard stream.arrived == nil else { return false }
+        if stream.needsSnapshot || stream.isFromOldEpoch { return true }
+        if let gap = stream.view.map({ $0.head - $0.seq }), gap >= Self.deltaFromSeqs { return stream.start != .all }
+        guard stream.start == .snapshot, stream.catchUpFailures < Self.catchUpFailuresMax else { return false }
+        return !stream.isCaughtUp
+    }
+
+    /// Asks any node for a snapshot, or for a delta onto what is there.
+    func catchUp(_ stream: StreamState) {
+        guard let node = failover.peer() else { return }
+        stream.phase = .catchingUp
+        let target: String
+        let reader: SnapshotReader
+        if let fold = stream.view?.fold, fold.seq >= max(0, fold.horizon), !stream.needsSnapshot {
+            target = "/v1/streams/\(stream.name)/delta?after=\(fold.seq)&epoch=\(fold.epoch)"
+            reader = SnapshotReader(onto: fold)
+        } else {
+            target = "/v1/streams/\(stream.name)/snapshot"
+            reader = SnapshotReader(listsChanges: true)
+        }
+        let download = Download(reader)
+        let name = stream.name
+        stream.catchUp = transport.get(from: node, target) { [weak self] response in
+            self?.assumeIsolated { $0.received(response, download, name) }
+        }
+    }
+
+    private func received(_ response: TransportResponse, _ download: Download, _ name: StreamName) {
+        guard let stream = streams[name], !isClosed else { return }
+        if case .body(let bytes) = response {
+            statistics_.bytesReceived += Int64(bytes.count)
+            statistics_.snapshotBytes += Int64(bytes.count)
+        }
+        do throws(ReelError) {
+            guard let fold = try download.received(response) else { return }
+            stream.catchUp = nil
+            stream.phase = .idle
+            stream.isCaughtUp = true
+            stream.catchUpFailures = 0
+            statistics_.snapshots += download.isDelta ? 0 : 1
+            statistics_.deltas += download.isDelta ? 1 : 0
+            if link?.welcome == nil { stream.arrived = fold } else { install(fold, stream) }
+            advance(stream)
+        } catch {
+            stream.catchUp?.cancel()
+            stream.catchUp = nil
+            stream.phase = .idle
+            stream.catchUpFailures += 1
+            switch error.code {
+            case .truncated, .aheadOfLog, .diverged, .badRange: stream.needsSnapshot = true
+            case .epochChanged where stream.view != nil: epochChanged(stream)
+            default: break
+            }
+            retry(stream, afterMs: min(2_000, 50 << Int64(min(stream.catchUpFailures, 5))))
+        }
+    }
+
+    func install(_ fold: Fold, _ stream: StreamState) {
+        guard let welcome = link?.welcome else { return }
+        stream.arrived = nil
+        stream.needsSnapshot = false
+        guard fold.epoch == welcome.epoch, fold.stream == stream.name, fold.partition < welcome.partitions else {
+            stream.isCaughtUp = false
+            return
+        }
+        var progress = View.Progress()
+        if stream.view == nil {
+            stream.view = View(fold, partitions: welcome.partitions)
+        } else if stream.view?.install(fold, owns: stream.outbox.owns, &progress) != true {
+            return
+        }
+        let consumed: (Site) -> Op? = { fold.site($0)?.op }
+        if stream.isFromOldEpoch {
+            stream.isFromOldEpoch = false
+            stream.outbox.epochChanged(consumed: consumed, seq: fold.seq)
+        } else {
+            stream.outbox.bootstrapped(consumed: consumed, seq: fold.seq)
+        }
+        stream.unwrittenState = true
+        stream.batch = ChangeBatch(seq: stream.seq, isReset: true, seen: stream.batch?.seen ?? [])
+        took(progress, stream)
+    }
+
+    /// The log was replaced: the queue stays, the state comes anew.
+    func epochChanged(_ stream: StreamState) {
+        stream.connectionLost()
+        stream.view = nil
+        stream.unwritten = []
+        stream.isFromOldEpoch = true
+        stream.isCaughtUp = false
+        notify(.epochChanged(stream: stream.name.description))
+    }
+
+    /// Tries the next step again after a while.
+    func retry(_ stream: StreamState, afterMs: Int64) {
+        guard stream.retry == nil else { return }
+        let name = stream.name
+        stream.retry = after(min(max(afterMs, 10), 30_000)) { client in
+            guard let stream = client.streams[name] else { return }
+            stream.retry = nil
+            client.advance(stream)
+            client.fillGaps(stream)
+        }
+    }
+}
+
+/// A snapshot or delta that is being read. Belongs to the client's actor.
+private final class Download: @unchecked Sendable {
+    private var reader: SnapshotReader
+    private var lines = LineSplitter()
+    private var status = 0
+    private var problem: [UInt8] = []
+    let isDelta: Bool
+
+    init(_ reader: SnapshotReader) {
+        self.reader = reader
+        isDelta = reader.isDelta
+    }
+
+    /// The fold, once it is whole.
+    func received(_ response: TransportResponse) throws(ReelError) -> Fold? {
+        switch response {
+        case .status(let status): self.status = status
+        case .body(let bytes) where status == 200:
+            try bytes.lend { (bytes) throws(ReelError) in
+                try lines.add(bytes) { (line) throws(ReelError) in try reader.read(line: line) }
+            }
+        case .body(let bytes): problem += bytes.prefix(4_096 - min(4_096, problem.count))
+        case .end where status == 200: return try reader.finish()
+        case .end: throw ReelError(problem: problem, status: status)
+        case .failed(let reason): throw ReelError(.logUnavailable, reason, retryMs: 0)
+        }
+        return nil
+    }
+}
+
+extension ReelError {
+    /// What a node's `application/problem+json` says.
+    init(problem: [UInt8], status: Int) {
+        let object = problem.withUnsafeBytes { JSON(parsing: $0) }?.object
+        let code = object?["code"]?.string.flatMap(ErrorCode.init) ?? .internal
+        self.init(code, object?["detail"]?.string ?? "status \(status)")
+    }
+}

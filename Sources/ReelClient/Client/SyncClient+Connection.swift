@@ -1,0 +1,114 @@
+internal import ReelCore
+
+// One connection at a time, to the node that `Failover` names.
+extension SyncClient {
+    /// A connection that was silent for so long is asked for a sign of life, and is given up after as long again.
+    static let silenceMs: Int64 = 10_000
+    static let name = "reel-swift/1"
+
+    func connectNext() {
+        guard !isClosed, let attempt = failover.next(nowMs: transport.nowMs) else { return }
+        links += 1
+        let number = links
+        link = Link(number: number, node: attempt.node, lastHeardMs: transport.nowMs)
+        let pause = max(0, attempt.atMs - transport.nowMs)
+        if pause == 0 {
+            connect(number)
+        } else {
+            link?.timer = after(pause) { $0.connect(number) }
+        }
+    }
+
+    private func connect(_ number: Int) {
+        guard let link, link.number == number else { return }
+        self.link?.timer = after(Failover.attemptMs) { $0.lost(number, "no welcome within \(Failover.attemptMs) ms") }
+        self.link?.connection = transport.connect(to: link.node) { [weak self] event in
+            self?.assumeIsolated { $0.happened(event, on: number) }
+        }
+    }
+
+    private func happened(_ event: TransportEvent, on number: Int) {
+        guard link?.number == number, !isClosed else { return }
+        link?.lastHeardMs = transport.nowMs
+        link?.isPinged = false
+        switch event {
+        case .opened: send(ClientFrame(.hello(.init(client: Self.name, token: token))))
+        case .text(let bytes): received(bytes)
+        case .alive: break
+        case .closed(let reason): lost(number, reason)
+        }
+    }
+
+    func welcomed(_ welcome: ServerFrame.Welcome) {
+        guard let link, link.welcome == nil else { return }
+        failover.welcomed(nowMs: transport.nowMs)
+        if let lostAtMs {
+            statistics_.failoverMs = transport.nowMs - lostAtMs
+            statistics_.reconnects += 1
+        }
+        lostAtMs = nil
+        link.timer?.cancel()
+        self.link?.welcome = welcome
+        watch(link.number)
+        notify(.connected(node: link.node))
+        for stream in streams.values {
+            stream.outbox.connected()
+            if let epoch = stream.view?.fold.epoch, epoch != welcome.epoch { epochChanged(stream) }
+            if let snapshot = stream.arrived { install(snapshot, stream) }
+            advance(stream)
+        }
+    }
+
+    /// Looks from time to time whether the connection still lives.
+    private func watch(_ number: Int) {
+        guard let link, link.number == number else { return }
+        let silence = transport.nowMs - link.lastHeardMs
+        if silence >= 2 * Self.silenceMs { return lost(number, "silent for \(silence) ms") }
+        if silence >= Self.silenceMs, !link.isPinged {
+            self.link?.isPinged = true
+            link.connection?.ping()
+        }
+        self.link?.timer = after(max(10, Self.silenceMs - silence % Self.silenceMs)) { $0.watch(number) }
+    }
+
+    /// The connection is of no more use: the next one follows.
+    func lost(_ number: Int, _ reason: String) {
+        guard let link, link.number == number, !isClosed else { return }
+        let wasWelcome = link.welcome != nil
+        dropLink()
+        if wasWelcome { lostAtMs = transport.nowMs }
+        failover.lost(nowMs: transport.nowMs)
+        notify(.disconnected(node: link.node, reason: reason))
+        connectNext()
+    }
+
+    /// The node asked for it, long enough ago.
+    func leave(_ number: Int) {
+        guard let link, link.number == number, !isClosed else { return }
+        dropLink()
+        lostAtMs = transport.nowMs
+        failover.lost(nowMs: transport.nowMs)
+        notify(.disconnected(node: link.node, reason: "the node asked to go elsewhere"))
+        connectNext()
+    }
+
+    func dropLink() {
+        guard let link else { return }
+        link.timer?.cancel()
+        link.leaving?.cancel()
+        link.connection?.close()
+        self.link = nil
+        for stream in streams.values { stream.connectionLost() }
+    }
+
+    func send(_ frame: ClientFrame) {
+        let bytes = frame.encoded()
+        statistics_.framesSent += 1
+        statistics_.bytesSent += Int64(bytes.count)
+        link?.connection?.send(bytes)
+    }
+
+    func after(_ ms: Int64, _ body: @escaping @Sendable (isolated SyncClient) -> Void) -> any TransportRequest {
+        transport.after(ms) { [weak self] in self?.assumeIsolated { body($0) } }
+    }
+}

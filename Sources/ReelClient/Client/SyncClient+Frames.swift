@@ -1,0 +1,155 @@
+internal import ReelCore
+
+// What the node says.
+extension SyncClient {
+    /// `ref` of what this client asks; publishes carry a number.
+    enum Ref {
+        static let subscribe = Array(#""s""#.utf8)
+        static let fetch = Array(#""f""#.utf8)
+    }
+
+    func received(_ bytes: [UInt8]) {
+        statistics_.framesReceived += 1
+        statistics_.bytesReceived += Int64(bytes.count)
+        guard let number = link?.number else { return }
+        do throws(ReelError) {
+            let frame = try bytes.lend { (bytes) throws(ReelError) in try ServerFrame(bytes) }
+            try received(frame)
+        } catch {
+            lost(number, "the node sent a frame that is none: \(error.message)")
+        }
+    }
+
+    private func received(_ frame: ServerFrame) throws(ReelError) {
+        switch frame.body {
+        case .welcome(let welcome): welcomed(welcome)
+        case .subscribed(let subscribed): try received(subscribed)
+        case .events(let events): try received(events, isPushed: frame.ref == nil)
+        case .upto(let partition, let seq): received(upTo: seq, partition)
+        case .unsubscribed: break
+        case .ack(let ack):
+            guard let stream = streams[ack.stream] else { return }
+            for acked in ack.acks {
+                let author = Event.Author(site: acked.site, op: acked.op)
+                stream.outbox.acked(author, seq: acked.seq, folded: stream.seq, nowMs: transport.nowMs)
+            }
+            markDirty(stream)
+        case .nack(let nack):
+            guard let stream = streams[nack.stream] else { return }
+            let author = Event.Author(site: nack.site, op: nack.op)
+            let ref = frame.ref.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
+            stream.outbox.nacked(author, nack.error, ref: ref, nowMs: transport.nowMs)
+            markDirty(stream)
+        case .lagged(let name, _, let head):
+            guard let stream = streams[name] else { return }
+            stream.view?.unsubscribed(head: head)
+            stream.phase = .idle
+            advance(stream)
+        case .goaway(let afterMs, let nodes):
+            guard let number = link?.number, link?.leaving == nil else { return }
+            let moment = failover.leaves(afterMs: afterMs, nodes: nodes, nowMs: transport.nowMs)
+            link?.leaving = after(max(0, moment - transport.nowMs)) { $0.leave(number) }
+        case .error(let failure): failed(failure, ref: frame.ref)
+        }
+    }
+
+    private func received(_ subscribed: ServerFrame.Subscribed) throws(ReelError) {
+        guard let stream = streams[subscribed.stream], stream.phase == .subscribing, let welcome = link?.welcome else {
+            return
+        }
+        guard subscribed.partition < welcome.partitions else {
+            throw ReelError(
+                .badFrame, "found partition \(subscribed.partition), expected less than \(welcome.partitions)")
+        }
+        if let epoch = stream.view?.fold.epoch, epoch != subscribed.epoch {
+            epochChanged(stream)
+            return advance(stream)
+        }
+        if stream.view == nil {
+            let fold = Fold(
+                stream: stream.name, partition: subscribed.partition, epoch: subscribed.epoch, listsChanges: true)
+            stream.view = View(fold, partitions: welcome.partitions)
+        }
+        stream.view?.subscribed(after: subscribed.after, head: subscribed.head)
+        stream.phase = .live
+        stream.catchUpFailures = 0
+        markDirty(stream)
+        fillGaps(stream)
+    }
+
+    func received(_ events: ServerFrame.Events, isPushed: Bool) throws(ReelError) {
+        guard let stream = streams[events.stream], stream.view != nil else { return }
+        var progress = View.Progress()
+        let isTaken =
+            stream.view?.received(events, isPushed: isPushed, owns: stream.outbox.owns, &progress) ?? false
+        guard isTaken else {
+            throw ReelError(.badFrame, "found events \(events.from)…\(events.to) that contradict themselves")
+        }
+        took(progress, stream)
+        if stream.fetching != nil || (isPushed && stream.view?.heldCount ?? 0 > 0) { fillGaps(stream) }
+    }
+
+    private func received(upTo seq: Seq, _ partition: Int) {
+        for stream in streams.values where stream.phase == .live && stream.view?.fold.partition == partition {
+            var progress = View.Progress()
+            stream.view?.upto(seq, owns: stream.outbox.owns, &progress)
+            took(progress, stream)
+        }
+    }
+
+    /// Tells the queue, the store and the app what a step of the view brought.
+    func took(_ progress: View.Progress, _ stream: StreamState) {
+        for own in progress.own {
+            stream.outbox.folded(
+                own.author, seq: own.seq, own.outcome, content: own.content, base: stream.seq, nowMs: transport.nowMs)
+        }
+        statistics_.eventsReceived += Int64(progress.received.count)
+        stream.eventsBehindState += progress.received.count
+        if store != nil { stream.unwritten += progress.received }
+        if !progress.seen.isEmpty, !stream.feeds.isEmpty {
+            var batch = stream.batch ?? ChangeBatch(seq: stream.seq)
+            batch.seen = Array((batch.seen + progress.seen).suffix(ChangeBatch.seenMax))
+            stream.batch = batch
+        }
+        if let stopped = stream.view?.stoppedAt, stream.phase != .stopped {
+            stop(stream, "seq \(stopped) is a barrier that this version of the client does not know")
+        }
+        markDirty(stream)
+    }
+
+    private func failed(_ failure: ServerFrame.Failure, ref: [UInt8]?) {
+        let error = failure.error
+        guard let name = failure.stream, let stream = streams[name] else {
+            // No stream: the node could not read what this client said, or does not let it in.
+            guard let number = link?.number, link?.welcome == nil else { return }
+            return lost(number, "\(error.code.rawValue): \(error.message)")
+        }
+        switch error.code {
+        case .epochChanged:
+            epochChanged(stream)
+            advance(stream)
+        case .aheadOfLog, .diverged:
+            stop(stream, "\(error.code.rawValue): \(error.message)")
+        case _ where ref == Ref.fetch:
+            stream.dropFetch()
+            stream.fetchFailures += 1
+            if error.code == .truncated { stream.needsSnapshot = true }
+            retry(stream, afterMs: error.retryMs ?? 200)
+        case .truncated:
+            stream.phase = .idle
+            stream.needsSnapshot = true
+            advance(stream)
+        case .badStream, .unauthorized, .forbidden, .limit:
+            stop(stream, "\(error.code.rawValue): \(error.message)")
+        default:
+            if stream.phase == .subscribing { stream.phase = .idle }
+            retry(stream, afterMs: error.retryMs ?? 500)
+        }
+    }
+
+    func stop(_ stream: StreamState, _ reason: String) {
+        stream.connectionLost()
+        stream.phase = .stopped
+        notify(.stopped(stream: stream.name.description, reason: reason))
+    }
+}

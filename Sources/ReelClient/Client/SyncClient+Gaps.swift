@@ -1,0 +1,137 @@
+internal import ReelCore
+
+// What is missing below the proven seqs of a live subscription is fetched: on the connection, or from another node.
+extension SyncClient {
+    /// A question that is not answered after so long is asked elsewhere.
+    static let fetchMs: Int64 = 3_000
+    /// Events that are asked for at once by HTTP.
+    static let fetchEvents = 1_000
+
+    func fillGaps(_ stream: StreamState) {
+        guard !isClosed, stream.phase == .live, let view = stream.view, let proven = view.proven else { return }
+        // What the subscription has not proven yet is on its way.
+        let missing = proven >= 0 ? view.covered.gaps(in: 0...proven) : SeqRanges()
+        if let fetching = stream.fetching {
+            guard fetching.ranges.intersection(missing).isEmpty else { return }
+            stream.dropFetch()
+            stream.fetchFailures = 0
+        }
+        guard !missing.isEmpty, stream.retry == nil, stream.catchUp == nil else { return }
+        if stream.needsSnapshot || (missing.count >= Self.deltaFromSeqs && stream.start != .all) {
+            return pull(stream)
+        }
+        let usesPeers = (gapSource == .peers) == stream.fetchFailures.isMultiple(of: 2)
+        if usesPeers, failover.nodes.count > 1 || gapSource == .peers {
+            fetchFromPeer(stream, missing)
+        } else {
+            fetchOnConnection(stream, missing)
+        }
+    }
+
+    /// A delta from another node closes a wide gap, while live events go on coming.
+    private func pull(_ stream: StreamState) {
+        let phase = stream.phase
+        catchUp(stream)
+        stream.phase = phase
+    }
+
+    private func fetchOnConnection(_ stream: StreamState, _ missing: SeqRanges) {
+        guard let limits = link?.welcome?.limits, let epoch = stream.view?.fold.epoch else { return }
+        var ranges: [ClosedRange<Seq>] = []
+        var left = min(Int64(limits.fetch), ClientFrame.fetchSeqs)
+        for range in missing.ranges.prefix(ClientFrame.fetchRanges) where left > 0 {
+            let upper = min(range.upperBound, range.lowerBound + left - 1)
+            ranges.append(range.lowerBound...upper)
+            left -= upper - range.lowerBound + 1
+        }
+        guard !ranges.isEmpty else { return }
+        begin(stream, SeqRanges(ranges), request: nil)
+        send(ClientFrame(.fetch(.init(stream: stream.name, epoch: epoch, ranges: ranges)), ref: Ref.fetch))
+    }
+
+    private func fetchFromPeer(_ stream: StreamState, _ missing: SeqRanges) {
+        guard let range = missing.ranges.first, let epoch = stream.view?.fold.epoch, let node = failover.peer() else {
+            return
+        }
+        let limit = min(range.upperBound - range.lowerBound + 1, Int64(Self.fetchEvents))
+        let target =
+            "/v1/streams/\(stream.name)/events?after=\(range.lowerBound - 1)&epoch=\(epoch)&limit=\(limit)"
+        let name = stream.name
+        let page = EventsPage()
+        let request = transport.get(from: node, target) { [weak self] response in
+            self?.assumeIsolated { $0.received(response, page, name) }
+        }
+        begin(stream, SeqRanges([range]), request: request)
+    }
+
+    private func begin(_ stream: StreamState, _ ranges: SeqRanges, request: (any TransportRequest)?) {
+        statistics_.gapsFetched += 1
+        statistics_.seqsFetched += ranges.count
+        let name = stream.name
+        let deadline = after(Self.fetchMs) { client in
+            guard let stream = client.streams[name] else { return }
+            stream.dropFetch()
+            stream.fetchFailures += 1
+            client.fillGaps(stream)
+        }
+        stream.fetching = StreamState.Fetching(ranges: ranges, request: request, deadline: deadline)
+    }
+
+    private func received(_ response: TransportResponse, _ page: EventsPage, _ name: StreamName) {
+        guard let stream = streams[name], !isClosed else { return }
+        if case .body(let bytes) = response { statistics_.bytesReceived += Int64(bytes.count) }
+        do throws(ReelError) {
+            guard let events = try page.received(response, name) else { return }
+            guard events.to >= events.from, events.epoch == stream.view?.fold.epoch else {
+                throw ReelError(.nodeBehind, "the node has not read so far")
+            }
+            stream.dropFetch()
+            stream.fetchFailures = 0
+            try received(events.frame, isPushed: false)
+            fillGaps(stream)
+        } catch {
+            stream.dropFetch()
+            stream.fetchFailures += 1
+            if error.code == .truncated { stream.needsSnapshot = true }
+            retry(stream, afterMs: 50)
+        }
+    }
+}
+
+/// A page of events that is being read. Belongs to the client's actor.
+private final class EventsPage: @unchecked Sendable {
+    private var status = 0
+    private var body: [UInt8] = []
+
+    struct Events {
+        var epoch: Epoch
+        var from: Seq
+        var to: Seq
+        var frame: ServerFrame.Events
+    }
+
+    func received(_ response: TransportResponse, _ stream: StreamName) throws(ReelError) -> Events? {
+        switch response {
+        case .status(let status): self.status = status
+        case .body(let bytes): body += bytes
+        case .end where status == 200:
+            return try body.lend { (bytes) throws(ReelError) in try Self.parse(bytes, stream) }
+        case .end: throw ReelError(problem: body, status: status)
+        case .failed(let reason): throw ReelError(.logUnavailable, reason, retryMs: 0)
+        }
+        return nil
+    }
+
+    private static func parse(_ bytes: Bytes, _ stream: StreamName) throws(ReelError) -> Events {
+        let object = try JSONObject(bytes, levels: ClientFrame.levels, shape: .badFrame)
+        guard let epoch = try object.epoch(), let from = try object.integer("from"),
+            let to = try object.integer("to", from: -1), let list = object.raw("events")
+        else { throw ReelError(.badFrame, "expected epoch, from, to and events") }
+        var events: [DeliveredEvent] = []
+        var reader = JSONReader(list, levels: ClientFrame.levels, shape: .badFrame)
+        try reader.array { (reader) throws(ReelError) in events.append(try DeliveredEvent(try reader.raw())) }
+        return Events(
+            epoch: epoch, from: from, to: to,
+            frame: ServerFrame.Events(stream: stream, from: from, to: to, events: events))
+    }
+}

@@ -1,0 +1,99 @@
+internal import ReelCore
+
+// What a `SyncStream` asks its client.
+extension SyncClient {
+    func publish(_ event: Event, to name: StreamName) async throws -> Publication {
+        try checkOpen()
+        guard let stream = streams[name] else { throw CancellationError() }
+        var intake = EventIntake(limit: Limits.value)
+        var checked: [UInt8] = []
+        let author = Event.Author(site: stream.outbox.site, op: 0)
+        try event.encoded(base: stream.seq, author: author).lend { (bytes) throws(ReelError) in
+            try intake.take(bytes, stamp: .init(by: nil, atMs: 0, base: stream.seq), into: &checked)
+        }
+        let isKnown = event.single.map { $0.kind != .insert || folded($0.model, $0.id, stream) != nil } ?? true
+        let number = stream.outbox.add(event, base: stream.seq, isKnown: isKnown)
+        let publication = Publication()
+        stream.publications[number, default: []].append(publication)
+        markDirty(stream)
+        if store != nil {
+            try await withCheckedThrowingContinuation { stream.commits.append($0) }
+        }
+        return publication
+    }
+
+    private func folded(_ model: String, _ id: String, _ stream: StreamState) -> ObjectState? {
+        stream.view?.fold.object(model: model, id: id)
+    }
+
+    func object(_ model: String, _ id: String, of name: StreamName) -> SyncObject? {
+        guard let stream = streams[name], let state = folded(model, id, stream), !state.isDeleted else { return nil }
+        return SyncObject(state)
+    }
+
+    func objects(_ model: String, of name: StreamName) -> [SyncObject] {
+        guard let fold = streams[name]?.view?.fold else { return [] }
+        var objects: [SyncObject] = []
+        for slot in fold.slots() {
+            let state = fold.object(at: slot)
+            guard !state.isDeleted else { continue }
+            let object = SyncObject(state)
+            if object.name.model.utf8.elementsEqual(model.utf8) { objects.append(object) }
+        }
+        return objects
+    }
+
+    func seq(of name: StreamName) -> Seq { streams[name]?.seq ?? .none }
+
+    func coverage(of name: StreamName) -> SeqRanges { streams[name]?.view?.covered ?? SeqRanges() }
+
+    func gaps(of name: StreamName) -> SeqRanges { streams[name]?.view?.gaps ?? SeqRanges() }
+
+    func epoch(of name: StreamName) -> Epoch? { streams[name]?.view?.fold.epoch }
+
+    func digest(of name: StreamName) -> UInt64? {
+        streams[name]?.view?.digest()
+    }
+
+    func queued(of name: StreamName) -> Int { streams[name]?.outbox.entries.count ?? 0 }
+
+    func waitUntil(seq: Seq, of name: StreamName) async throws {
+        try checkOpen()
+        guard let stream = streams[name], stream.seq < seq else { return }
+        try await withCheckedThrowingContinuation { stream.waiters.append((seq, $0)) }
+    }
+
+    func changes(of name: StreamName) -> Changes {
+        let feed = ChangeFeed()
+        if let stream = streams[name], !isClosed {
+            // What has changed before the first reader came is no news.
+            if stream.feeds.isEmpty { _ = stream.view?.takeChanges() }
+            stream.feeds.append(feed)
+        } else {
+            feed.close()
+        }
+        return Changes(feed: feed, client: self)
+    }
+
+    func nextBatch(of feed: ChangeFeed) async -> ChangeBatch? {
+        if let batch = feed.pending {
+            feed.pending = nil
+            return batch
+        }
+        guard !feed.isClosed else { return nil }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                if Task.isCancelled { return continuation.resume(returning: nil) }
+                feed.waiter?.resume(returning: nil)
+                feed.waiter = continuation
+            }
+        } onCancel: {
+            Task { await self.drop(feed) }
+        }
+    }
+
+    private func drop(_ feed: ChangeFeed) {
+        feed.close()
+        for stream in streams.values { stream.feeds.removeAll { $0 === feed } }
+    }
+}

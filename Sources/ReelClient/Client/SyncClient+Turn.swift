@@ -1,0 +1,192 @@
+internal import ReelCore
+internal import ReelSQLite
+
+// The end of a turn: everything that the turn has brought is committed as one, then sent, then told.
+extension SyncClient {
+    /// The stored state is written anew when so many events lie behind it, or twice as many as there are objects.
+    static let eventsBehindStateMax = 4_096
+    /// A publish frame is at most so large, whatever a node would take.
+    static let parcelBytes = 256 << 10
+
+    func markDirty(_ stream: StreamState) {
+        stream.isDirty = true
+        guard !isTurnScheduled, !isClosed else { return }
+        isTurnScheduled = true
+        transport.atTurnEnd { [weak self] in self?.assumeIsolated { $0.finishTurn() } }
+    }
+
+    func finishTurn() {
+        isTurnScheduled = false
+        guard !isClosed else { return }
+        let dirty = streams.values.filter(\.isDirty)
+        var parcels: [(StreamState, Outbox.Parcel)] = []
+        for stream in dirty { parcels += handOver(stream).map { (stream, $0) } }
+        if let store {
+            do throws(ReelError) {
+                try commit(dirty, to: store)
+            } catch {
+                return fail(error)
+            }
+        } else {
+            for stream in dirty { _ = stream.outbox.takeWrites() }
+        }
+        for (stream, parcel) in parcels {
+            let publish = ClientFrame.Publish(
+                stream: stream.name, epoch: stream.view?.fold.epoch, events: parcel.events)
+            send(ClientFrame(.publish(publish), ref: Array(String(parcel.ref).utf8)))
+        }
+        for stream in dirty {
+            stream.isDirty = false
+            tell(stream)
+        }
+    }
+
+    private func handOver(_ stream: StreamState) -> [Outbox.Parcel] {
+        guard stream.phase == .live, let limits = link?.welcome?.limits, let fold = stream.view?.fold else { return [] }
+        let window = Outbox.Window(
+            events: max(1, limits.batch), bytes: max(1, min(limits.frame - 1_024, Self.parcelBytes)))
+        var parcels: [Outbox.Parcel] = []
+        while let parcel = stream.outbox.handOver(
+            window, base: fold.seq, horizon: fold.horizon, nowMs: transport.nowMs)
+        {
+            parcels.append(parcel)
+        }
+        stream.sendTimer?.cancel()
+        stream.sendTimer = nil
+        if let next = stream.outbox.nextSendMs, next > transport.nowMs {
+            let name = stream.name
+            stream.sendTimer = after(next - transport.nowMs) { client in
+                if let stream = client.streams[name] { client.markDirty(stream) }
+            }
+        }
+        return parcels
+    }
+
+    // MARK: Store
+
+    private func commit(_ streams: [StreamState], to store: DeviceStore) throws(ReelError) {
+        let writes = streams.map { ($0, $0.outbox.takeWrites()) }
+        // What was received can be received again; what the app was promised, and which op was given, must not get
+        // lost.
+        let isPromise = writes.contains { _, writes in
+            writes.contains { if case .remove = $0 { false } else { true } }
+        }
+        var states: [(StreamState, [UInt8])] = []
+        for stream in streams {
+            if let lines = try stateToWrite(stream) { states.append((stream, lines)) }
+        }
+        try store.commit(durably: isPromise) { () throws(SQLiteError) in
+            for (stream, writes) in writes {
+                try store.write(writes, stream.row)
+                for event in stream.unwritten {
+                    try event.value.withUnsafeBytesTyped { (value) throws(SQLiteError) in
+                        try store.write(event: value, seq: event.seq, stream.row)
+                    }
+                }
+            }
+            for (stream, lines) in states {
+                try lines.withUnsafeBytesTyped { (lines) throws(SQLiteError) in
+                    try store.write(state: lines, upTo: stream.seq, stream.row)
+                }
+            }
+            for stream in streams {
+                guard let view = stream.view else { continue }
+                let position = DeviceStore.Position(
+                    epoch: view.fold.epoch, partition: view.fold.partition, partitions: view.partitions,
+                    covered: view.covered)
+                try store.write(position, stream.row)
+            }
+        }
+        for stream in streams { stream.unwritten = [] }
+        for (stream, _) in states {
+            stream.unwrittenState = false
+            stream.eventsBehindState = 0
+        }
+    }
+
+    private func stateToWrite(_ stream: StreamState) throws(ReelError) -> [UInt8]? {
+        guard stream.view != nil else { return nil }
+        let objects = stream.view?.fold.objectCount ?? 0
+        guard stream.unwrittenState || stream.eventsBehindState > max(Self.eventsBehindStateMax, 2 * objects) else {
+            return nil
+        }
+        return try stream.view?.lines()
+    }
+
+    /// What the store holds of a stream, as a machine that goes on from there.
+    func restore(_ name: StreamName, _ start: SyncStart) throws(ReelError) -> StreamState {
+        let seed = random.next()
+        let fresh = Outbox(seed: seed)
+        guard let store else { return StreamState(name, start: start, row: 0, outbox: fresh) }
+        let stored = try store.open(name, newSite: fresh.site)
+        let outbox = Outbox(site: stored.site, nextOp: stored.nextOp, entries: stored.entries, seed: seed)
+        let stream = StreamState(name, start: start, row: stored.row, outbox: outbox)
+        guard let position = stored.position else { return stream }
+        var fold = Fold(stream: name, partition: position.partition, epoch: position.epoch, listsChanges: true)
+        var reader = SnapshotReader(listsChanges: true)
+        var lines = LineSplitter()
+        var hasState = false
+        try store.readState(stored.row) { (piece) throws(ReelError) in
+            hasState = true
+            try lines.add(piece) { (line) throws(ReelError) in try reader.read(line: line) }
+        }
+        if hasState { fold = try reader.finish() }
+        var view = View(fold, partitions: position.partitions)
+        var events: [DeliveredEvent] = []
+        try store.readEvents(stored.row) { events.append(DeliveredEvent(seq: $0, value: Array($1))) }
+        view.restore(events, covered: position.covered)
+        stream.eventsBehindState = events.count
+        stream.view = view
+        return stream
+    }
+
+    // MARK: The app
+
+    private func tell(_ stream: StreamState) {
+        for commit in stream.commits { commit.resume() }
+        stream.commits = []
+        var isStuck = false
+        for notice in stream.outbox.takeNotices() {
+            switch notice {
+            case .acked(let number, let seq): for item in stream.publications[number] ?? [] { item.acked(seq) }
+            case .settled(let number, let fate):
+                for item in stream.publications.removeValue(forKey: number) ?? [] { item.settled(fate) }
+            case .newSite(let was, let now):
+                notify(.newSite(stream: stream.name.description, was: was.description, now: now.description))
+            case .held(let error):
+                notify(.held(stream: stream.name.description, reason: "\(error.code.rawValue): \(error.message)"))
+            case .stuck: isStuck = true
+            }
+        }
+        let seq = stream.seq
+        for waiter in stream.waiters where waiter.seq <= seq { waiter.continuation.resume() }
+        stream.waiters.removeAll { $0.seq <= seq }
+        tellChanges(stream)
+        if isStuck, let number = link?.number { lost(number, "the node waits for an event that was consumed meanwhile") }
+    }
+
+    private func tellChanges(_ stream: StreamState) {
+        guard !stream.feeds.isEmpty else {
+            stream.batch = nil
+            return
+        }
+        var batch = stream.batch ?? ChangeBatch(seq: stream.seq)
+        stream.batch = nil
+        batch.seq = stream.seq
+        batch.objects.formUnion(stream.view?.takeChanges() ?? [])
+        guard batch.isReset || !batch.objects.isEmpty || !batch.seen.isEmpty else { return }
+        for feed in stream.feeds { feed.add(batch) }
+    }
+}
+
+extension [UInt8] {
+    fileprivate func withUnsafeBytesTyped(
+        _ body: (UnsafeRawBufferPointer) throws(SQLiteError) -> Void
+    ) throws(SQLiteError) {
+        var failure: SQLiteError?
+        withUnsafeBytes { bytes in
+            do throws(SQLiteError) { try body(bytes) } catch { failure = error }
+        }
+        if let failure { throw failure }
+    }
+}

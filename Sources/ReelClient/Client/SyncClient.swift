@@ -1,0 +1,172 @@
+public import ReelCore
+
+/// A device of Reel: it holds streams, shows their objects, and takes events, the same with and without a network.
+///
+///     let client = try SyncClient(nodes: ["http://127.0.0.1:7350"], store: .file("/data/app.reel"))
+///     let todo = try await client.open("todo")
+///     for await batch in await todo.changes { show(batch.objects) }
+///
+/// It needs the address of any one node. It keeps one connection, goes to another node when that one is lost or asks to
+/// be left, and asks any node for what it is missing. It is never told that it is up to date; it can prove it, from its
+/// coverage.
+///
+/// An actor on its transport's executor: what comes from the network is handled there in batches, without a change of
+/// threads.
+public actor SyncClient {
+    /// Where own events and what was received are kept.
+    public enum Store: Sendable {
+        /// In memory: for tests, and for devices that only look on.
+        case memory
+        /// In this file, made if it is not there. One process at a time.
+        case file(String)
+    }
+
+    /// Where missing seqs are asked for.
+    public enum GapSource: Sendable {
+        /// On the connection; from another node if it does not answer.
+        case connection
+        /// From another node by HTTP; on the connection if that fails.
+        case peers
+    }
+
+    let transport: any Transport
+    let gapSource: GapSource
+    let token: String?
+    let store: DeviceStore?
+    var random: SeededGenerator
+    var failover: Failover
+    var streams: [StreamName: StreamState] = [:]
+    var statistics_ = SyncStatistics()
+    var noticeSinks: [AsyncStream<SyncNotice>.Continuation] = []
+
+    // The present connection.
+    var link: Link?
+    var links = 0
+    var lostAtMs: Int64?
+    var isTurnScheduled = false
+    var isClosed = false
+    var failure: ReelError?
+
+    /// One attempt at a connection, and what came of it.
+    struct Link {
+        let number: Int
+        let node: String
+        var connection: (any TransportConnection)?
+        var welcome: ServerFrame.Welcome?
+        var timer: (any TransportRequest)?
+        var leaving: (any TransportRequest)?
+        var lastHeardMs: Int64
+        var isPinged = false
+    }
+
+    /// A client of these nodes, `http://HOST:PORT` each.
+    ///
+    /// `gaps`: where missing seqs are asked for. `seed`: makes its choices (nodes, pauses, sites) those of an earlier
+    /// run; for tests. Throws `internal` if the store cannot be opened, for example because another process has it.
+    public init(
+        nodes: [String],
+        store: Store,
+        transport: any Transport,
+        gaps: GapSource = .connection,
+        token: String? = nil,
+        seed: UInt64? = nil
+    ) throws(ReelError) {
+        self.transport = transport
+        gapSource = gaps
+        self.token = token
+        switch store {
+        case .memory: self.store = nil
+        case .file(let path): self.store = try DeviceStore(path: path)
+        }
+        let seed = seed ?? UInt64.random(in: .min ... .max)
+        random = SeededGenerator(seed: seed)
+        failover = Failover(nodes: nodes, seed: seed &+ 1)
+    }
+
+    nonisolated public var unownedExecutor: UnownedSerialExecutor { transport.executor.asUnownedSerialExecutor() }
+
+    // MARK: Streams
+
+    /// Opens a stream: what the device holds of it can be read at once, and the rest begins to come. Opening it again
+    /// gives the same stream; `start` counts for a device that holds nothing of it yet.
+    ///
+    /// Throws a `ReelError`: `bad_stream` for a name that is none, `internal` if the store failed.
+    @discardableResult
+    public func open(_ name: String, from start: SyncStart = .snapshot) throws -> SyncStream {
+        guard let name = StreamName(name) else {
+            throw ReelError(.badStream, "found \(name.debugDescription), expected 1 to 128 of A-Za-z0-9._:~-")
+        }
+        try checkOpen()
+        if streams[name] == nil {
+            let stream = try restore(name, start)
+            streams[name] = stream
+            if link == nil { connectNext() }
+            advance(stream)
+        }
+        return SyncStream(client: self, name: name)
+    }
+
+    func checkOpen() throws {
+        if let failure { throw failure }
+        if isClosed { throw CancellationError() }
+    }
+
+    // MARK: The client
+
+    /// What it has done so far.
+    public var statistics: SyncStatistics { statistics_ }
+
+    /// The node that it is connected with.
+    public var connectedNode: String? { link?.welcome == nil ? nil : link?.node }
+
+    /// The nodes that it knows: those given, then those that nodes have named.
+    public var nodes: [String] { failover.nodes }
+
+    /// What happens from now on that an app may want to say: connections, clones, events that are held. At most the
+    /// last 256 wait to be read.
+    public var notices: AsyncStream<SyncNotice> {
+        let (stream, sink) = AsyncStream.makeStream(of: SyncNotice.self, bufferingPolicy: .bufferingNewest(256))
+        if isClosed { sink.finish() } else { noticeSinks.append(sink) }
+        return stream
+    }
+
+    func notify(_ notice: SyncNotice) {
+        for sink in noticeSinks { sink.yield(notice) }
+    }
+
+    /// Commits what is not yet, and closes the connection. The queue stays in the store; whoever waits for something is
+    /// told that it will not come from here.
+    public func close() {
+        guard !isClosed else { return }
+        finishTurn()
+        isClosed = true
+        dropLink()
+        for stream in streams.values { release(stream, CancellationError()) }
+        for sink in noticeSinks { sink.finish() }
+        noticeSinks = []
+    }
+
+    private func release(_ stream: StreamState, _ error: any Error) {
+        stream.connectionLost()
+        stream.catchUp?.cancel()
+        stream.catchUp = nil
+        stream.sendTimer?.cancel()
+        for publication in stream.publications.values.joined() { publication.closed() }
+        for commit in stream.commits { commit.resume(throwing: error) }
+        for waiter in stream.waiters { waiter.continuation.resume(throwing: error) }
+        for feed in stream.feeds { feed.close() }
+        stream.publications = [:]
+        stream.commits = []
+        stream.waiters = []
+        stream.feeds = []
+    }
+
+    /// The store failed: nothing that is shown or sent from here on would be true, so the client stops.
+    func fail(_ error: ReelError) {
+        failure = error
+        isClosed = true
+        dropLink()
+        notify(.storeFailed(reason: error.message))
+        for stream in streams.values { release(stream, error) }
+    }
+}

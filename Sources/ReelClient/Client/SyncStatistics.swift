@@ -1,0 +1,46 @@
+/// What a client has done since it was made.
+public struct SyncStatistics: Sendable, Equatable {
+    /// Bytes of frames and bodies that came in.
+    public var bytesReceived: Int64 = 0
+    /// Bytes of frames that went out.
+    public var bytesSent: Int64 = 0
+    /// Frames that came in.
+    public var framesReceived: Int64 = 0
+    /// Frames that went out.
+    public var framesSent: Int64 = 0
+    /// Events that were received for the first time.
+    public var eventsReceived: Int64 = 0
+    /// How often a connection was made again after one was lost or left.
+    public var reconnects: Int64 = 0
+    /// Seqs that were missing and asked for.
+    public var seqsFetched: Int64 = 0
+    /// Requests for missing seqs.
+    public var gapsFetched: Int64 = 0
+    /// Snapshots that were read.
+    public var snapshots: Int64 = 0
+    /// Deltas that were read.
+    public var deltas: Int64 = 0
+    /// Bytes of snapshots and deltas.
+    public var snapshotBytes: Int64 = 0
+    /// Milliseconds from the last loss of a connection to the next node's welcome.
+    public var failoverMs: Int64 = 0
+}
+
+/// What an app may want to tell its user or its log.
+public enum SyncNotice: Sendable, Equatable {
+    /// A node said welcome.
+    case connected(node: String)
+    /// The connection to a node has ended, or could not be made; another attempt follows.
+    case disconnected(node: String, reason: String)
+    /// The device was cloned (restored from a backup): it goes on as a new site, and has moved what it had not sent.
+    case newSite(stream: String, was: String, now: String)
+    /// Own events wait for something that no event can help: a right, a user, a stream that is full.
+    case held(stream: String, reason: String)
+    /// The log was replaced by another one: the queue is kept, the state comes anew.
+    case epochChanged(stream: String)
+    /// The stream cannot be read on: what this device knows and what the log says exclude each other, or the log
+    /// speaks a version that this client does not know.
+    case stopped(stream: String, reason: String)
+    /// The device's store failed: nothing is taken or sent any more.
+    case storeFailed(reason: String)
+}

@@ -1,0 +1,77 @@
+public import ReelCore
+
+/// Where the reading of a stream begins on a device that does not hold it yet.
+public enum SyncStart: Sendable {
+    /// With a snapshot, or a delta where an older state is there, from any node; then live. What came before is known
+    /// by its result.
+    case snapshot
+    /// With what comes from now on, shown at once; what is missing before is fetched meanwhile.
+    case now
+    /// With the stream's first event.
+    case all
+}
+
+/// One open stream of a `SyncClient`: a total order of events that this device reads and writes.
+///
+///     let todo = try await client.open("todo")
+///     let publication = try await todo.publish(.insert("task", "cb55", ["title": "Milk"]))
+///     try await publication.fate()
+///     await todo.object("task", "cb55")?["title"]
+///
+/// Reading never waits for a network: it shows the device's fold, which is as new as `seq` says. Everybody who has
+/// folded the same seq of the same epoch has the same objects, and the same `digest`.
+public struct SyncStream: Sendable {
+    /// The client that holds it.
+    public let client: SyncClient
+    let name: StreamName
+
+    /// The stream's name.
+    public var id: String { name.description }
+
+    /// Puts an event into the device's queue, from where it goes to the stream as soon as a node can be reached.
+    /// Returns when it is durable on this device: it survives the process and the network from then on, is sent in the
+    /// order of publishing, and happens once.
+    ///
+    /// Throws a `ReelError`: `bad_event` and its like for an event that no gateway would take, `internal` if the store
+    /// failed (then the event is not taken).
+    @discardableResult
+    public func publish(_ event: Event) async throws -> Publication {
+        try await client.publish(event, to: name)
+    }
+
+    /// The object, nil if it is not there or was deleted.
+    public func object(_ model: String, _ id: String) async -> SyncObject? {
+        await client.object(model, id, of: name)
+    }
+
+    /// All objects of a model by id, in byte order.
+    public func objects(_ model: String) async -> [SyncObject] {
+        await client.objects(model, of: name)
+    }
+
+    /// The last seq of the partition up to which everything is covered and folded; −1: nothing yet.
+    public var seq: Seq { get async { await client.seq(of: name) } }
+
+    /// The seqs of the partition that this device can prove to know.
+    public var coverage: SeqRanges { get async { await client.coverage(of: name) } }
+
+    /// The seqs up to the last known one that are still missing.
+    public var gaps: SeqRanges { get async { await client.gaps(of: name) } }
+
+    /// The log's identity, once it is known. Seqs mean something only together with it.
+    public var epoch: Epoch? { get async { await client.epoch(of: name) } }
+
+    /// 64 bits that are equal on all devices and nodes which hold the same state, printed as 16 hex digits.
+    public var digest: UInt64? { get async { await client.digest(of: name) } }
+
+    /// How many own events wait: to be sent, to be acked, or to be met by the own fold.
+    public var queued: Int { get async { await client.queued(of: name) } }
+
+    /// What changes from now on, batch by batch.
+    public var changes: Changes { get async { await client.changes(of: name) } }
+
+    /// Waits until the stream is folded up to this seq. Throws `CancellationError` if the client is closed before.
+    public func waitUntil(seq: Seq) async throws {
+        try await client.waitUntil(seq: seq, of: name)
+    }
+}
