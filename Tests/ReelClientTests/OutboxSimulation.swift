@@ -105,7 +105,9 @@ struct OutboxSimulation {
     }
 
     mutating func send() {
-        guard let parcel = outbox.handOver(.init(events: 4, bytes: 4_096), nowMs: nowMs) else { return }
+        guard let parcel = outbox.handOver(.init(events: 4, bytes: 4_096), base: 0, horizon: -1, nowMs: nowMs) else {
+            return
+        }
         commit()
         inbox.append(parcel)
     }

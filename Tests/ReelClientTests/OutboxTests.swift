@@ -35,7 +35,7 @@ import Testing
         guard case .put(let queued)? = outbox.takeWrites().first else { return #expect(Bool(false)) }
         #expect(queued.author == nil)
         #expect(queued.base == 4)
-        let parcel = outbox.handOver(Self.wide, nowMs: 0)
+        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
         #expect(parcel?.events.count == 1)
         let writes = outbox.takeWrites()
         #expect(writes.contains(.site(outbox.site, next: 1)))
@@ -48,7 +48,7 @@ import Testing
         let second = outbox.add(.update("m", "1", ["a": 2, "c": nil]), base: 3, isKnown: true)
         #expect(first == second)
         #expect(outbox.entries.first?.event == .update("m", "1", ["a": 2, "b": 1, "c": nil]))
-        _ = outbox.handOver(Self.wide, nowMs: 0)
+        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let third = outbox.add(.update("m", "1", ["a": 3]), base: 3, isKnown: true)
         #expect(third != first)
         _ = outbox.add(.update("m", "2", ["a": 3]), base: 3, isKnown: true)
@@ -75,9 +75,9 @@ import Testing
         _ = outbox.add(.insert("m", "1", ["a": 1]), base: 0, isKnown: true)
         _ = outbox.add(.delete("m", "1"), base: 0, isKnown: true)
         #expect(outbox.entries.map(\.event) == [.delete("m", "1")])
-        _ = outbox.handOver(Self.wide, nowMs: 0)
+        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.add(.insert("m", "2"), base: 0, isKnown: false)
-        _ = outbox.handOver(Self.wide, nowMs: 0)
+        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.add(.delete("m", "2"), base: 0, isKnown: false)
         #expect(outbox.entries.count == 3, "the insert may be in the log already")
     }
@@ -86,7 +86,7 @@ import Testing
         var outbox = Outbox(seed: 1)
         let bad = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
         _ = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
-        let parcel = outbox.handOver(Self.wide, nowMs: 0)
+        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.takeNotices()
         let error = ReelError(.tooLarge, "300 KiB found, at most 256 KiB expected")
         outbox.nacked(Event.Author(site: outbox.site, op: 0), error, ref: parcel?.ref, nowMs: 0)
@@ -97,7 +97,7 @@ import Testing
             nowMs: 0
         )
         #expect(outbox.takeNotices() == [.settled(number: bad, .refused(error))])
-        let again = outbox.handOver(Self.wide, nowMs: Outbox.retryMaxMs)
+        let again = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: Outbox.retryMaxMs)
         let noop = Event.noop.encoded(base: 0, author: Event.Author(site: outbox.site, op: 0))
         #expect(again?.events.first == noop)
         #expect(again?.events.count == 2)
@@ -106,13 +106,13 @@ import Testing
     @Test func whatIsNoEventsFaultHoldsTheQueueUntilTheNextConnection() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
-        let parcel = outbox.handOver(Self.wide, nowMs: 0)
+        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let error = ReelError(.forbidden, "no")
         outbox.nacked(Event.Author(site: outbox.site, op: 0), error, ref: parcel?.ref, nowMs: 0)
         #expect(outbox.takeNotices() == [.held(error)])
-        #expect(outbox.handOver(Self.wide, nowMs: 1_000_000) == nil)
+        #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 1_000_000) == nil)
         outbox.connected()
-        #expect(outbox.handOver(Self.wide, nowMs: 0)?.events.count == 1)
+        #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)?.events.count == 1)
     }
 
     @Test func retryIsHonouredWithinBounds() {
@@ -120,7 +120,7 @@ import Testing
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
         for (retry, expected) in [(500, 500), (Int64.max, Outbox.retryMaxMs)] as [(Int64, Int64)] {
             outbox.connected()
-            let parcel = outbox.handOver(Self.wide, nowMs: 100)
+            let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 100)
             outbox.nacked(
                 Event.Author(site: outbox.site, op: 0),
                 ReelError(.logUnavailable, "", retryMs: retry),
@@ -134,29 +134,29 @@ import Testing
     @Test func anAckedOpThatTheFoldFoundBehindAHoleIsSentAgainFromTheHoleOn() {
         var outbox = Outbox(seed: 1)
         for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
-        let parcel = outbox.handOver(Self.wide, nowMs: 0)
+        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
         for op in 0..<3 {
             outbox.acked(Event.Author(site: outbox.site, op: Op(op)), seq: Seq(10 + op), folded: 5, nowMs: 0)
         }
-        #expect(outbox.handOver(Self.wide, nowMs: 0) == nil)
+        #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0) == nil)
         let author = Event.Author(site: outbox.site, op: 1)
         outbox.folded(author, seq: 11, .gap, content: parcel?.events[1] ?? [], base: 11, nowMs: 0)
-        #expect(outbox.handOver(Self.wide, nowMs: 100)?.events == parcel?.events)
+        #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events == parcel?.events)
     }
 
     @Test func anAckForAPlaceThatTheFoldHasPassedSendsAgain() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
-        let parcel = outbox.handOver(Self.wide, nowMs: 0)
+        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
         outbox.acked(Event.Author(site: outbox.site, op: 0), seq: 7, folded: 8, nowMs: 0)
-        #expect(outbox.handOver(Self.wide, nowMs: 100)?.events == parcel?.events)
+        #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events == parcel?.events)
     }
 
     @Test func aCloneTakesANewSiteAndMovesWhatWasNotConsumed() {
         var outbox = Outbox(seed: 1)
         let was = outbox.site
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
-        _ = outbox.handOver(Self.wide, nowMs: 0)
+        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
         _ = outbox.takeNotices()
         // The other device's event took op 0.
@@ -165,7 +165,7 @@ import Testing
         outbox.folded(author, seq: 3, .applied, content: theirs, base: 3, nowMs: 0)
         #expect(outbox.site != was)
         #expect(outbox.takeNotices() == [.newSite(was: was, now: outbox.site)])
-        let parcel = outbox.handOver(Self.wide, nowMs: 100)
+        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 100)
         let expected = ["1", "2"].enumerated().map { op, id in
             Event.update("m", id, ["a": 1]).encoded(base: 0, author: .init(site: outbox.site, op: Op(op)))
         }
@@ -193,13 +193,13 @@ import Testing
             base: 0,
             isKnown: true
         )
-        _ = outbox.handOver(Self.wide, nowMs: 0)
+        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.takeNotices()
         outbox.folded(Event.Author(site: was, op: 0), seq: 70_000, .stale, content: [], base: 70_000, nowMs: 0)
         #expect(outbox.site != was)
         let author = Event.Author(site: outbox.site, op: 0)
         let again = Event.update("m", "1", ["a": 1]).encoded(base: 70_000, author: author)
-        #expect(outbox.handOver(Self.wide, nowMs: 100)?.events == [again])
+        #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events == [again])
         let refused = outbox.takeNotices().contains {
             if case .settled(splice, .refused(let error)) = $0 { error.code == .stale } else { false }
         }
@@ -210,7 +210,7 @@ import Testing
         var outbox = Outbox(seed: 1)
         for id in 0..<2 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 50, isKnown: true) }
         let guarded = outbox.add(Event(.delete("m", "1").guarded(["a": 3])), base: 50, isKnown: true)
-        _ = outbox.handOver(Self.wide, nowMs: 0)
+        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let site = outbox.site
         outbox.epochChanged(consumed: { $0 == site ? 0 : nil }, seq: 7)
         #expect(outbox.site == site)
@@ -219,7 +219,7 @@ import Testing
             Event.update("m", "1", ["a": 1]).encoded(base: 7, author: author(1)),
             Event.noop.encoded(base: 7, author: author(2)),
         ]
-        #expect(outbox.handOver(Self.wide, nowMs: 0)?.events == expected)
+        #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)?.events == expected)
         let refused = outbox.takeNotices().contains {
             if case .settled(guarded, .refused(let error)) = $0 { error.code == .epochChanged } else { false }
         }

@@ -37,6 +37,8 @@ final class StreamState {
     var isFromOldEpoch = false
     var catchUp: (any TransportRequest)?
     var catchUpFailures = 0
+    /// A snapshot or delta was read since the stream was opened.
+    var isCaughtUp = false
     /// A delta does not reach so far back.
     var needsSnapshot = false
     var fetching: Fetching?

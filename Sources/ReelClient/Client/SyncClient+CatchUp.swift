@@ -18,7 +18,9 @@ extension SyncClient {
         send(
             ClientFrame(
                 .subscribe(.init(stream: stream.name, position: position, epoch: stream.view?.fold.epoch)),
-                ref: Ref.subscribe))
+                ref: Ref.subscribe
+            )
+        )
     }
 
     private func wantsSnapshot(_ stream: StreamState) -> Bool {
@@ -34,15 +36,14 @@ extension SyncClient {
         guard let node = failover.peer() else { return }
         stream.phase = .catchingUp
         let target: String
-        let reader: SnapshotReader
+        let download: Download
         if let fold = stream.view?.fold, fold.seq >= max(0, fold.horizon), !stream.needsSnapshot {
             target = "/v1/streams/\(stream.name)/delta?after=\(fold.seq)&epoch=\(fold.epoch)"
-            reader = SnapshotReader(onto: fold)
+            download = Download(SnapshotReader(onto: fold), isDelta: true)
         } else {
             target = "/v1/streams/\(stream.name)/snapshot"
-            reader = SnapshotReader(listsChanges: true)
+            download = Download(SnapshotReader(listsChanges: true), isDelta: false)
         }
-        let download = Download(reader)
         let name = stream.name
         stream.catchUp = transport.get(from: node, target) { [weak self] response in
             self?.assumeIsolated { $0.received(response, download, name) }
@@ -136,9 +137,9 @@ private final class Download: @unchecked Sendable {
     private var problem: [UInt8] = []
     let isDelta: Bool
 
-    init(_ reader: SnapshotReader) {
+    init(_ reader: SnapshotReader, isDelta: Bool) {
         self.reader = reader
-        isDelta = reader.isDelta
+        self.isDelta = isDelta
     }
 
     /// The fold, once it is whole.

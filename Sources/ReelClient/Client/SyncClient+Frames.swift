@@ -59,7 +59,9 @@ extension SyncClient {
         }
         guard subscribed.partition < welcome.partitions else {
             throw ReelError(
-                .badFrame, "found partition \(subscribed.partition), expected less than \(welcome.partitions)")
+                .badFrame,
+                "found partition \(subscribed.partition), expected less than \(welcome.partitions)"
+            )
         }
         if let epoch = stream.view?.fold.epoch, epoch != subscribed.epoch {
             epochChanged(stream)
@@ -67,7 +69,11 @@ extension SyncClient {
         }
         if stream.view == nil {
             let fold = Fold(
-                stream: stream.name, partition: subscribed.partition, epoch: subscribed.epoch, listsChanges: true)
+                stream: stream.name,
+                partition: subscribed.partition,
+                epoch: subscribed.epoch,
+                listsChanges: true
+            )
             stream.view = View(fold, partitions: welcome.partitions)
         }
         stream.view?.subscribed(after: subscribed.after, head: subscribed.head)
@@ -101,7 +107,13 @@ extension SyncClient {
     func took(_ progress: View.Progress, _ stream: StreamState) {
         for own in progress.own {
             stream.outbox.folded(
-                own.author, seq: own.seq, own.outcome, content: own.content, base: stream.seq, nowMs: transport.nowMs)
+                own.author,
+                seq: own.seq,
+                own.outcome,
+                content: own.content,
+                base: stream.seq,
+                nowMs: transport.nowMs
+            )
         }
         statistics_.eventsReceived += Int64(progress.received.count)
         stream.eventsBehindState += progress.received.count

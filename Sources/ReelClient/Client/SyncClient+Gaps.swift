@@ -131,7 +131,10 @@ private final class EventsPage: @unchecked Sendable {
         var reader = JSONReader(list, levels: ClientFrame.levels, shape: .badFrame)
         try reader.array { (reader) throws(ReelError) in events.append(try DeliveredEvent(try reader.raw())) }
         return Events(
-            epoch: epoch, from: from, to: to,
-            frame: ServerFrame.Events(stream: stream, from: from, to: to, events: events))
+            epoch: epoch,
+            from: from,
+            to: to,
+            frame: ServerFrame.Events(stream: stream, from: from, to: to, events: events)
+        )
     }
 }

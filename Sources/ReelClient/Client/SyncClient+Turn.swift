@@ -32,7 +32,10 @@ extension SyncClient {
         }
         for (stream, parcel) in parcels {
             let publish = ClientFrame.Publish(
-                stream: stream.name, epoch: stream.view?.fold.epoch, events: parcel.events)
+                stream: stream.name,
+                epoch: stream.view?.fold.epoch,
+                events: parcel.events
+            )
             send(ClientFrame(.publish(publish), ref: Array(String(parcel.ref).utf8)))
         }
         for stream in dirty {
@@ -44,11 +47,16 @@ extension SyncClient {
     private func handOver(_ stream: StreamState) -> [Outbox.Parcel] {
         guard stream.phase == .live, let limits = link?.welcome?.limits, let fold = stream.view?.fold else { return [] }
         let window = Outbox.Window(
-            events: max(1, limits.batch), bytes: max(1, min(limits.frame - 1_024, Self.parcelBytes)))
+            events: max(1, limits.batch),
+            bytes: max(1, min(limits.frame - 1_024, Self.parcelBytes))
+        )
         var parcels: [Outbox.Parcel] = []
         while let parcel = stream.outbox.handOver(
-            window, base: fold.seq, horizon: fold.horizon, nowMs: transport.nowMs)
-        {
+            window,
+            base: fold.seq,
+            horizon: fold.horizon,
+            nowMs: transport.nowMs
+        ) {
             parcels.append(parcel)
         }
         stream.sendTimer?.cancel()
@@ -92,8 +100,11 @@ extension SyncClient {
             for stream in streams {
                 guard let view = stream.view else { continue }
                 let position = DeviceStore.Position(
-                    epoch: view.fold.epoch, partition: view.fold.partition, partitions: view.partitions,
-                    covered: view.covered)
+                    epoch: view.fold.epoch,
+                    partition: view.fold.partition,
+                    partitions: view.partitions,
+                    covered: view.covered
+                )
                 try store.write(position, stream.row)
             }
         }
@@ -162,7 +173,9 @@ extension SyncClient {
         for waiter in stream.waiters where waiter.seq <= seq { waiter.continuation.resume() }
         stream.waiters.removeAll { $0.seq <= seq }
         tellChanges(stream)
-        if isStuck, let number = link?.number { lost(number, "the node waits for an event that was consumed meanwhile") }
+        if isStuck, let number = link?.number {
+            lost(number, "the node waits for an event that was consumed meanwhile")
+        }
     }
 
     private func tellChanges(_ stream: StreamState) {

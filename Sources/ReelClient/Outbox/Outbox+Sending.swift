@@ -38,14 +38,18 @@ extension Outbox {
     }
 
     /// The next events for the connection, at least one if there is one; nil: nothing to send now. Those that never
-    /// had an op get it here: commit the writes before the parcel is sent.
-    mutating func handOver(_ window: Window, nowMs: Int64) -> Parcel? {
+    /// had an op get it here: commit the writes before the parcel is sent. `base`: the last seq folded; what was made
+    /// on less than the `horizon`, and does not depend on what its author saw, is made anew on that.
+    mutating func handOver(_ window: Window, base: Seq, horizon: Seq, nowMs: Int64) -> Parcel? {
         guard let nextSendMs, nextSendMs <= nowMs else { return nil }
         var parcel = Parcel(ref: generation, events: [])
         var bytes = 0
         var index = index(behind: sentThrough)
         while index < entries.endIndex, inFlight < Self.inFlightMax, parcel.events.count < window.events {
             let author = entries[index].author ?? Event.Author(site: site, op: nextOp)
+            if entries[index].author == nil, entries[index].base < horizon, !entries[index].event.dependsOnBase {
+                entries[index].base = base
+            }
             let encoded = entries[index].event.encoded(base: entries[index].base, author: author)
             bytes += encoded.count + 1
             guard bytes <= window.bytes || parcel.events.isEmpty else { break }

@@ -68,11 +68,13 @@ final class DeviceStore {
                     CREATE TABLE IF NOT EXISTS event (stream INTEGER NOT NULL, seq INTEGER NOT NULL,
                         value BLOB NOT NULL, PRIMARY KEY (stream, seq)) WITHOUT ROWID;
                     PRAGMA user_version = \(Self.format);
-                    """)
+                    """
+                )
             }
             putStream = try connection.prepare("INSERT INTO stream (name, site, next_op) VALUES (?, ?, ?)")
             putPosition = try connection.prepare(
-                "UPDATE stream SET epoch = ?, partition = ?, partitions = ?, covered = ? WHERE row = ?")
+                "UPDATE stream SET epoch = ?, partition = ?, partitions = ?, covered = ? WHERE row = ?"
+            )
             putSite = try connection.prepare("UPDATE stream SET site = ?, next_op = ? WHERE row = ?")
             putEntry = try connection.prepare("INSERT OR REPLACE INTO outbox VALUES (?, ?, ?, ?, ?)")
             removeEntry = try connection.prepare("DELETE FROM outbox WHERE stream = ? AND number = ?")
@@ -92,7 +94,8 @@ final class DeviceStore {
     func open(_ stream: StreamName, newSite: Site) throws(ReelError) -> Stored {
         do throws(SQLiteError) {
             let select = try connection.prepare(
-                "SELECT row, site, next_op, epoch, partition, partitions, covered FROM stream WHERE name = ?")
+                "SELECT row, site, next_op, epoch, partition, partitions, covered FROM stream WHERE name = ?"
+            )
             select.bind(1, stream.description)
             guard try select.step() else {
                 putStream.bind(1, stream.description)
@@ -105,11 +108,19 @@ final class DeviceStore {
             defer { select.reset() }
             guard let site = Site(select.text(1)) else { throw Self.damaged("stream", select.text(1)) }
             var stored = Stored(
-                row: select.integer(0), site: site, nextOp: select.integer(2), entries: [], position: nil)
+                row: select.integer(0),
+                site: site,
+                nextOp: select.integer(2),
+                entries: [],
+                position: nil
+            )
             if let epoch = Epoch(select.text(3)), let covered = SeqRanges(stored: select.text(6)) {
                 stored.position = Position(
-                    epoch: epoch, partition: Int(select.integer(4)), partitions: Int(select.integer(5)),
-                    covered: covered)
+                    epoch: epoch,
+                    partition: Int(select.integer(4)),
+                    partitions: Int(select.integer(5)),
+                    covered: covered
+                )
             }
             stored.entries = try entries(of: stored.row)
             return stored
@@ -121,7 +132,8 @@ final class DeviceStore {
     private func entries(of row: Int64) throws(SQLiteError) -> [Outbox.Entry] {
         var entries: [Outbox.Entry] = []
         let select = try connection.prepare(
-            "SELECT number, event, site, op FROM outbox WHERE stream = ? ORDER BY number")
+            "SELECT number, event, site, op FROM outbox WHERE stream = ? ORDER BY number"
+        )
         select.bind(1, row)
         while try select.step() {
             var base = Seq.none
@@ -136,25 +148,30 @@ final class DeviceStore {
     }
 
     /// Lends the pieces of the stored state, in order.
-    func readState(_ row: Int64, _ body: (Bytes) -> Void) throws(ReelError) {
-        do throws(SQLiteError) {
-            let select = try connection.prepare("SELECT lines FROM state WHERE stream = ? ORDER BY piece")
-            select.bind(1, row)
-            while try select.step() { body(select.bytes(0)) }
-        } catch {
-            throw ReelError(error, "state")
-        }
+    func readState(_ row: Int64, _ body: (Bytes) throws(ReelError) -> Void) throws(ReelError) {
+        let select = try statement("SELECT lines FROM state WHERE stream = ? ORDER BY piece", row)
+        defer { select.reset() }
+        while try step(select) { try body(select.bytes(0)) }
     }
 
     /// Lends the stored events, by seq.
     func readEvents(_ row: Int64, _ body: (Seq, Bytes) -> Void) throws(ReelError) {
+        let select = try statement("SELECT seq, value FROM event WHERE stream = ? ORDER BY seq", row)
+        while try step(select) { body(select.integer(0), select.bytes(1)) }
+    }
+
+    private func statement(_ sql: String, _ row: Int64) throws(ReelError) -> Statement {
         do throws(SQLiteError) {
-            let select = try connection.prepare("SELECT seq, value FROM event WHERE stream = ? ORDER BY seq")
-            select.bind(1, row)
-            while try select.step() { body(select.integer(0), select.bytes(1)) }
+            let statement = try connection.prepare(sql)
+            statement.bind(1, row)
+            return statement
         } catch {
-            throw ReelError(error, "events")
+            throw ReelError(error, "reading")
         }
+    }
+
+    private func step(_ statement: Statement) throws(ReelError) -> Bool {
+        do throws(SQLiteError) { return try statement.step() } catch { throw ReelError(error, "reading") }
     }
 
     // MARK: Writing

@@ -61,6 +61,8 @@ public enum TransportResponse: Sendable {
 public protocol TransportConnection {
     /// Sends a text frame. Without effect before `.opened` and after the end.
     func send(_ text: [UInt8])
+    /// Asks for a sign of life, which comes as `.alive`.
+    func ping()
     /// Closes it; nothing is received any more.
     func close()
 }

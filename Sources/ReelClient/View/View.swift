@@ -82,7 +82,10 @@ struct View: Sendable {
     /// A frame proves `from ... to`. `isPushed`: it came with the subscription and not as an answer. False: it is no
     /// frame of this stream, because seqs or events contradict each other; nothing was taken of it.
     mutating func received(
-        _ frame: ServerFrame.Events, isPushed: Bool, owns: (Site) -> Bool, _ progress: inout Progress
+        _ frame: ServerFrame.Events,
+        isPushed: Bool,
+        owns: (Site) -> Bool,
+        _ progress: inout Progress
     ) -> Bool {
         let (from, to) = (frame.from, frame.to)
         guard from >= 0, to >= from - 1, to <= largestInteger else { return false }
@@ -129,8 +132,9 @@ struct View: Sendable {
         return true
     }
 
-    /// What a store held of the stream behind the fold: events in order, and the ranges that they prove.
-    mutating func restore(_ events: [DeliveredEvent], covered: SeqRanges, owns: (Site) -> Bool) {
+    /// What a store held of the stream behind the fold: events in order, and the ranges that they prove. The queue was
+    /// told of them before they were stored.
+    mutating func restore(_ events: [DeliveredEvent], covered: SeqRanges) {
         for event in events where event.seq > seq && covered.contains(event.seq) {
             held.append(event)
             heldBytes += event.value.count
@@ -138,14 +142,30 @@ struct View: Sendable {
         self.covered.formUnion(covered)
         head = max(head, self.covered.last ?? .none)
         var progress = Progress()
-        drain(owns: owns, &progress)
+        drain(owns: { _ in false }, &progress)
     }
 
     // MARK: Reading
 
-    /// Gives the fold to the body, which may ask it for its digest or its changes.
-    mutating func withFold<R>(_ body: (inout Fold) throws(ReelError) -> R) throws(ReelError) -> R {
-        try body(&fold)
+    /// The digest of the folded state.
+    mutating func digest() -> UInt64 { fold.digest() }
+
+    /// The objects that have changed since the last call.
+    mutating func takeChanges() -> Set<ObjectName> {
+        var names: Set<ObjectName> = []
+        for slot in fold.takeChanges().objects {
+            let object = fold.object(at: slot)
+            names.insert(ObjectName(escaped: object.model, object.id))
+        }
+        return names
+    }
+
+    /// The folded state in the lines of a snapshot.
+    mutating func lines() throws(ReelError) -> [UInt8] {
+        var writer = try fold.snapshot()
+        var lines: [UInt8] = []
+        writer.writeAll(to: &lines)
+        return lines
     }
 
     // MARK: Folding
@@ -194,7 +214,8 @@ struct View: Sendable {
                 guard owns(event.site) else { return }
                 let author = Event.Author(site: event.site, op: event.op)
                 progress.own.append(
-                    Own(author: author, seq: delivered.seq, outcome: outcome, content: event.content(of: value)))
+                    Own(author: author, seq: delivered.seq, outcome: outcome, content: event.content(of: value))
+                )
             case .void, .seed, .barrier, .unknownBarrier:
                 // A barrier has another key, which is not delivered with it.
                 switch Barrier.read(value) {

@@ -1,0 +1,155 @@
+internal import ReelNet
+
+/// The transport on Linux: WebSockets and HTTP on one event loop, which the client lives on too.
+public final class NetTransport: Transport {
+    /// The loop that a transport makes for itself ends with it.
+    private let ownLoop: EventLoop?
+    private let loop: EventLoop
+    private let http: LoopBound<HTTPClient>
+
+    /// A transport on an event loop of its own, which is one thread. Clients may share it. Throws if there are no
+    /// threads or file descriptors left.
+    public init() throws {
+        let loop = try EventLoop()
+        self.loop = loop
+        ownLoop = loop
+        http = try loop.sync { LoopBound(HTTPClient(on: loop), on: loop) }
+    }
+
+    deinit {
+        ownLoop?.stop()
+    }
+
+    public var executor: any SerialExecutor { loop }
+
+    public var nowMs: Int64 { Int64(clamping: loop.now) }
+
+    public func connect(
+        to node: String,
+        _ receive: @escaping @Sendable (TransportEvent) -> Void
+    ) -> any TransportConnection {
+        let connection = NetConnection(receive)
+        guard let address = Self.address(of: node) else {
+            loop.execute { connection.failed("\(node.debugDescription) is no address, expected http://HOST:PORT") }
+            return connection
+        }
+        let target = WebSocketTarget(
+            host: address.host,
+            port: address.port,
+            path: "/v1/socket",
+            subprotocols: ["reel.v1"]
+        )
+        connection.attempt = WebSocketClient.connect(on: loop, to: target, handler: connection) {
+            connection.failed($0.description)
+        }
+        return connection
+    }
+
+    public func get(
+        from node: String,
+        _ target: String,
+        _ receive: @escaping @Sendable (TransportResponse) -> Void
+    ) -> any TransportRequest {
+        let request = NetRequest()
+        guard let address = Self.address(of: node) else {
+            loop.execute { receive(.failed("\(node.debugDescription) is no address, expected http://HOST:PORT")) }
+            return request
+        }
+        let question = HTTPClientRequest("GET", host: address.host, port: address.port, target: target)
+        request.call = http.value.send(question) { event in
+            guard !request.isCancelled else { return }
+            switch event {
+            case .head(let head): receive(.status(head.status))
+            case .data(let bytes): receive(.body(bytes))
+            case .end: receive(.end)
+            case .failed(let error): receive(.failed(error.description))
+            }
+        }
+        return request
+    }
+
+    public func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportRequest {
+        let request = NetRequest()
+        request.timer = loop.timer(after: .milliseconds(ms)) {
+            if !request.isCancelled { body() }
+        }
+        return request
+    }
+
+    public func atTurnEnd(_ body: @escaping @Sendable () -> Void) {
+        loop.atRoundEnd(body)
+    }
+
+    private static func address(of node: String) -> (host: String, port: UInt16)? {
+        var text = Substring(node)
+        if text.hasPrefix("http://") { text.removeFirst(7) }
+        if text.hasSuffix("/") { text.removeLast() }
+        return SocketAddress.split(String(text))
+    }
+}
+
+/// A WebSocket to a node. Used on the loop only.
+private final class NetConnection: TransportConnection, WebSocketHandler, @unchecked Sendable {
+    private var receive: ((TransportEvent) -> Void)?
+    private var socket: WebSocket?
+    var attempt: WebSocketClient?
+
+    init(_ receive: @escaping (TransportEvent) -> Void) {
+        self.receive = receive
+    }
+
+    func failed(_ reason: String) {
+        attempt = nil
+        end(reason)
+    }
+
+    func opened(_ socket: WebSocket) {
+        attempt = nil
+        guard let receive else { return socket.close() }
+        self.socket = socket
+        receive(.opened)
+    }
+
+    func received(text: [UInt8], from socket: WebSocket) { receive?(.text(text)) }
+
+    func receivedPong(from socket: WebSocket) { receive?(.alive) }
+
+    func closed(_ socket: WebSocket, code: UInt16, reason: String) {
+        self.socket = nil
+        end("closed with \(code) \(reason)")
+    }
+
+    func send(_ text: [UInt8]) { socket?.send(text: text) }
+
+    func ping() { socket?.ping() }
+
+    func close() {
+        receive = nil
+        attempt?.cancel()
+        attempt = nil
+        socket?.close()
+        socket = nil
+    }
+
+    private func end(_ reason: String) {
+        let receive = receive
+        self.receive = nil
+        receive?(.closed(reason))
+    }
+}
+
+/// A request or a timer. Used on the loop only.
+private final class NetRequest: TransportRequest, @unchecked Sendable {
+    var call: HTTPCall?
+    var timer: LoopTimer?
+    private(set) var isCancelled = false
+
+    func cancel() {
+        guard !isCancelled else { return }
+        isCancelled = true
+        call?.cancel()
+        timer?.cancel()
+        call = nil
+        timer = nil
+    }
+}
