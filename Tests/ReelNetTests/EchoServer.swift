@@ -37,6 +37,8 @@ final class EchoServer: Sendable {
 /// another thread; a WebSocket on any other path than `/refused` echoes.
 final class EchoHandler: HTTPHandler {
     private let sockets = EchoSockets()
+    /// The most that a stream has had pending.
+    private(set) var mostPending = 0
 
     func respond(to request: HTTPRequest, _ exchange: HTTPExchange) {
         switch request.head.path {
@@ -47,18 +49,19 @@ final class EchoHandler: HTTPHandler {
         case "/stream":
             let bytes = request.head.parameters?.first { $0.name == "bytes" }.flatMap { Int($0.value) } ?? 0
             exchange.start(status: 200, headers: ["content-type": "application/octet-stream"])
-            Self.stream(bytes, exchange)
+            stream(bytes, exchange)
         default: exchange.respond(HTTPResponse(status: 404, body: Array("not here\n".utf8)))
         }
     }
 
-    private static func stream(_ bytes: Int, _ exchange: HTTPExchange) {
+    private func stream(_ bytes: Int, _ exchange: HTTPExchange) {
         var left = bytes
         let chunk = [UInt8](repeating: UInt8(ascii: "x"), count: 100_000)
         func more() {
             while left > 0, exchange.pendingBytes < 300_000 {
                 exchange.write(Array(chunk.prefix(left)))
                 left -= min(left, chunk.count)
+                mostPending = max(mostPending, exchange.pendingBytes)
             }
             if left == 0 { exchange.end() }
         }

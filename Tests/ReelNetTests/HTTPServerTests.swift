@@ -3,7 +3,7 @@ import Testing
 
 @testable import ReelNet
 
-@Suite struct HTTPServerTests {
+@Suite(.timeLimit(.minutes(1))) struct HTTPServerTests {
     @Test func answersRequestsThatComeInOnePacketOneByOne() throws {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)
@@ -20,11 +20,183 @@ import Testing
         #expect(answer.components(separatedBy: "connection: close").count == 2)
     }
 
+    @Test func holdsPipelinedRequestsWhileOneIsAnswered() throws {
+        let server = try EchoServer()
+        let socket = try RawSocket(server.address)
+        let request =
+            "POST /later HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\n" + String(repeating: "b", count: 10_000)
+        let count = 100
+        DispatchQueue.global().async { for _ in 0..<count { socket.send(request) } }
+        var answer = ""
+        while answer.components(separatedBy: "200 OK").count <= count { answer += socket.receive(until: "\r\n\r\n7") }
+        #expect(try server.counters.requests == count)
+    }
+
     @Test func streamsMoreThanTheKernelTakesToASlowReader() throws {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)
         socket.send("GET /stream?bytes=20000000 HTTP/1.0\r\n\r\n")
-        #expect(socket.receive(until: "\r\n\r\n").contains("200 OK"))
-        #expect(socket.receiveAll().utf8.count > 19_000_000)
+        var received = socket.receive(until: "\r\n\r\n").components(separatedBy: "\r\n\r\n")[1].utf8.count
+        received += socket.receiveAll().utf8.count
+        #expect(received == 20_000_000)
     }
+
+    @Test func aWriterWaitsForASlowReader() async throws {
+        let server = try EchoServer()
+        let socket = try RawSocket(server.address)
+        socket.send("GET /stream?bytes=200000000 HTTP/1.1\r\nHost: a\r\n\r\n")
+        _ = socket.receive(16)
+        // The others go on; the stream has not been produced as a whole.
+        let other = try RawSocket(server.address)
+        other.send("GET /later HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        #expect(other.receiveAll().hasSuffix("7"))
+        #expect(try server.onServer { ($0.handler as? EchoHandler)?.mostPending ?? .max } < 1_000_000)
+    }
+
+    @Test func slowHeadsAreEndedWhileOthersGoOn() async throws {
+        var settings = HTTPServer.Settings()
+        settings.headDeadline = .milliseconds(200)
+        let server = try EchoServer(settings)
+        let slow = try (0..<200).map { _ in try RawSocket(server.address) }
+        for socket in slow { socket.send("GET / HTTP/1.1\r\nHo") }
+        let quick = try RawSocket(server.address)
+        while try server.counters.refused < 200 {
+            for socket in slow { socket.send("s") }
+            quick.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi")
+            #expect(quick.receive(until: "hi").contains("200 OK"))
+        }
+        #expect(slow[0].receiveAll().contains("408 Request Timeout"))
+    }
+
+    @Test func aSlowBodyIsEnded() throws {
+        var settings = HTTPServer.Settings()
+        settings.bodyDeadline = .milliseconds(100)
+        let server = try EchoServer(settings)
+        let socket = try RawSocket(server.address)
+        socket.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc")
+        #expect(socket.receiveAll().contains("408 Request Timeout"))
+    }
+
+    @Test func anIdleConnectionIsEndedWithoutAWord() throws {
+        var settings = HTTPServer.Settings()
+        settings.idleDeadline = .milliseconds(100)
+        settings.headDeadline = .milliseconds(100)
+        let server = try EchoServer(settings)
+        let silent = try RawSocket(server.address)
+        #expect(silent.receiveAll() == "")
+        let used = try RawSocket(server.address)
+        used.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi")
+        #expect(used.receiveAll().hasSuffix("\r\n\r\nhi"))
+    }
+
+    @Test func aReaderThatTakesNothingIsEnded() async throws {
+        var settings = HTTPServer.Settings()
+        settings.idleDeadline = .milliseconds(100)
+        let server = try EchoServer(settings)
+        let socket = try RawSocket(server.address)
+        socket.send("GET /stream?bytes=200000000 HTTP/1.1\r\nHost: a\r\n\r\n")
+        try await eventually { try server.counters.requests == 1 }
+        try await eventually { try server.counters.open == 0 }
+    }
+
+    @Test func refusesWithProperWordsAndEnds() throws {
+        let server = try EchoServer()
+        for (request, status) in [
+            ("GET / HTTP/1.1\r\n\r\n", "400 Bad Request"), ("GET / HTTP/3.0\r\n\r\n", "505 HTTP Version Not Supported"),
+            ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999\r\n\r\n", "413 Content Too Large"),
+        ] {
+            let socket = try RawSocket(server.address)
+            socket.send(request + "and more that nobody reads")
+            let answer = socket.receiveAll()
+            #expect(answer.hasPrefix("HTTP/1.1 \(status)\r\n"))
+            #expect(answer.contains("connection: close\r\n"))
+        }
+    }
+
+    @Test func theAnswerReachesAClientThatStillSends() throws {
+        let server = try EchoServer()
+        let socket = try RawSocket(server.address)
+        let part = [UInt8](repeating: 0x61, count: 100_000)
+        socket.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 50000000\r\n\r\n")
+        for _ in 0..<20 { socket.send(part) }
+        #expect(socket.receiveAll().hasPrefix("HTTP/1.1 413"))
+    }
+
+    @Test func answersAClientThatHasEndedItsSide() throws {
+        let server = try EchoServer()
+        let socket = try RawSocket(server.address)
+        socket.send("GET /later HTTP/1.1\r\nHost: a\r\n\r\n")
+        socket.endSending()
+        #expect(socket.receiveAll().hasSuffix("\r\n\r\n7"))
+    }
+
+    @Test func drainsWhatIsUnderWay() async throws {
+        let server = try EchoServer()
+        let idle = try RawSocket(server.address)
+        let busy = try RawSocket(server.address)
+        busy.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nha")
+        try await eventually { try server.counters.open == 2 && server.onServer { $0.isBusy } == 1 }
+        let counts = Counts()
+        try server.onServer { $0.drain { counts.add("drained") } }
+        #expect(idle.receiveAll() == "")
+        #expect(throws: NetError.self) { try RawSocket(server.address) }
+        busy.send("lf")
+        let answer = busy.receiveAll()
+        #expect(answer.hasSuffix("\r\n\r\nhalf") && answer.contains("connection: close"))
+        idle.endSending()
+        busy.endSending()
+        await eventually { counts["drained"] == 1 }
+    }
+
+    @Test func oneConnectionTooManyIsAnswered503() throws {
+        var settings = HTTPServer.Settings()
+        settings.connections = 2
+        let server = try EchoServer(settings)
+        let first = try RawSocket(server.address)
+        let second = try RawSocket(server.address)
+        let third = try RawSocket(server.address)
+        #expect(third.receiveAll().hasPrefix("HTTP/1.1 503"))
+        for socket in [first, second] {
+            socket.send("GET /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            #expect(socket.receiveAll().hasPrefix("HTTP/1.1 200"))
+        }
+    }
+
+    @Test func aPortInUseIsNamed() throws {
+        let server = try EchoServer()
+        let error = #expect(throws: NetError.self) {
+            try server.onServer { other in
+                Result { try HTTPServer(on: other.loop, handler: EchoHandler()).listen(on: server.address) }
+            }.get()
+        }
+        #expect(error?.code == .addressInUse)
+        #expect(error?.message.contains("\(server.address)") == true)
+    }
+
+    @Test func anAddressOfAnotherMachineIsNamed() throws {
+        let server = try EchoServer()
+        let error = #expect(throws: NetError.self) {
+            try server.onServer { other in
+                Result {
+                    let address = try SocketAddress("192.0.2.1", port: 0)
+                    return try HTTPServer(on: other.loop, handler: EchoHandler()).listen(on: address)
+                }
+            }.get()
+        }
+        #expect(error?.code == .badAddress)
+    }
+
+    @Test func aBurstOfConnectionsThatBreakOffLeavesNothing() async throws {
+        let server = try EchoServer()
+        for round in 0..<200 {
+            let socket = try RawSocket(server.address)
+            socket.send(String("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nabcd".prefix(round % 60)))
+        }
+        try await eventually { try server.counters.accepted == 200 && server.counters.open == 0 }
+    }
+}
+
+extension HTTPServer {
+    /// Connections with a request under way.
+    var isBusy: Int { connections.values.count { $0.isBusy } }
 }

@@ -3,7 +3,7 @@ import Foundation
 @testable import ReelNet
 
 /// A plain blocking socket: what tests use to send bytes that no decent client would.
-final class RawSocket {
+final class RawSocket: Sendable {
     private let descriptor: Int32
 
     init(_ address: SocketAddress) throws {

@@ -43,7 +43,7 @@ public final class HTTPServer {
 
     let handler: any HTTPHandler
     private var listener: TCPListener?
-    private var connections: [ObjectIdentifier: HTTPServerConnection] = [:]
+    private(set) var connections: [ObjectIdentifier: HTTPServerConnection] = [:]
     private var drained: (() -> Void)?
 
     /// A server that listens nowhere yet. On the loop, as everything here.

@@ -174,12 +174,13 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         execute { self.closeAll() }
     }
 
-    /// Waits until the thread has ended; from another thread, after `stop`.
+    /// Waits until the thread has ended, after `stop`. On the loop itself, where an owner's last reference may end, it
+    /// does not wait: the thread then ends by itself.
     public func join() {
-        precondition(!isCurrent, "a loop cannot wait for its own end")
         joining.withLock { isJoined in
-            if !isJoined { pthread_join(thread, nil) }
+            if isJoined { return }
             isJoined = true
+            if isCurrent { pthread_detach(thread) } else { pthread_join(thread, nil) }
         }
     }
 

@@ -1,0 +1,184 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import ReelNet
+
+@Suite struct EventLoopTests {
+    @Test func runsJobsOfManyThreadsInTheirOrder() async throws {
+        try await withLoop { loop in
+            let seen = Seen()
+            await withTaskGroup(of: Void.self) { group in
+                for thread in 0..<4 {
+                    group.addTask {
+                        for index in 0..<1000 {
+                            loop.execute { seen.lists.withLock { $0[thread, default: []].append(index) } }
+                        }
+                    }
+                }
+            }
+            try await loop.run {}
+            for thread in 0..<4 { #expect(seen.lists.withLock { $0[thread] } == Array(0..<1000)) }
+        }
+    }
+
+    @Test func anActorCanLiveOnALoop() async throws {
+        try await withLoop { loop in
+            let actor = Pinned(loop)
+            for _ in 0..<10 { await actor.count() }
+            #expect(await actor.counted == 10)
+            // A callback of the loop is in the actor's isolation already.
+            try await loop.run { actor.assumeIsolated { $0.count() } }
+            #expect(await actor.counted == 11)
+        }
+    }
+
+    @Test func timersFireOnceOrAgainAndStopWhenCancelled() async throws {
+        try await withLoop { loop in
+            let fired = Counts()
+            try await loop.run {
+                loop.timer(after: .milliseconds(1)) { fired.add("once") }
+                let cancelled = loop.timer(after: .milliseconds(2)) { fired.add("never") }
+                cancelled.cancel()
+                let again = Box<LoopTimer>()
+                again.value = loop.timer(after: .zero, every: .milliseconds(1)) {
+                    if fired.add("again") == 5 { again.value?.cancel() }
+                }
+            }
+            await eventually { fired["again"] == 5 && fired["once"] == 1 }
+            try await loop.run {}
+            #expect(fired["never"] == 0)
+        }
+    }
+
+    @Test func deadlinesPassLateNeverEarlyAndCanBeMoved() async throws {
+        try await withLoop { loop in
+            let fired = Counts()
+            let kept = Kept()
+            let start = ContinuousClock.now
+            try await loop.run {
+                for (name, delay) in [("a", 50), ("b", 250), ("moved", 1)] {
+                    let deadline = Deadline(on: loop) {
+                        let early = ContinuousClock.now - start < .milliseconds(delay - 1)
+                        fired.add(early ? "early" : name)
+                    }
+                    deadline.set(.milliseconds(delay))
+                    if name == "moved" { deadline.set(.seconds(3600)) }
+                    kept.append(deadline)
+                }
+                let cleared = Deadline(on: loop) { fired.add("cleared") }
+                cleared.set(.milliseconds(1))
+                cleared.clear()
+                let sooner = Deadline(on: loop) { fired.add("sooner") }
+                sooner.set(.seconds(3600))
+                sooner.set(.milliseconds(1))
+                kept.append(cleared)
+                kept.append(sooner)
+            }
+            await eventually { fired["a"] == 1 && fired["b"] == 1 && fired["sooner"] == 1 }
+            #expect(fired["early"] == 0)
+            #expect(fired["moved"] == 0)
+            #expect(fired["cleared"] == 0)
+            try await loop.run { kept.removeAll() }
+        }
+    }
+
+    @Test func offloadedWorkLeavesTheLoopFree() async throws {
+        try await withLoop { loop in
+            let gate = DispatchSemaphore(value: 0)
+            let fired = Counts()
+            try await loop.run {
+                loop.offload {
+                    gate.wait()
+                    return 42
+                } then: {
+                    loop.checkIsolated()
+                    fired.add("\($0)")
+                }
+            }
+            try await loop.run { _ = gate.signal() }
+            await eventually { fired["42"] == 1 }
+        }
+    }
+
+    @Test func aSignalReachesTheLoop() async throws {
+        try await withLoop { loop in
+            let fired = Counts()
+            try await loop.run { _ = loop.onSignal(SIGUSR2) { fired.add("signal") } }
+            kill(getpid(), SIGUSR2)
+            await eventually { fired["signal"] == 1 }
+        }
+    }
+
+    @Test func endsWithAllThatIsOnIt() async throws {
+        let loop = try EventLoop()
+        let weakly = Weakly()
+        try await loop.run {
+            let server = HTTPServer(on: loop, handler: EchoHandler())
+            try server.listen(on: SocketAddress("127.0.0.1", port: 0))
+            weakly.object = server
+            loop.timer(after: .seconds(3600)) { [server] in _ = server }
+            loop.onSignal(SIGUSR1) { [server] in _ = server }
+        }
+        loop.stop()
+        loop.join()
+        #expect(weakly.object == nil)
+        #expect(!loop.execute {})
+        await #expect(throws: NetError.self) { try await loop.run {} }
+    }
+
+    private func withLoop(_ body: (EventLoop) async throws -> Void) async throws {
+        let loop = try EventLoop()
+        defer {
+            loop.stop()
+            loop.join()
+        }
+        try await body(loop)
+    }
+}
+
+private actor Pinned {
+    private let loop: EventLoop
+    private(set) var counted = 0
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    init(_ loop: EventLoop) { self.loop = loop }
+
+    func count() {
+        loop.checkIsolated()
+        counted += 1
+    }
+}
+
+/// Counts by name, from any thread.
+final class Counts: Sendable {
+    private let counts = Mutex<[String: Int]>([:])
+
+    @discardableResult
+    func add(_ name: String) -> Int {
+        counts.withLock {
+            $0[name, default: 0] += 1
+            return $0[name, default: 0]
+        }
+    }
+
+    subscript(_ name: String) -> Int { counts.withLock { $0[name, default: 0] } }
+}
+
+/// Waits until it is so; a test that waits in vain is ended by its time limit.
+func eventually(_ condition: () throws -> Bool) async rethrows {
+    while try !condition() { try? await Task.sleep(for: .milliseconds(2)) }
+}
+
+private final class Seen: Sendable { let lists = Mutex<[Int: [Int]]>([:]) }
+
+private final class Box<Value> { var value: Value? }
+
+/// Things of a loop that a test keeps; touched on the loop only.
+private final class Kept: @unchecked Sendable {
+    private var things: [AnyObject] = []
+    func append(_ thing: AnyObject) { things.append(thing) }
+    func removeAll() { things = [] }
+}
+
+private final class Weakly: @unchecked Sendable { weak var object: AnyObject? }
