@@ -68,13 +68,14 @@ final class GatewayLoop {
     }
 
     private func readBack(_ batch: TailBatch) {
+        var settled: [PublishLedger.Settled] = []
         for item in batch.items {
             guard case .event(let stream, let site, let op) = item.kind else { continue }
-            let settled = batch.withValue(item) { value in
+            settled += batch.withValue(item) { value in
                 ledger.readBack(stream: batch.streams[stream], site: site, op: op, seq: item.entry.seq, value: value)
             }
-            if !settled.isEmpty { answer(settled) }
         }
+        answer(settled)
     }
 
     /// About once a second: what is due by the clock.

@@ -1,0 +1,307 @@
+import Foundation
+import ReelCore
+import ReelLog
+import ReelNet
+import ReelNode
+import Synchronization
+import Testing
+
+@testable import ReelGateway
+
+/// A gateway on 127.0.0.1, and what a test needs to speak to it.
+final class LiveGateway: Sendable {
+    let log: any EventLog
+    let gateway: Gateway
+    private let loop: EventLoop
+    private let http: LoopBound<HTTPClient>
+
+    init(_ log: any EventLog, _ change: (inout GatewaySettings) -> Void = { _ in }) throws {
+        var settings = GatewaySettings()
+        settings.node.listen = "127.0.0.1:0"
+        settings.node.loops = 1
+        settings.node.announceMs = 100
+        settings.node.drainSpreadMs = 100
+        settings.node.drainLimitMs = 2_000
+        settings.behindMs = 200
+        settings.aheadMs = 200
+        change(&settings)
+        self.log = log
+        gateway = try Gateway(log: log, settings: settings, journal: Journal { _ in })
+        let loop = try EventLoop()
+        self.loop = loop
+        http = try loop.sync { LoopBound(HTTPClient(on: loop), on: loop) }
+    }
+
+    /// Ends at once.
+    func end() async {
+        gateway.end()
+        gateway.end()
+        await gateway.waitUntilEnded()
+        loop.stop()
+        loop.join()
+    }
+
+    /// Runs the body with a gateway and ends it whatever happens.
+    static func with(
+        _ log: (any EventLog)? = nil,
+        _ change: (inout GatewaySettings) -> Void = { _ in },
+        _ body: (LiveGateway) async throws -> Void
+    ) async throws {
+        let live = try LiveGateway(log ?? MemoryLog(), change)
+        do {
+            try await body(live)
+        } catch {
+            await live.end()
+            live.log.close()
+            throw error
+        }
+        await live.end()
+        live.log.close()
+    }
+
+    func get(_ target: String) async throws -> HTTPResponse {
+        try await ask("GET", target)
+    }
+
+    func ask(
+        _ method: String,
+        _ target: String,
+        body: String = "",
+        headers: HTTPHeaders = HTTPHeaders()
+    ) async throws -> HTTPResponse {
+        var request = HTTPClientRequest(
+            method,
+            host: gateway.address.host,
+            port: gateway.address.port,
+            target: target,
+            body: Array(body.utf8)
+        )
+        request.headers = headers
+        return try await http.fetch(request)
+    }
+
+    /// A socket that has said hello.
+    func connect() async throws -> TestSocket {
+        let socket = try await open()
+        socket.send(#"{"t":"hello","client":"test/1"}"#)
+        _ = try await socket.next { if case .welcome = $0.body { true } else { false } }
+        return socket
+    }
+
+    /// A socket that has said nothing yet.
+    func open() async throws -> TestSocket {
+        let socket = TestSocket(loop)
+        try await socket.open(gateway.address)
+        return socket
+    }
+}
+
+/// One socket of a test: what it hears is kept in order until the test asks for it.
+final class TestSocket: Sendable {
+    private struct State {
+        var frames: [ServerFrame] = []
+        var closed: UInt16?
+        var socket: LoopBound<WebSocket>?
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    struct Missing: Error {
+        var heard: [ServerFrame]
+        var closed: UInt16?
+    }
+
+    private let state = Mutex(State())
+    private let loop: EventLoop
+
+    init(_ loop: EventLoop) {
+        self.loop = loop
+    }
+
+    func open(_ address: SocketAddress) async throws {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            loop.execute { [self] in
+                let target = WebSocketTarget(
+                    host: address.host,
+                    port: address.port,
+                    path: "/v1/socket",
+                    subprotocols: ["reel.v1"]
+                )
+                let handler = Handler(self) { continuation.resume() }
+                WebSocketClient.connect(on: loop, to: target, handler: handler) { continuation.resume(throwing: $0) }
+            }
+        }
+    }
+
+    func send(_ text: String) {
+        send(bytes: Array(text.utf8))
+    }
+
+    func send(bytes: [UInt8]) {
+        loop.execute { [self] in state.withLock { $0.socket }?.value.send(text: bytes) }
+    }
+
+    func send(_ body: ClientFrame.Body, ref: String? = nil) {
+        send(bytes: ClientFrame(body, ref: ref.map { Array($0.utf8) }).encoded())
+    }
+
+    /// Reads no more, as a slow client does.
+    func pause() {
+        loop.execute { [self] in state.withLock { $0.socket }?.value.pauseReading() }
+    }
+
+    func resume() {
+        loop.execute { [self] in state.withLock { $0.socket }?.value.resumeReading() }
+    }
+
+    func close() {
+        loop.execute { [self] in state.withLock { $0.socket }?.value.close() }
+    }
+
+    /// All that was heard and not taken yet.
+    var heard: [ServerFrame] { state.withLock { $0.frames } }
+
+    /// Takes the first frame of this kind; frames before it stay. Throws after ten seconds, or once closed.
+    func next(_ isMeant: @Sendable (ServerFrame) -> Bool) async throws -> ServerFrame {
+        let limit = ContinuousClock.now + .seconds(10)
+        while true {
+            let (found, closed): (ServerFrame?, UInt16?) = state.withLock { state in
+                guard let index = state.frames.firstIndex(where: isMeant) else { return (nil, state.closed) }
+                return (state.frames.remove(at: index), nil)
+            }
+            if let found { return found }
+            guard closed == nil, ContinuousClock.now < limit else { throw Missing(heard: heard, closed: closed) }
+            await changed()
+        }
+    }
+
+    /// The code with which the gateway closed.
+    func closeCode() async throws -> UInt16 {
+        let limit = ContinuousClock.now + .seconds(10)
+        while ContinuousClock.now < limit {
+            if let code = state.withLock({ $0.closed }) { return code }
+            await changed()
+        }
+        throw Missing(heard: heard, closed: nil)
+    }
+
+    /// Waits for the next thing to happen, a while at most.
+    private func changed() async {
+        let loop = loop
+        await withCheckedContinuation { continuation in
+            state.withLock { $0.waiting.append(continuation) }
+            loop.execute { loop.timer(after: .milliseconds(100)) { self.wake() } }
+        }
+    }
+
+    private func wake() {
+        let waiting = state.withLock { state in
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    private func heard(_ frame: ServerFrame) {
+        state.withLock { $0.frames.append(frame) }
+        wake()
+    }
+
+    private final class Handler: WebSocketHandler {
+        let test: TestSocket
+        var opened: (() -> Void)?
+
+        init(_ test: TestSocket, _ opened: @escaping () -> Void) {
+            self.test = test
+            self.opened = opened
+        }
+
+        func opened(_ socket: WebSocket) {
+            test.state.withLock { $0.socket = LoopBound(socket, on: socket.loop) }
+            opened?()
+            opened = nil
+        }
+
+        func received(text: [UInt8], from socket: WebSocket) {
+            do {
+                test.heard(
+                    try text.withUnsafeBufferPointer { (bytes) throws(ReelError) in try ServerFrame(Bytes(bytes)) }
+                )
+            } catch {
+                Issue.record("the gateway said \(String(decoding: text, as: UTF8.self)): \(error)")
+            }
+        }
+
+        func closed(_ socket: WebSocket, code: UInt16, reason: String) {
+            test.state.withLock { $0.closed = code }
+            test.wake()
+        }
+    }
+}
+
+/// Events as a client sends them.
+enum Sent {
+    static func insert(_ site: Site, _ op: Op, _ id: String, _ title: String = "x") -> [UInt8] {
+        Array(
+            #"{"type":"insert","site":"\#(site)","op":\#(op),"model":"task","id":"\#(id)","fields":{"title":"\#(title)"}}"#
+                .utf8
+        )
+    }
+}
+
+extension TestSocket {
+    func nextAck() async throws -> ServerFrame.Ack {
+        guard case .ack(let ack) = try await next({ if case .ack = $0.body { true } else { false } }).body else {
+            throw Missing(heard: heard)
+        }
+        return ack
+    }
+
+    func nextNack() async throws -> ServerFrame.Nack {
+        guard case .nack(let nack) = try await next({ if case .nack = $0.body { true } else { false } }).body else {
+            throw Missing(heard: heard)
+        }
+        return nack
+    }
+
+    func nextError() async throws -> ServerFrame.Failure {
+        guard case .error(let error) = try await next({ if case .error = $0.body { true } else { false } }).body else {
+            throw Missing(heard: heard)
+        }
+        return error
+    }
+
+    func nextSubscribed() async throws -> ServerFrame.Subscribed {
+        let frame = try await next { if case .subscribed = $0.body { true } else { false } }
+        guard case .subscribed(let subscribed) = frame.body else { throw Missing(heard: heard) }
+        return subscribed
+    }
+
+    /// Takes `events` and `upto` frames until the stream is proven up to the seq; gives its events.
+    func events(
+        of stream: StreamName,
+        partition: Int,
+        after: Seq,
+        through seq: Seq
+    ) async throws -> [DeliveredEvent] {
+        var proven = after
+        var events: [DeliveredEvent] = []
+        while proven < seq {
+            let frame = try await next { frame in
+                switch frame.body {
+                case .events(let events): events.stream == stream
+                case .upto(partition, _): true
+                default: false
+                }
+            }
+            switch frame.body {
+            case .events(let more):
+                #expect(more.from == proven + 1, "pushed events go on from the last proven seq")
+                events += more.events
+                proven = more.to
+            case .upto(_, let upto): proven = max(proven, upto)
+            default: break
+            }
+        }
+        return events
+    }
+}
