@@ -1,0 +1,11 @@
+// room: ReelCore
+// with: Tests/ReelCoreTests/DecoderProperties.swift
+import ReelCore
+
+/// What libFuzzer calls with each input.
+@_cdecl("LLVMFuzzerTestOneInput")
+func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    let fault = DecoderProperties.json(Bytes(start: data, count: count))
+    precondition(fault == nil, fault ?? "")
+    return 0
+}
