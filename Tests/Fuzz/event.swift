@@ -1,5 +1,11 @@
 // room: ReelCore
 // with: Tests/ReelCoreTests/DecoderProperties.swift
+// covers: Sources/ReelCore/Event/Barrier.swift
+// covers: Sources/ReelCore/Event/EventIntake.swift
+// covers: Sources/ReelCore/Event/ParsedEvent+Parse.swift
+// covers: Sources/ReelCore/Event/ParsedSeed.swift
+// covers: Sources/ReelCore/Event/PartitionRules.swift
+// covers: Sources/ReelCore/Event/Site.swift
 import ReelCore
 
 /// What libFuzzer calls with each input.

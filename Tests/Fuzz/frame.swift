@@ -1,5 +1,11 @@
 // room: ReelCore
 // with: Tests/ReelCoreTests/DecoderProperties.swift
+// covers: Sources/ReelCore/Wire/ClientFrame+JSON.swift
+// covers: Sources/ReelCore/Wire/DeliveredEvent.swift
+// covers: Sources/ReelCore/Wire/JSONObject.swift
+// covers: Sources/ReelCore/Wire/JSONReader.swift
+// covers: Sources/ReelCore/Wire/ServerFrame+Decode.swift
+// covers: Sources/ReelCore/Wire/ServerFrame+Encode.swift
 import ReelCore
 
 /// What libFuzzer calls with each input.

@@ -1,5 +1,10 @@
 // room: ReelCore
 // with: Tests/ReelCoreTests/DecoderProperties.swift
+// covers: Sources/ReelCore/Event/CanonicalJSON.swift
+// covers: Sources/ReelCore/Event/CanonicalNumber.swift
+// covers: Sources/ReelCore/Event/CanonicalNumber+Integers.swift
+// covers: Sources/ReelCore/Event/CanonicalReader.swift
+// covers: Sources/ReelCore/Wire/JSONReader.swift
 import ReelCore
 
 /// What libFuzzer calls with each input.
