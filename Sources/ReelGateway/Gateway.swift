@@ -73,7 +73,7 @@ public final class Gateway: Sendable {
                     let gateway = GatewayLoop(on: loop, index: index, share: share, from: from)
                     let passage = StatePassage(on: loop, announcer: announcer, journal: journal)
                     let http = GatewayHTTP(gateway, answers: answers, passage: passage)
-                    let server = HTTPServer(on: loop, Self.serverSettings(settings.node), handler: http)
+                    let server = HTTPServer(on: loop, HTTPServer.Settings(settings.node), handler: http)
                     loop.timer(after: .seconds(1), every: .seconds(1)) { gateway.tick() }
                     return LoopBound(Part(gateway: gateway, http: http, server: server, passage: passage), on: loop)
                 }
@@ -106,13 +106,6 @@ public final class Gateway: Sendable {
         for feed in feeds { feed.start() }
         parts[0].loop.execute { announcer.start(on: all[0].loop, everyMs: settings.node.announceMs) }
         journal.info("listening", ["address": "\(address)", "node": share.nodeID, "epoch": "\(log.epoch)"])
-    }
-
-    private static func serverSettings(_ node: NodeSettings) -> HTTPServer.Settings {
-        var settings = HTTPServer.Settings()
-        settings.connections = max(1, node.connections / max(1, node.loops))
-        settings.limits.body = node.bodyBytes
-        return settings
     }
 
     /// Each batch goes to each loop once.

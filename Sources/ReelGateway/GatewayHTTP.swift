@@ -77,13 +77,7 @@ final class GatewayHTTP: HTTPHandler {
     }
 
     func refusal(of violation: HTTPViolation) -> HTTPResponse {
-        let code: ErrorCode =
-            switch violation.status {
-            case 413, 414, 431: .tooLarge
-            case 503: .overloaded
-            default: .badRequest
-            }
-        return Problem(code, violation.detail, status: violation.status).response
+        Problem(violation).response
     }
 
     // MARK: Publishing

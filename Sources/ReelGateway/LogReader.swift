@@ -1,5 +1,6 @@
 import ReelCore
 import ReelLog
+import ReelNode
 
 /// Reads the events of one stream from the log itself, a bounded piece at a time. On a thread that may block.
 struct LogReader: Sendable {

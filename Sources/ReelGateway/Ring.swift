@@ -1,5 +1,6 @@
 import ReelCore
 import ReelLog
+import ReelNode
 
 /// The recent records of one partition, bounded in bytes: what a gateway answers from without asking the log.
 struct Ring {

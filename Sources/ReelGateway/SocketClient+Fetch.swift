@@ -1,5 +1,6 @@
 import ReelCore
 import ReelNet
+import ReelNode
 
 /// Ranges that a client asked for; they are answered from front to back.
 struct Fetch {

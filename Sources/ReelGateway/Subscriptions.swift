@@ -1,6 +1,7 @@
 import ReelCore
 import ReelLog
 import ReelNet
+import ReelNode
 
 /// A client's place in one stream.
 final class Subscription<Client: AnyObject> {

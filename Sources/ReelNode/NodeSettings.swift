@@ -1,3 +1,5 @@
+public import ReelNet
+
 /// What an operator may set for any kind of node. Times are in milliseconds, sizes in bytes.
 public struct NodeSettings: Sendable {
     /// Where the node listens, `HOST:PORT`; port 0 takes a free one.
@@ -23,4 +25,13 @@ public struct NodeSettings: Sendable {
 
     /// The defaults.
     public init() {}
+}
+
+extension HTTPServer.Settings {
+    /// The server of one of the node's loops.
+    public init(_ node: NodeSettings) {
+        self.init()
+        connections = max(1, node.connections / max(1, node.loops))
+        limits.body = node.bodyBytes
+    }
 }

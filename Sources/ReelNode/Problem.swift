@@ -40,6 +40,17 @@ public struct Problem: Error, Equatable, Sendable {
         index = error.index
     }
 
+    /// What is no proper request, or comes when the node is full.
+    public init(_ violation: HTTPViolation) {
+        let code: ErrorCode =
+            switch violation.status {
+            case 413, 414, 431: .tooLarge
+            case 503: .overloaded
+            default: .badRequest
+            }
+        self.init(code, violation.detail, status: violation.status)
+    }
+
     /// The JSON object.
     public var body: [UInt8] {
         var body: [UInt8] = []

@@ -2,12 +2,12 @@ internal import CLinux
 internal import Glibc
 internal import ReelCore
 
-/// A thread that runs one function to its end.
-final class LogThread: @unchecked Sendable {
+/// A thread that runs one function to its end: the logs' own, and those that fold a log.
+public final class LogThread: @unchecked Sendable {
     private let thread: pthread_t
 
     /// Starts the thread; `name` has at most 15 bytes and is seen in `top -H`.
-    init(_ name: String, _ body: @escaping @Sendable () -> Void) throws(LogError) {
+    public init(_ name: String, _ body: @escaping @Sendable () -> Void) throws(LogError) {
         var thread = pthread_t()
         let start = Unmanaged.passRetained(Start(name: name, body: body))
         let result = pthread_create(&thread, nil, Start.run, start.toOpaque())
@@ -19,12 +19,12 @@ final class LogThread: @unchecked Sendable {
     }
 
     /// Waits for its end. To be called once, from another thread.
-    func join() {
+    public func join() {
         pthread_join(thread, nil)
     }
 
     /// The caller runs on this thread.
-    var isCurrent: Bool { pthread_equal(thread, pthread_self()) != 0 }
+    public var isCurrent: Bool { pthread_equal(thread, pthread_self()) != 0 }
 
     private final class Start {
         let name: String

@@ -1,31 +1,35 @@
-import ReelCore
-import ReelLog
+public import ReelCore
 
 /// Events of one stream as they go to clients: all of them in `from ... to`, each `{"seq":n,` and the record's value
 /// without its first byte, parted by commas.
-struct EventsChunk: Sendable, Equatable {
-    var from: Seq
+public struct EventsChunk: Sendable, Equatable {
+    /// The first seq that the chunk proves.
+    public var from: Seq
     /// The last seq that the chunk proves; `from − 1` proves nothing.
-    var to: Seq
-    private(set) var count = 0
-    private(set) var body: [UInt8] = []
+    public var to: Seq
+    /// How many events it holds.
+    public private(set) var count = 0
+    /// The events, parted by commas.
+    public private(set) var body: [UInt8] = []
 
-    init(from: Seq, to: Seq) {
+    /// A chunk without events that proves this range.
+    public init(from: Seq, to: Seq) {
         self.from = from
         self.to = to
     }
 
     /// How many bytes an event of this value adds at most.
-    static func size(value: Int) -> Int { value + 28 }
+    public static func size(value: Int) -> Int { value + 28 }
 
-    mutating func append(seq: Seq, value: UnsafeRawBufferPointer) {
+    /// Adds the event that stands at `seq`.
+    public mutating func append(seq: Seq, value: Bytes) {
         if count > 0 { body.append(UInt8(ascii: ",")) }
         count += 1
         DeliveredEvent.write(seq: seq, value: value, to: &body)
     }
 
     /// An `events` frame that holds the chunk; `ref` is JSON text.
-    func frame(stream: StreamName, ref: [UInt8]? = nil) -> [UInt8] {
+    public func frame(stream: StreamName, ref: [UInt8]? = nil) -> [UInt8] {
         var frame: [UInt8] = []
         frame.reserveCapacity(body.count + 256)
         frame.append(#"{"t":"events","stream":""#)

@@ -1,0 +1,85 @@
+import Glibc
+public import ReelNet
+import Synchronization
+
+/// Ends a node in good order: clients are sent away, what is in flight gets its answer, and once all have gone or the
+/// limit has passed, those who wait are told. A second request ends it at once.
+public final class NodeEnd: Sendable {
+    private struct State {
+        var drain: Drain
+        var hasEnded = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    /// How often is looked whether all have gone.
+    private static let look = Duration.milliseconds(50)
+
+    private let loop: EventLoop
+    private let journal: Journal
+    private let state: Mutex<State>
+    private let sendAway: @Sendable (_ withinMs: Int64) -> Void
+    private let connections: @Sendable () -> Int
+
+    /// `sendAway` stops new work and sends the clients away; `connections` says how many are left. Both are called on
+    /// the loop.
+    public init(
+        on loop: EventLoop,
+        settings: NodeSettings,
+        journal: Journal,
+        sendAway: @escaping @Sendable (_ withinMs: Int64) -> Void,
+        connections: @escaping @Sendable () -> Int
+    ) {
+        self.loop = loop
+        self.journal = journal
+        self.sendAway = sendAway
+        self.connections = connections
+        state = Mutex(State(drain: Drain(spreadMs: settings.drainSpreadMs, limitMs: settings.drainLimitMs)))
+    }
+
+    /// Ends the node when the process is asked to, by SIGTERM or SIGINT.
+    public func onSignals() {
+        loop.execute { [self] in
+            for signal in [SIGTERM, SIGINT] { loop.onSignal(signal) { self.begin() } }
+        }
+    }
+
+    /// Begins to end, or ends at once what has begun to. From any thread.
+    public func begin() {
+        loop.execute { [self] in
+            let nowMs = Int64(clamping: loop.now)
+            perform(state.withLock { $0.drain.requested(nowMs: nowMs) })
+        }
+    }
+
+    /// Returns once the node has ended.
+    public func wait() async {
+        await withCheckedContinuation { continuation in
+            let hasEnded = state.withLock { state in
+                if !state.hasEnded { state.waiting.append(continuation) }
+                return state.hasEnded
+            }
+            if hasEnded { continuation.resume() }
+        }
+    }
+
+    private func perform(_ action: Drain.Action) {
+        switch action {
+        case .wait: break
+        case .sendAway(let withinMs):
+            journal.info("leaving", ["within_ms": "\(withinMs)"])
+            sendAway(withinMs)
+            loop.timer(after: Self.look, every: Self.look) { [self] in
+                let (nowMs, connections) = (Int64(clamping: loop.now), connections())
+                perform(state.withLock { $0.drain.tick(nowMs: nowMs, connections: connections) })
+            }
+        case .end:
+            journal.info("ended")
+            let waiting = state.withLock { state in
+                state.hasEnded = true
+                defer { state.waiting = [] }
+                return state.waiting
+            }
+            for continuation in waiting { continuation.resume() }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+import ReelCore
+import ReelSQLite
+
+/// A stream that the folder holds in memory. It belongs to the folder's thread.
+final class CachedStream {
+    /// The stream's number in the file.
+    let id: Int64
+    /// Its name.
+    let name: StreamName
+    /// The key of its records.
+    let key: [UInt8]
+    var fold: Fold
+    /// Its events of the running batch that are not written yet.
+    var events = EventChunk()
+    /// The number of the batch that changed it last.
+    var batch: Int64 = 0
+
+    init(id: Int64, name: StreamName, fold: Fold) {
+        self.id = id
+        self.name = name
+        key = name.key
+        self.fold = fold
+    }
+
+    /// Writes the rows that changed since the last time. Inside a transaction; `row` is room to be used again.
+    func writeChanges(to file: SnapshotFile, row: inout [UInt8]) throws {
+        let changes = fold.takeChanges()
+        for key in changes.forgottenObjects { try file.deleteObject(id, key: key) }
+        for site in changes.forgottenSites { try file.deleteSite(id, site) }
+        for slot in changes.objects {
+            row.removeAll(keepingCapacity: true)
+            fold.writeRow(ofObject: slot, to: &row)
+            try row.withUnsafeBytes { data in
+                try file.setObject(id, key: fold.key(ofObject: slot), data: data)
+            }
+        }
+        for site in changes.sites {
+            row.removeAll(keepingCapacity: true)
+            fold.writeRow(ofSite: site, to: &row)
+            try row.withUnsafeBytes { data in try file.setSite(id, site, data: data) }
+        }
+        row.removeAll(keepingCapacity: true)
+        fold.writeHead(to: &row)
+        let digest = fold.digest()
+        try row.withUnsafeBytes { head in
+            try file.setStream(id, name: name, head: head, digest: digest)
+        }
+    }
+}

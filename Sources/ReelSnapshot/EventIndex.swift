@@ -1,0 +1,44 @@
+import ReelCore
+
+/// A chunk of the index of events: events of one stream, one behind the other, as they are delivered. Each is preceded
+/// by its seq (8 bytes) and its length (4 bytes), little-endian.
+struct EventChunk {
+    /// A chunk is written once it has so many bytes, so that a short range never reads a long one.
+    static let fullBytes = 64 << 10
+
+    private(set) var bytes: [UInt8] = []
+    private(set) var first = Seq.none
+    private(set) var last = Seq.none
+
+    var isEmpty: Bool { bytes.isEmpty }
+    var isFull: Bool { bytes.count >= Self.fullBytes }
+
+    /// Adds an event's value; seqs grow.
+    mutating func append(_ seq: Seq, _ value: Bytes) {
+        if isEmpty { first = seq }
+        last = seq
+        withUnsafeBytes(of: UInt64(seq).littleEndian) { bytes.append(contentsOf: $0) }
+        withUnsafeBytes(of: UInt32(value.count).littleEndian) { bytes.append(contentsOf: $0) }
+        bytes.append(contentsOf: value)
+    }
+
+    mutating func removeAll() {
+        bytes.removeAll(keepingCapacity: true)
+        first = .none
+        last = .none
+    }
+
+    /// Calls `body` for each event of a stored chunk until it says false. Returns false where the chunk is damaged.
+    static func forEach(in chunk: Bytes, _ body: (Seq, Bytes) -> Bool) -> Bool {
+        var at = 0
+        while at < chunk.count {
+            guard chunk.count - at >= 12 else { return false }
+            let seq = Seq(bitPattern: UInt64(littleEndian: chunk.loadUnaligned(fromByteOffset: at, as: UInt64.self)))
+            let count = Int(UInt32(littleEndian: chunk.loadUnaligned(fromByteOffset: at + 8, as: UInt32.self)))
+            guard seq >= 0, chunk.count - at - 12 >= count else { return false }
+            guard body(seq, Bytes(rebasing: chunk[(at + 12)..<(at + 12 + count)])) else { return true }
+            at += 12 + count
+        }
+        return true
+    }
+}

@@ -1,0 +1,53 @@
+import Glibc
+import ReelCore
+
+/// Holds a folder for one process: two snapshot nodes never write the same files. The lock ends with the process.
+final class FolderLock: Sendable {
+    private let descriptor: Int32
+
+    /// Makes the folder if it is not there, and locks it. Throws at once where another process has it.
+    init(folder: String) throws(SnapshotError) {
+        try Self.make(folder)
+        let path = folder + "/lock"
+        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else {
+            throw SnapshotError(.internal, "cannot open \(path): \(String(cString: strerror(errno)))")
+        }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let reason = errno
+            close(descriptor)
+            throw SnapshotError(
+                .internal,
+                reason == EWOULDBLOCK
+                    ? "the folder \(folder) is in use by another process; give each snapshot node a --data of its own"
+                    : "cannot lock \(path): \(String(cString: strerror(reason)))"
+            )
+        }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Lets another process have the folder.
+    func release() {
+        flock(descriptor, LOCK_UN)
+    }
+
+    /// Makes a folder and those above it.
+    private static func make(_ folder: String) throws(SnapshotError) {
+        var status = stat()
+        if stat(folder, &status) == 0 {
+            guard status.st_mode & S_IFMT == S_IFDIR else {
+                throw SnapshotError(.internal, "found a file at \(folder), expected a folder; name another --data")
+            }
+            return
+        }
+        if let slash = folder.lastIndex(of: "/"), slash != folder.startIndex {
+            try make(String(folder[..<slash]))
+        }
+        guard mkdir(folder, 0o755) == 0 || errno == EEXIST else {
+            throw SnapshotError(.internal, "cannot make the folder \(folder): \(String(cString: strerror(errno)))")
+        }
+    }
+}

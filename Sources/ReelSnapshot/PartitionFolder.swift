@@ -1,0 +1,174 @@
+import ReelCore
+import ReelLog
+import ReelSQLite
+
+/// Folds one partition: applies the log's records to the streams in memory, and writes what changed, with the position,
+/// in one transaction. It belongs to one thread at a time. After an error it is thrown away; another one goes on from
+/// the file.
+final class PartitionFolder {
+    /// Why it cannot go on.
+    enum Stop: Error {
+        /// A barrier that this version does not know stands at this seq.
+        case unknownBarrier(Seq)
+        /// The log's batch does not go on where the file ends.
+        case hole(found: Seq, expected: Seq)
+    }
+
+    /// What one batch was.
+    struct Report {
+        /// Consecutive seqs that it accounted for.
+        var seqs = 0
+        var events = 0
+        /// Records without effect, and why.
+        var voids: [(seq: Seq, reason: String)] = []
+    }
+
+    private let file: SnapshotFile
+    private let identity: SnapshotFile.Identity
+    private let settings: SnapshotSettings
+    private var rules: PartitionRules
+    private var event = ParsedEvent()
+    private var streams: [StreamName: CachedStream] = [:]
+    /// The stream of the last event; the next one is often of the same.
+    private var latest: CachedStream?
+    /// The streams that changed in the running batch.
+    private var changed: [CachedStream] = []
+    private var newStream: Int64
+    private var batch: Int64 = 0
+    /// The last seq that the file holds.
+    private var stored: Seq
+    private var row: [UInt8] = []
+
+    /// The next seq to fold.
+    private(set) var next: Seq
+
+    /// Goes on where the file says.
+    init(file: SnapshotFile, identity: SnapshotFile.Identity, settings: SnapshotSettings) throws {
+        self.file = file
+        self.identity = identity
+        self.settings = settings
+        let position = try StoredPosition(reading: file.connection)
+        next = position.next
+        stored = position.seq
+        rules = PartitionRules(partition: identity.partition, of: identity.partitions, phase: position.phase)
+        newStream = (try file.connection.integer("SELECT max(id) FROM stream") ?? 0) + 1
+    }
+
+    /// Folds `entries` of a batch, which account for the seqs up to `end`, and writes what they changed.
+    func fold(_ entries: ArraySlice<RecordBatch.Entry>, of records: RecordBatch, upTo end: Seq) throws -> Report {
+        batch += 1
+        var report = Report()
+        let start = next
+        for entry in entries {
+            guard entry.seq >= next else { throw Stop.hole(found: entry.seq, expected: next) }
+            if entry.seq > next { rules.hole() }
+            try records.withRecord(entry) { key, value in try fold(key, value, entry.seq, &report) }
+            next = entry.seq + 1
+        }
+        if end > next { rules.hole() }
+        next = max(next, end)
+        report.seqs = Int(next - start)
+        try write()
+        evict()
+        return report
+    }
+
+    private func fold(_ key: Bytes, _ value: Bytes, _ seq: Seq, _ report: inout Report) throws {
+        switch rules.read(key: key, value: value, into: &event) {
+        case .event:
+            let stream = try stream(key)
+            _ = stream.fold.apply(event, value, seq: seq)
+            stream.events.append(seq, value)
+            if stream.events.isFull { try writeEvents(of: stream) }
+            report.events += 1
+        case .seed(let seed):
+            let stream = try stream(key)
+            _ = stream.fold.apply(seed, value, seq: seq)
+        case .barrier:
+            // It holds for all streams, also those not in memory: the position says so.
+            break
+        case .unknownBarrier:
+            throw Stop.unknownBarrier(seq)
+        case .void(let reason):
+            report.voids.append((seq, reason.message))
+        }
+    }
+
+    // MARK: Streams
+
+    /// The stream of a record's key, as one that changes.
+    private func stream(_ key: Bytes) throws -> CachedStream {
+        let stream: CachedStream
+        if let latest, latest.key.withUnsafeBytes({ $0.equals(key) }) {
+            stream = latest
+        } else {
+            stream = try find(key)
+            latest = stream
+        }
+        if stream.batch != batch {
+            stream.batch = batch
+            changed.append(stream)
+        }
+        return stream
+    }
+
+    private func find(_ key: Bytes) throws -> CachedStream {
+        // The rules have let only valid names through.
+        guard let name = StreamName(bytes: key) else { throw SnapshotError(.internal, "found a key that is no stream") }
+        if let known = streams[name] { return known }
+        let stream: CachedStream
+        if let stored = try StoredStream(
+            name,
+            identity: identity,
+            seq: stored,
+            in: file.connection,
+            listsChanges: true
+        ) {
+            stream = CachedStream(id: stored.id, name: name, fold: stored.fold)
+        } else {
+            let fold = Fold(stream: name, partition: identity.partition, epoch: identity.epoch, listsChanges: true)
+            stream = CachedStream(id: newStream, name: name, fold: fold)
+            newStream += 1
+        }
+        streams[name] = stream
+        return stream
+    }
+
+    /// Drops the streams that were written to longest ago, until few enough objects are in memory.
+    private func evict() {
+        var held = streams.values.reduce(0) { $0 + $1.fold.objectCount }
+        guard held > settings.cachedObjects else { return }
+        for stream in streams.values.sorted(by: { $0.batch < $1.batch }) where streams.count > 1 {
+            guard held > settings.cachedObjects else { break }
+            held -= stream.fold.objectCount
+            streams[stream.name] = nil
+        }
+        latest = nil
+    }
+
+    // MARK: Writing
+
+    private func write() throws {
+        if !file.connection.inTransaction { try file.connection.begin() }
+        for stream in changed {
+            if !stream.events.isEmpty { try writeEvents(of: stream) }
+            try stream.writeChanges(to: file, row: &row)
+        }
+        changed.removeAll(keepingCapacity: true)
+        let oldest = max(0, next - settings.keptEvents)
+        try file.trimEvents(before: oldest)
+        try file.setMeta("events", oldest)
+        try StoredPosition(next: next, phase: rules.phase).write(to: file)
+        try file.connection.commit()
+        stored = next - 1
+        if file.connection.walFrames * 4_096 >= settings.checkpointBytes { try file.connection.checkpoint(.restart) }
+    }
+
+    private func writeEvents(of stream: CachedStream) throws {
+        if !file.connection.inTransaction { try file.connection.begin() }
+        try stream.events.bytes.withUnsafeBytes {
+            try file.addEvents(stream.id, first: stream.events.first, last: stream.events.last, data: $0)
+        }
+        stream.events.removeAll()
+    }
+}

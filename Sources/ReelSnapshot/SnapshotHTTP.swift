@@ -1,0 +1,62 @@
+import ReelCore
+import ReelLog
+import ReelNet
+import ReelNode
+
+/// The HTTP side of a snapshot node: questions about state, ranges from its index, and what every node has.
+final class SnapshotHTTP: HTTPHandler {
+    private enum Endpoint: Sendable {
+        case events, head
+        case state(StateRequest.Route)
+        case node(NodeEndpoint)
+    }
+
+    private let node: SnapshotNode
+    private let answers: NodeAnswers
+    private let router: Router<Endpoint>
+
+    init(_ node: SnapshotNode, answers: NodeAnswers) {
+        self.node = node
+        self.answers = answers
+        var router = Router<Endpoint>()
+        router.add("GET", "/v1/streams/{stream}/events", query: ["after", "epoch", "limit"], .events)
+        router.add("GET", "/v1/streams/{stream}/head", .head)
+        router.addStateRoutes { .state($0) }
+        router.addNodeRoutes { .node($0) }
+        self.router = router
+    }
+
+    func respond(to request: HTTPRequest, _ exchange: HTTPExchange) {
+        do throws(Problem) {
+            let match = try router.match(request.head)
+            switch match.endpoint {
+            case .state(let route): node.respond(to: try StateRequest(route, match), exchange)
+            case .node(let endpoint): exchange.respond(answers.response(endpoint))
+            case .head: node.respondWithHead(of: try match.stream, exchange)
+            case .events:
+                let after = try match.integer("after", from: -1) ?? .none
+                let limit = Int(try match.integer("limit", from: 1, to: 10_000) ?? 1_000)
+                node.respondWithEvents(
+                    of: try match.stream,
+                    after: after,
+                    epoch: try match.epoch,
+                    limit: limit,
+                    exchange
+                )
+            }
+        } catch {
+            exchange.respond(error.response)
+        }
+    }
+
+    func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision {
+        .refuse(Problem(.notFound, "a snapshot node has no socket; ask a gateway").response)
+    }
+
+    func refusal(of violation: HTTPViolation) -> HTTPResponse {
+        Problem(violation).response
+    }
+}
+
+@available(*, unavailable)
+extension SnapshotHTTP: Sendable {}

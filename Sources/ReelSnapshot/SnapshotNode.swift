@@ -1,0 +1,214 @@
+public import ReelCore
+public import ReelLog
+public import ReelNet
+public import ReelNode
+import ReelSQLite
+import Synchronization
+
+/// A snapshot node's work, without its sockets: keeps all partitions of a log folded in SQLite, one file each, and
+/// answers questions about their state.
+public final class SnapshotNode: StateSource {
+    private let log: any EventLog
+    private let settings: SnapshotSettings
+    private let keepers: [PartitionKeeper]
+    private let metrics: SnapshotMetrics
+    private let lock: FolderLock
+
+    /// Takes the folder for itself and begins to fold. The log must be this node's own: when folding does not keep up,
+    /// its tails are held back. Throws where the folder is another process's or cannot be made.
+    public init(
+        log: any EventLog,
+        settings: SnapshotSettings,
+        journal: Journal,
+        metrics: Metrics
+    ) throws {
+        self.log = log
+        self.settings = settings
+        lock = try FolderLock(folder: settings.folder)
+        let counted = SnapshotMetrics(metrics)
+        self.metrics = counted
+        keepers = (0..<log.partitions).map {
+            PartitionKeeper(log: log, partition: $0, settings: settings, journal: journal, metrics: counted)
+        }
+        for keeper in keepers {
+            metrics.gauge(
+                "reel_snapshot_seq",
+                "Last seq folded.",
+                labels: ["partition": "\(keeper.identity.partition)"]
+            ) { Int(keeper.now.seq) }
+        }
+        for keeper in keepers { try keeper.start() }
+    }
+
+    /// The last seq folded, and written, of each partition.
+    public var positions: [Seq] { keepers.map { $0.now.seq } }
+
+    /// Why partitions do not go on, a sentence each; empty if all do.
+    public var problems: [String] {
+        keepers.compactMap { keeper in
+            keeper.now.problem.map { "partition \(keeper.identity.partition): \($0.message)" }
+        }
+    }
+
+    /// Ends folding behind the batch that is being written, and gives the folder back. Not on an event loop.
+    public func close() {
+        for keeper in keepers { keeper.stop() }
+        lock.release()
+    }
+
+    // MARK: Answers
+
+    /// Answers a question about state through the exchange. On its loop.
+    public func respond(to request: StateRequest, _ exchange: HTTPExchange) {
+        metrics.answers.add()
+        let keeper = keepers[request.stream.partition(of: log.partitions)]
+        let epoch = log.epoch
+        let reader = StateReader(path: keeper.path, identity: keeper.identity, folder: settings.folder)
+        exchange.loop.offload {
+            Result { () throws(Problem) in
+                try Self.answer(request, epoch: epoch, keeper: keeper, reader: reader)
+            }
+        } then: { result in
+            switch result {
+            case .failure(let problem): exchange.respond(problem.response)
+            case .success(.whole(let response)): exchange.respond(response)
+            case .success(.lines(let lines)): LineAnswer(lines, epoch: epoch).send(through: exchange)
+            }
+        }
+    }
+
+    /// Answers how far a stream's partition is folded here.
+    func respondWithHead(of stream: StreamName, _ exchange: HTTPExchange) {
+        let partition = stream.partition(of: log.partitions)
+        let (log, head) = (log, keepers[partition].now.seq)
+        exchange.loop.offload {
+            Result { () throws(LogError) in try log.bounds(partition) }
+        } then: { bounds in
+            var writer = JSONObjectWriter()
+            writer.member("stream", stream.description)
+            writer.member("epoch", log.epoch.description)
+            writer.member("partition", partition)
+            writer.member("first", (try? bounds.get().first) ?? (head < 0 ? -1 : 0))
+            writer.member("head", head)
+            exchange.respond(.json(writer.finish()))
+        }
+    }
+
+    /// Answers what follows a seq, from the index.
+    func respondWithEvents(
+        of stream: StreamName,
+        after: Seq,
+        epoch wanted: Epoch?,
+        limit: Int,
+        _ exchange: HTTPExchange
+    ) {
+        let partition = stream.partition(of: log.partitions)
+        let (epoch, keeper) = (log.epoch, keepers[partition])
+        let reader = StateReader(path: keeper.path, identity: keeper.identity, folder: settings.folder)
+        exchange.loop.offload {
+            Result { () throws(Problem) -> [UInt8] in
+                try Self.check(keeper, epoch, wanted)
+                do {
+                    return try reader.page(of: stream, after: after, limit: limit).bytes(stream, epoch, partition)
+                } catch {
+                    throw Self.problem(of: error, keeper)
+                }
+            }
+        } then: { result in
+            switch result {
+            case .failure(let problem): exchange.respond(problem.response)
+            case .success(let body): exchange.respond(.json(body))
+            }
+        }
+    }
+
+    /// Whether questions of this epoch can be answered from this partition at all.
+    private static func check(_ keeper: PartitionKeeper, _ epoch: Epoch, _ wanted: Epoch?) throws(Problem) {
+        if let problem = keeper.now.problem, problem.code != .nodeBehind {
+            throw Problem(problem.code, problem.message)
+        }
+        guard let wanted, wanted != epoch else { return }
+        var problem = Problem(.epochChanged, "found epoch \(wanted), expected \(epoch)")
+        problem.epoch = epoch
+        throw problem
+    }
+
+    private enum Answer: Sendable {
+        case whole(HTTPResponse)
+        case lines(StateReader.Lines)
+    }
+
+    private static func answer(
+        _ request: StateRequest,
+        epoch: Epoch,
+        keeper: PartitionKeeper,
+        reader: StateReader
+    ) throws(Problem) -> Answer {
+        if case .delta(_, let wanted) = request.kind {
+            try check(keeper, epoch, wanted)
+        } else {
+            try check(keeper, epoch, nil)
+        }
+        do {
+            switch request.kind {
+            case .snapshot:
+                return .lines(try reader.lines(of: request.stream, after: .none))
+            case .delta(let after, _):
+                return .lines(try reader.lines(of: request.stream, after: after))
+            case .object(let model, let id):
+                guard let object = try reader.object(of: request.stream, model: model, id: id) else {
+                    throw Problem(.notFound, "there is no object \(model) \(id) in stream \(request.stream)")
+                }
+                guard !object.isDeleted else {
+                    var problem = Problem(.deleted, "the object \(model) \(id) was deleted", status: 410)
+                    problem.seq = object.seq
+                    throw problem
+                }
+                return .whole(.json(object.json))
+            }
+        } catch {
+            throw problem(of: error, keeper)
+        }
+    }
+
+    private static func problem(of error: any Error, _ keeper: PartitionKeeper) -> Problem {
+        switch error {
+        case let problem as Problem: return problem
+        case let error as SnapshotError: return Problem(error.code, error.message)
+        case let error as ReelError where error.code != .internal: return Problem(error)
+        case let error as SQLiteError where error.kind == .cannotOpen:
+            return Problem(.nodeBehind, "this node has not begun partition \(keeper.identity.partition) yet; ask again")
+        case is SnapshotFile.Unusable, is ReelError:
+            keeper.doubt("\(error)")
+        case let error as SQLiteError where error.kind == .corrupt || error.kind == .notADatabase:
+            keeper.doubt("\(error)")
+        default: break
+        }
+        return Problem(.nodeBehind, "the snapshot's file cannot be read: \(error); ask again, or a peer")
+    }
+}
+
+extension ObjectState {
+    /// The object as `GET …/objects/{model}/{id}` answers it.
+    var json: [UInt8] {
+        var json: [UInt8] = []
+        json.append(#"{"object":[""#)
+        json += model
+        json.append(#"",""#)
+        json += id
+        json.append(#""],"seq":"#)
+        json.append(integer: seq)
+        json.append(#","fields":{"#)
+        for (index, field) in fields.enumerated() {
+            json.append(index == 0 ? "\"" : ",\"")
+            json += field.name
+            json.append("\":[")
+            json += field.value
+            json.append(",")
+            json.append(integer: field.seq)
+            json.append("]")
+        }
+        json.append("}}")
+        return json
+    }
+}

@@ -1,0 +1,89 @@
+import ReelCore
+public import ReelLog
+public import ReelNet
+public import ReelNode
+import Synchronization
+
+/// A snapshot node as a process of its own: it folds the log, answers over HTTP, and announces itself to the others.
+public final class SnapshotServer: Sendable {
+    /// Where it listens.
+    public let address: SocketAddress
+    /// Ends it in good order.
+    public let end: NodeEnd
+    private let node: SnapshotNode
+    private let server: LoopBound<HTTPServer>
+
+    /// Opens a snapshot node on a log and listens. The log must be this node's own, and is the caller's to close, after
+    /// the end. Not on an event loop.
+    ///
+    /// Throws `LogError` where the log cannot be read, `SnapshotError` where the folder cannot be had, and `NetError`
+    /// where the address cannot be listened on.
+    public init(
+        log: any EventLog,
+        settings: SnapshotSettings,
+        common: NodeSettings = NodeSettings(),
+        journal: Journal = Journal(),
+        metrics: Metrics = Metrics()
+    ) throws {
+        var goals: [Seq] = []
+        for partition in 0..<log.partitions { goals.append(try log.bounds(partition).last) }
+        let node = try SnapshotNode(log: log, settings: settings, journal: journal, metrics: metrics)
+        self.node = node
+        let readiness = Mutex(Readiness(goals: goals))
+        let standing: @Sendable () -> Readiness = {
+            readiness.withLock { readiness in
+                for (partition, seq) in node.positions.enumerated() { readiness.read(partition, to: seq) }
+                return readiness
+            }
+        }
+        let id = Hex64.text(.random(in: .min ... .max))
+        let url = Mutex(common.nodeURL ?? "")
+        let announcer = Announcer(log: log, journal: journal) {
+            NodeAnnouncement(
+                id: id,
+                role: "snapshot",
+                url: url.withLock { $0 },
+                advertised: common.advertise,
+                build: common.build,
+                positions: node.positions.enumerated().map { .init(partition: $0, seq: $1) },
+                atMs: WallClock.nowMs()
+            )
+        }
+        let answers = NodeAnswers(epoch: log.epoch, partitions: log.partitions, announcer: announcer, metrics: metrics)
+        {
+            (standing(), node.problems.isEmpty ? "ok" : node.problems.joined(separator: "; "))
+        }
+        let loop = try EventLoop()
+        let wanted = try SocketAddress(parsing: common.listen)
+        do {
+            (server, address) = try loop.sync {
+                let http = SnapshotHTTP(node, answers: answers)
+                let server = HTTPServer(on: loop, HTTPServer.Settings(common), handler: http)
+                return (LoopBound(server, on: loop), try server.listen(on: wanted))
+            }
+        } catch {
+            loop.stop()
+            loop.join()
+            node.close()
+            throw error
+        }
+        if common.nodeURL == nil { url.withLock { [address] in $0 = "http://\(address)" } }
+        loop.execute { announcer.start(on: loop, everyMs: common.announceMs) }
+        let server = server
+        end = NodeEnd(on: loop, settings: common, journal: journal) { _ in
+            readiness.withLock { $0.isLeaving = true }
+            server.value.drain {}
+        } connections: {
+            server.value.counters.open
+        }
+        journal.info("listening", ["address": "\(address)", "node": id, "epoch": "\(log.epoch)"])
+    }
+
+    /// Returns once it has ended and nothing of it runs any more.
+    public func waitUntilEnded() async {
+        await end.wait()
+        server.loop.stop()
+        server.loop.join()
+        node.close()
+    }
+}

@@ -1,0 +1,20 @@
+/// What an operator may set for a snapshot node, beside what every node has. Sizes in bytes.
+public struct SnapshotSettings: Sendable {
+    /// The folder of the partitions' files; one process has it.
+    public var folder: String
+    /// Events that are folded and written in one transaction at most.
+    public var batchEvents = 4_096
+    /// Events that wait between the log and the fold at most.
+    public var queuedEvents = 16_384
+    /// Objects and tombstones that are kept folded in memory at most, in all streams of a partition.
+    public var cachedObjects = 1_000_000
+    /// Seqs of a partition whose events are kept for ranges.
+    public var keptEvents: Int64 = 1_000_000
+    /// The WAL of a file is copied into it when it has grown to this.
+    public var checkpointBytes = 32 << 20
+
+    /// The defaults, for a folder.
+    public init(folder: String) {
+        self.folder = folder
+    }
+}

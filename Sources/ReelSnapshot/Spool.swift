@@ -1,0 +1,90 @@
+import Glibc
+import ReelCore
+
+/// Bytes that are written once and read by any number of readers, each at its own pace: in memory while they are few,
+/// in a file without a name when they are many. So a slow reader holds neither the database nor much memory.
+final class Spool: Sendable {
+    /// What is kept in memory at most.
+    static let memoryBytes = 8 << 20
+    /// What is read at once.
+    static let pieceBytes = 256 << 10
+
+    /// How many bytes there are.
+    let count: Int
+    private let bytes: [UInt8]
+    private let descriptor: Int32
+
+    /// Collects what `produce` appends, until it says false. The file, if it comes to one, is made in `folder`.
+    init(folder: String, _ produce: (inout [UInt8]) -> Bool) throws(SnapshotError) {
+        var bytes: [UInt8] = []
+        var written = 0
+        var descriptor: Int32 = -1
+        while produce(&bytes) {
+            guard bytes.count >= Self.memoryBytes else { continue }
+            if descriptor < 0 { descriptor = try Self.file(folder) }
+            try Self.write(bytes, to: descriptor)
+            written += bytes.count
+            bytes.removeAll(keepingCapacity: true)
+        }
+        if descriptor >= 0 {
+            try Self.write(bytes, to: descriptor)
+            written += bytes.count
+            bytes = []
+        } else {
+            written = bytes.count
+        }
+        self.bytes = bytes
+        self.descriptor = descriptor
+        count = written
+    }
+
+    deinit {
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    /// The piece from an offset on; empty at the end. May block on the disk.
+    func piece(from offset: Int) throws(SnapshotError) -> [UInt8] {
+        let length = min(Self.pieceBytes, count - offset)
+        guard descriptor >= 0 else { return Array(bytes[offset..<offset + length]) }
+        var failure: Int32 = 0
+        let piece = [UInt8](unsafeUninitializedCapacity: length) { buffer, filled in
+            while filled < length {
+                let read = pread(descriptor, buffer.baseAddress! + filled, length - filled, off_t(offset + filled))
+                guard read > 0 else {
+                    failure = read == 0 ? EIO : errno
+                    return
+                }
+                filled += read
+            }
+        }
+        guard failure == 0 else {
+            throw SnapshotError(.internal, "cannot read a spooled snapshot: \(String(cString: strerror(failure)))")
+        }
+        return piece
+    }
+
+    private static func file(_ folder: String) throws(SnapshotError) -> Int32 {
+        var template = Array("\(folder)/spoolXXXXXX".utf8CString)
+        let descriptor = mkstemp(&template)
+        guard descriptor >= 0 else {
+            throw SnapshotError(.internal, "cannot make a file in \(folder): \(String(cString: strerror(errno)))")
+        }
+        unlink(template)
+        return descriptor
+    }
+
+    private static func write(_ bytes: [UInt8], to descriptor: Int32) throws(SnapshotError) {
+        var offset = 0
+        while offset < bytes.count {
+            let written = bytes.withUnsafeBytes {
+                Glibc.write(descriptor, $0.baseAddress! + offset, bytes.count - offset)
+            }
+            guard written > 0 else {
+                let reason = errno
+                close(descriptor)
+                throw SnapshotError(.internal, "cannot spool a snapshot: \(String(cString: strerror(reason)))")
+            }
+            offset += written
+        }
+    }
+}

@@ -1,0 +1,60 @@
+import ReelCore
+import ReelSQLite
+
+/// How far a file has been folded, and what the barriers up to there have said.
+struct StoredPosition {
+    /// The next seq to fold.
+    var next: Seq = 0
+    /// Where in its life the partition is.
+    var phase = PartitionRules.Phase.seeds
+
+    /// The last seq folded.
+    var seq: Seq { next - 1 }
+
+    /// The epoch that follows, once the end of this one was folded.
+    var following: Epoch? {
+        if case .ended(let epoch) = phase { epoch } else { nil }
+    }
+
+    /// Whether the row of seeds has not ended yet, though it has begun: no snapshot is made of a seq inside it.
+    var isInsideSeeds: Bool { phase == .seeds && next > 0 }
+
+    init(next: Seq, phase: PartitionRules.Phase) {
+        self.next = next
+        self.phase = phase
+    }
+
+    /// The position that a file holds.
+    init(reading connection: Connection) throws {
+        let statement = try connection.prepare(
+            "SELECT name, value FROM meta WHERE name IN ('next', 'phase', 'following')"
+        )
+        var phase: Int64 = 0
+        var following: Int64 = 0
+        while try statement.step() {
+            switch statement.text(0) {
+            case "next": next = statement.integer(1)
+            case "phase": phase = statement.integer(1)
+            default: following = statement.integer(1)
+            }
+        }
+        self.phase =
+            switch phase {
+            case 0: .seeds
+            case 1: .open
+            default: .ended(Epoch(UInt64(bitPattern: following)))
+            }
+    }
+
+    /// Writes it. Inside a transaction.
+    func write(to file: SnapshotFile) throws {
+        try file.setMeta("next", next)
+        switch phase {
+        case .seeds: try file.setMeta("phase", 0)
+        case .open: try file.setMeta("phase", 1)
+        case .ended(let epoch):
+            try file.setMeta("phase", 2)
+            try file.setMeta("following", Int64(bitPattern: epoch.value))
+        }
+    }
+}

@@ -1,0 +1,265 @@
+import Foundation
+import ReelCore
+import ReelLog
+import ReelNode
+import ReelSQLite
+import Testing
+
+@testable import ReelSnapshot
+
+/// A node over a log, in a folder that outlives it.
+private struct Lab {
+    let log: MemoryLog
+    let folder: Folder
+    var settings: SnapshotSettings
+
+    init(partitions: Int = 2) throws {
+        log = try MemoryLog(partitions: partitions)
+        folder = try Folder()
+        settings = SnapshotSettings(folder: folder.path)
+        settings.batchEvents = 7
+    }
+
+    func node() throws -> SnapshotNode {
+        try SnapshotNode(log: log, settings: settings, journal: Journal(threshold: .error), metrics: Metrics())
+    }
+
+    func reader(_ partition: Int) -> StateReader {
+        StateReader(
+            path: "\(folder.path)/partition-\(partition).sqlite",
+            identity: SnapshotFile.Identity(epoch: log.epoch, partition: partition, partitions: log.partitions),
+            folder: folder.path
+        )
+    }
+
+    func reach(_ node: SnapshotNode, _ partition: Int, _ seq: Seq) async throws {
+        try await eventually("partition \(partition) folded to \(seq)") { node.positions[partition] >= seq }
+    }
+}
+
+@Suite(.timeLimit(.minutes(2)))
+struct SnapshotNodeTests {
+    let todo = StreamName("todo")!
+
+    @Test("a snapshot is the fold of the log up to its seq, in every line")
+    func snapshotIsTheFold() async throws {
+        let seed = newSeed()
+        print("SnapshotNodeTests.snapshotIsTheFold seed \(seed)")
+        let lab = try Lab()
+        let node = try lab.node()
+        defer { node.close() }
+        let partition = todo.partition(of: 2)
+        var writer = Writer(seed: seed)
+        for round in 0..<10 * effort {
+            let next = try lab.log.bounds(partition).last + 1
+            let values = (0..<30).map { writer.event(at: next + Int64($0)) }
+            let seqs = try await lab.log.append(values, key: "todo", to: partition)
+            try await lab.reach(node, partition, seqs.last!)
+            let lines = try lab.reader(partition).lines(of: todo, after: .none)
+            #expect(try lines.text == foldOfLog(lab.log, todo, to: lines.seq).lines, "round \(round)")
+        }
+    }
+
+    @Test("a delta from any seq brings the fold of that seq to the snapshot's state")
+    func deltas() async throws {
+        let seed = newSeed()
+        print("SnapshotNodeTests.deltas seed \(seed)")
+        let lab = try Lab()
+        let node = try lab.node()
+        defer { node.close() }
+        let partition = todo.partition(of: 2)
+        var writer = Writer(seed: seed)
+        let values = (0..<200).map { writer.event(at: Int64($0)) }
+        try await lab.log.append(values, key: "todo", to: partition)
+        try await lab.reach(node, partition, 199)
+        for after in stride(from: Seq(0), to: 199, by: 13) {
+            var fold = try foldOfLog(lab.log, todo, to: after)
+            let text = try lab.reader(partition).lines(of: todo, after: after).text
+            try Array(text.utf8).withUnsafeBytes { try fold.apply(delta: $0) }
+            #expect(try fold.lines == foldOfLog(lab.log, todo, to: 199).lines)
+        }
+    }
+
+    @Test("a node that starts again goes on from its file, and reads nothing twice")
+    func restart() async throws {
+        let lab = try Lab()
+        let partition = todo.partition(of: 2)
+        var writer = Writer(seed: 1)
+        for _ in 0..<5 {
+            let node = try lab.node()
+            let next = try lab.log.bounds(partition).last + 1
+            let values = (0..<40).map { writer.event(at: next + Int64($0)) }
+            let seqs = try await lab.log.append(values, key: "todo", to: partition)
+            try await lab.reach(node, partition, seqs.last!)
+            node.close()
+        }
+        let lines = try lab.reader(partition).lines(of: todo, after: .none)
+        #expect(lines.seq == 199)
+        #expect(try lines.text == foldOfLog(lab.log, todo, to: 199).lines)
+    }
+
+    @Test("streams that do not fit in memory are read from the file when they are written to again")
+    func eviction() async throws {
+        var lab = try Lab(partitions: 1)
+        lab.settings.cachedObjects = 5
+        let node = try lab.node()
+        defer { node.close() }
+        var writers = (0..<6).map { Writer(seed: UInt64($0)) }
+        for seq in Int64(0)..<240 {
+            let stream = Int(seq % 6)
+            let value = writers[stream].event(at: seq)
+            try await lab.log.append([value], key: "s\(stream)", to: 0)
+        }
+        try await lab.reach(node, 0, 239)
+        for stream in 0..<6 {
+            let name = StreamName("s\(stream)")!
+            #expect(try lab.reader(0).lines(of: name, after: .none).text == foldOfLog(lab.log, name, to: 239).lines)
+        }
+    }
+
+    @Test("a stream that nobody wrote has a snapshot without lines, true up to the node's position")
+    func emptyStream() async throws {
+        let lab = try Lab(partitions: 1)
+        let node = try lab.node()
+        defer { node.close() }
+        var writer = Writer(seed: 3)
+        try await lab.log.append((0..<10).map { writer.event(at: Int64($0)) }, key: "todo", to: 0)
+        try await lab.reach(node, 0, 9)
+        let lines = try lab.reader(0).lines(of: StreamName("nobody")!, after: .none)
+        #expect(lines.seq == 9)
+        #expect(try lines.text.hasSuffix(#"{"count":0,"digest":"#) == false)
+        #expect(try lines.text.split(separator: "\n").count == 2)
+    }
+
+    @Test("the index has every event of a stream by seq, across chunks")
+    func index() async throws {
+        let lab = try Lab(partitions: 1)
+        let node = try lab.node()
+        defer { node.close() }
+        var writers = (0..<3).map { Writer(seed: UInt64($0)) }
+        var values: [[String]] = [[], [], []]
+        for seq in 0..<90 {
+            let value = writers[seq % 3].event(at: Int64(seq))
+            values[seq % 3].append(value)
+            try await lab.log.append([value], key: "s\(seq % 3)", to: 0)
+        }
+        try await lab.reach(node, 0, 89)
+        for stream in 0..<3 {
+            let name = StreamName("s\(stream)")!
+            let expected = (5...89).filter { $0 % 3 == stream }.map { (seq: Int64($0), value: values[stream][$0 / 3]) }
+            for limit in [1, 7, 1000] {
+                let page = try lab.reader(0).page(of: name, after: 4, limit: limit)
+                let events = expected.prefix(limit).map { #"{"seq":\#($0.seq),"# + $0.value.dropFirst() }
+                #expect(String(decoding: page.body, as: UTF8.self) == events.joined(separator: ","))
+                #expect(page.from == 5)
+                #expect(page.to == (limit < expected.count ? expected[limit - 1].seq : 89))
+            }
+        }
+    }
+
+    @Test("the file of another epoch is put aside, neither mixed nor deleted")
+    func anotherEpoch() async throws {
+        let lab = try Lab(partitions: 1)
+        var writer = Writer(seed: 3)
+        try await lab.log.append((0..<10).map { writer.event(at: Int64($0)) }, key: "todo", to: 0)
+        let node = try lab.node()
+        try await lab.reach(node, 0, 9)
+        node.close()
+        let other = try MemoryLog(epoch: Epoch(0x77), partitions: 1)
+        let value = Writer(seed: 4).first
+        try await other.append([value], key: "todo", to: 0)
+        let second = try SnapshotNode(
+            log: other,
+            settings: lab.settings,
+            journal: Journal(threshold: .error),
+            metrics: Metrics()
+        )
+        try await eventually("the new epoch is folded") { second.positions[0] == 0 }
+        second.close()
+        let files = try FileManager.default.contentsOfDirectory(atPath: lab.folder.path)
+        #expect(files.contains("partition-0.sqlite.aside-0"))
+        let aside = try Connection(path: lab.folder.path + "/partition-0.sqlite.aside-0", mode: .readWrite)
+        #expect(try aside.integer("SELECT value FROM meta WHERE name = 'next'") == 10)
+    }
+
+    @Test("a damaged row is found by the digest, the file put aside, and the state made anew from the log")
+    func damagedRow() async throws {
+        let lab = try Lab(partitions: 1)
+        var writer = Writer(seed: 3)
+        try await lab.log.append((0..<50).map { writer.event(at: Int64($0)) }, key: "todo", to: 0)
+        let node = try lab.node()
+        try await lab.reach(node, 0, 49)
+        node.close()
+        let file = try Connection(path: lab.folder.path + "/partition-0.sqlite", mode: .readWrite)
+        try file.execute("DELETE FROM object WHERE key = (SELECT key FROM object LIMIT 1)")
+        let second = try lab.node()
+        defer { second.close() }
+        try await lab.log.append([writer.event(at: 50)], key: "todo", to: 0)
+        try await eventually("a file put aside") {
+            try FileManager.default.contentsOfDirectory(atPath: lab.folder.path).contains("partition-0.sqlite.aside-0")
+        }
+        try await lab.reach(second, 0, 50)
+        let lines = try lab.reader(0).lines(of: todo, after: .none)
+        #expect(try lines.text == foldOfLog(lab.log, todo, to: 50).lines)
+    }
+
+    @Test("a file that is no database is put aside")
+    func noDatabase() async throws {
+        let lab = try Lab(partitions: 1)
+        try Data("this is no database, though it is long enough to be read as one".utf8 + Data(count: 4096))
+            .write(to: URL(fileURLWithPath: lab.folder.path + "/partition-0.sqlite"))
+        var writer = Writer(seed: 3)
+        try await lab.log.append([writer.event(at: 0)], key: "todo", to: 0)
+        let node = try lab.node()
+        defer { node.close() }
+        try await lab.reach(node, 0, 0)
+    }
+
+    @Test("two nodes cannot have one folder")
+    func folderInUse() throws {
+        let lab = try Lab()
+        let node = try lab.node()
+        defer { node.close() }
+        #expect(throws: SnapshotError.self) { try lab.node() }
+    }
+
+    @Test("a void record is covered and changes nothing")
+    func voidRecord() async throws {
+        let lab = try Lab(partitions: 1)
+        let node = try lab.node()
+        defer { node.close() }
+        var writer = Writer(seed: 3)
+        try await lab.log.append(
+            [writer.event(at: 0), "{ not canonical }", writer.event(at: 2)],
+            key: "todo",
+            to: 0
+        )
+        try await lab.log.append(["{}"], key: "~nobody", to: 0)
+        try await lab.reach(node, 0, 3)
+        let lines = try lab.reader(0).lines(of: todo, after: .none)
+        #expect(lines.seq == 3)
+        #expect(try lines.text == foldOfLog(lab.log, todo, to: 3).lines)
+    }
+
+    @Test("a barrier that is not known stops the node before it, which is said")
+    func unknownBarrier() async throws {
+        let lab = try Lab(partitions: 1)
+        let node = try lab.node()
+        defer { node.close() }
+        var writer = Writer(seed: 3)
+        try await lab.log.append([writer.event(at: 0)], key: "todo", to: 0)
+        try await lab.reach(node, 0, 0)
+        try await lab.log.append([#"{"fold":2,"type":"barrier"}"#], key: "~reel", to: 0)
+        try await lab.log.append([writer.event(at: 2)], key: "todo", to: 0)
+        try await eventually("the node says that it stopped") { node.problems.contains { $0.contains("barrier") } }
+        #expect(node.positions[0] == 0)
+    }
+}
+
+extension Writer {
+    /// One event of a fresh writer.
+    var first: String {
+        var writer = self
+        return writer.event(at: 0)
+    }
+}

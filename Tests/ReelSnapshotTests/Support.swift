@@ -1,0 +1,140 @@
+import Foundation
+import ReelCore
+import ReelLog
+import ReelNode
+import Testing
+
+@testable import ReelSnapshot
+
+/// How much a suite does; 1 is what `make test` runs.
+let effort = ProcessInfo.processInfo.environment["REEL_EFFORT"].flatMap { Int($0) } ?? 1
+
+/// A seed for this run, printed by who uses it; `REEL_SEED` sets it.
+func newSeed() -> UInt64 {
+    ProcessInfo.processInfo.environment["REEL_SEED"].flatMap { UInt64($0) } ?? .random(in: 0...UInt64.max)
+}
+
+/// SplitMix64: the same numbers for the same seed.
+struct SeededGenerator: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+        return z ^ (z >> 31)
+    }
+}
+
+/// A fresh folder, removed when the last reference goes.
+final class Folder: Sendable {
+    let path: String
+
+    init() throws {
+        path = NSTemporaryDirectory() + "reel-snapshot-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: path)
+    }
+}
+
+struct Timeout: Error {
+    let waitedFor: String
+}
+
+/// Waits until a condition holds.
+func eventually(_ what: String, seconds: Double = 20, _ condition: () throws -> Bool) async throws {
+    let end = Date().addingTimeInterval(seconds)
+    while try !condition() {
+        guard Date() < end else { throw Timeout(waitedFor: what) }
+        try await Task.sleep(for: .milliseconds(2))
+    }
+}
+
+/// Events of a few sites on a few objects, from a seed: what a stream sees in daily life.
+struct Writer {
+    var generator: SeededGenerator
+    var ops: [Int: Op] = [:]
+    var seq: Seq = .none
+
+    init(seed: UInt64) { generator = SeededGenerator(state: seed) }
+
+    /// The next event's value. `seq` is where it will stand.
+    mutating func event(at seq: Seq, objects: Int = 20) -> String {
+        let number = Int.random(in: 0..<4, using: &generator)
+        let op = ops[number, default: -1] + 1
+        ops[number] = op
+        let site = "00000000-0000-4000-8000-00000000000\(number)"
+        let id = "o\(Int.random(in: 0..<objects, using: &generator))"
+        let base = max(-1, seq - 1 - Int64.random(in: 0...5, using: &generator))
+        let tail = #""model":"m","op":\#(op),"site":"\#(site)""#
+        switch Int.random(in: 0..<10, using: &generator) {
+        case 0: return #"{"base":\#(base),"id":"\#(id)",\#(tail),"type":"delete"}"#
+        case 1...3:
+            return
+                #"{"base":\#(base),"fields":{"a":\#(seq),"t":"text \#(seq)"},"id":"\#(id)",\#(tail),"type":"insert"}"#
+        case 4:
+            let ops = #""ops":{"t":{"splice":[[0,0,"é\#(seq)"]]}}"#
+            return #"{"base":\#(base),"id":"\#(id)","model":"m","op":\#(op),\#(ops),"site":"\#(site)","type":"update"}"#
+        default: return #"{"base":\#(base),"fields":{"a":\#(seq)},"id":"\#(id)",\#(tail),"type":"update"}"#
+        }
+    }
+}
+
+extension EventLog {
+    /// Appends values under a key and waits until they are there.
+    @discardableResult
+    func append(_ values: [String], key: String, to partition: Int) async throws -> [Seq] {
+        let records = values.map { LogAppend(key: Array(key.utf8), value: Array($0.utf8)) }
+        return try await withCheckedThrowingContinuation { continuation in
+            append(records, to: partition) { continuation.resume(with: $0) }
+        }
+    }
+}
+
+/// The fold of a partition's stream, straight from the log, up to and with a seq.
+func foldOfLog(_ log: any EventLog, _ stream: StreamName, to last: Seq) throws -> Fold {
+    let partition = stream.partition(of: log.partitions)
+    var fold = Fold(stream: stream, partition: partition, epoch: log.epoch)
+    var rules = PartitionRules(partition: partition, of: log.partitions)
+    var event = ParsedEvent()
+    var next: Seq = 0
+    while next <= last {
+        let batch = try log.read(partition, from: next, to: last, bytes: 1 << 20)
+        for entry in batch.entries {
+            batch.withRecord(entry) { key, value in
+                if case .event = rules.read(key: key, value: value, into: &event), Array(key) == stream.key {
+                    _ = fold.apply(event, value, seq: entry.seq)
+                }
+            }
+        }
+        next = batch.seqs.upperBound
+    }
+    fold.advance(to: last)
+    return fold
+}
+
+extension Fold {
+    var lines: String {
+        get throws {
+            var fold = self
+            var bytes: [UInt8] = []
+            var writer = try fold.snapshot()
+            writer.writeAll(to: &bytes)
+            return String(decoding: bytes, as: UTF8.self)
+        }
+    }
+}
+
+extension StateReader.Lines {
+    var text: String {
+        get throws {
+            var bytes: [UInt8] = []
+            while bytes.count < spool.count { bytes += try spool.piece(from: bytes.count) }
+            return String(decoding: bytes, as: UTF8.self)
+        }
+    }
+}
