@@ -1,0 +1,113 @@
+@testable import ReelCore
+
+/// A stream written by hand: each call makes the next event of a site and folds it at the next seq.
+struct FoldScript {
+    var fold = Fold(stream: FoldHistory.stream, partition: 0, epoch: FoldHistory.epoch)
+    private var ops: [Int: Op] = [:]
+
+    static func site(_ number: Int) -> Site { Site(high: 0x6f1c, low: UInt64(number)) }
+
+    /// The seq that the next event gets.
+    var next: Seq { fold.seq + 1 }
+
+    /// One change: `members` are `fields`, `if` and `ops` as they stand in the event.
+    static func part(_ type: String, id: String = "1", fields: String? = nil, guards: String? = nil, ops: String? = nil)
+        -> String
+    {
+        var members: [String] = []
+        if let fields { members.append("\"fields\":\(fields)") }
+        members.append("\"id\":\"\(id)\"")
+        if let guards { members.append("\"if\":\(guards)") }
+        members.append("\"model\":\"m\"")
+        if let ops { members.append("\"ops\":\(ops)") }
+        members.append("\"type\":\"\(type)\"")
+        return "{" + members.joined(separator: ",") + "}"
+    }
+
+    /// A batch of parts; with one, still a batch.
+    @discardableResult
+    mutating func batch(_ parts: [String]) -> Outcome {
+        let events = "\"events\":[\(parts.joined(separator: ","))],"
+        return send(1, op: nil, base: nil, by: nil, last: false, front: events, middle: "", back: "\"type\":\"batch\"}")
+    }
+
+    @discardableResult
+    mutating func noop(
+        _ site: Int = 1,
+        op: Op? = nil,
+        base: Seq? = nil,
+        by: String? = nil,
+        last: Bool = false
+    ) -> Outcome {
+        send(site, op: op, base: base, by: by, last: last, front: "", middle: "", back: "\"type\":\"noop\"}")
+    }
+
+    /// One change as an event of its own.
+    @discardableResult
+    mutating func event(
+        _ type: String,
+        _ site: Int = 1,
+        op: Op? = nil,
+        base: Seq? = nil,
+        by: String? = nil,
+        last: Bool = false,
+        id: String = "1",
+        fields: String? = nil,
+        guards: String? = nil,
+        ops: String? = nil
+    ) -> Outcome {
+        var front = fields.map { "\"fields\":\($0)," } ?? ""
+        front += "\"id\":\"\(id)\","
+        if let guards { front += "\"if\":\(guards)," }
+        let middle = "\"model\":\"m\","
+        return send(
+            site,
+            op: op,
+            base: base,
+            by: by,
+            last: last,
+            front: front,
+            middle: middle,
+            ops: ops,
+            back: "\"type\":\"\(type)\"}"
+        )
+    }
+
+    private mutating func send(
+        _ site: Int,
+        op: Op?,
+        base: Seq?,
+        by: String?,
+        last: Bool,
+        front: String,
+        middle: String,
+        ops: String? = nil,
+        back: String
+    ) -> Outcome {
+        let number = op ?? self.ops[site, default: 0]
+        var text = "{\"base\":\(base ?? fold.seq),"
+        if let by { text += "\"by\":\"\(by)\"," }
+        text += front
+        if last { text += "\"last\":true," }
+        text += middle + "\"op\":\(number),"
+        if let ops { text += "\"ops\":\(ops)," }
+        text += "\"site\":\"\(Self.site(site))\"," + back
+        let outcome = fold.fold(text, seq: next)
+        switch outcome {
+        case .applied, .rejected: self.ops[site] = number + 1
+        default: break
+        }
+        return outcome
+    }
+
+    /// The value of a field of object 1.
+    func value(_ name: String, id: String = "1") -> String? {
+        fold.object(model: "m", id: id)?.value(name).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Makes the fold believe that its 16 marks are these and that the next one is far.
+    mutating func setHorizon(_ seq: Seq) {
+        fold.marks = (seq..<seq + 16).map { $0 }
+        fold.consumed = 16 * 4_096 + 1
+    }
+}
