@@ -5,7 +5,7 @@ import Testing
 
 /// What must hold for every history; each test prints its seed.
 @Suite struct FoldPropertyTests {
-    private static let histories: Range<UInt64> = 0..<UInt64(3 * TestSeed.effort)
+    private static let histories: Range<UInt64> = 0..<UInt64(2 * TestSeed.effort)
 
     private func read(_ lines: [UInt8]) throws -> Fold {
         try lines.withUnsafeBytes { try Fold(snapshot: $0) }
@@ -15,8 +15,8 @@ import Testing
     func agreesWithTheJudge(number: UInt64) throws {
         var history = FoldHistory(seed: TestSeed.value &+ number)
         var naive = NaiveFold(epoch: history.fold.epoch.description, partition: 0, of: 1)
-        for step in 0..<700 {
-            if step % 100 == 99 {
+        for step in 0..<400 {
+            if step % 80 == 79 {
                 history.jump()
                 var fold = history.fold
                 naive = NaiveFold(try NaiveSnapshot(try fold.lines()), of: 1)
@@ -48,9 +48,9 @@ import Testing
         var history = FoldHistory(seed: TestSeed.value &+ 1_000 &+ number)
         var (other, loaded) = (history.fold, history.fold)
         var event = ParsedEvent()
-        for step in 0..<500 {
-            if step % 90 == 50 { history.jump() }
-            if step % 40 == 10 || step % 90 == 50 {
+        for step in 0..<300 {
+            if step % 70 == 50 { history.jump() }
+            if step % 40 == 10 || step % 70 == 50 {
                 var fold = history.fold
                 let lines = try fold.lines()
                 other = try read(lines)
@@ -75,7 +75,7 @@ import Testing
     func deltas(number: UInt64) throws {
         var history = FoldHistory(seed: TestSeed.value &+ 2_000 &+ number)
         for _ in 0..<60 { history.step() }
-        for round in 0..<5 {
+        for round in 0..<3 {
             if round > 0 { history.jump() }
             var cuts = [history.fold]
             for _ in 0..<45 {
@@ -124,8 +124,8 @@ import Testing
     func rows(number: UInt64) throws {
         var history = FoldHistory(seed: TestSeed.value &+ 4_000 &+ number, listsChanges: true)
         var store = RowStore()
-        for step in 0..<500 {
-            if step % 110 == 100 { history.jump() }
+        for step in 0..<300 {
+            if step % 80 == 70 { history.jump() }
             history.step()
             if history.random.oneIn(9) {
                 history.withFold { store.write(&$0) }

@@ -2,22 +2,22 @@
 /// and the digest must be right. Errors are `bad_frame` for lines that are not as they must be, `epoch_changed` and
 /// `bad_range` for a delta that does not fit, `diverged` for a wrong digest.
 public struct SnapshotReader: Sendable {
-    private enum Step: Int {
+    enum Step: Int {
         case first, sites, objects, tombstones, done
     }
 
-    private var step = Step.first
+    var step = Step.first
     /// Nil until the first line of a snapshot, which says what it is of.
-    private var fold: Fold?
+    var fold: Fold?
     private let isDelta: Bool
     private let listsChanges: Bool
     private var after = Seq.none
-    private var named: [Site] = []
+    var named: [Site] = []
     private var isUsed: [Bool] = []
     /// How many lines have been read, the first included.
     private var lines: Int64 = 0
     private var lastSite = -1
-    private var lastKey: [UInt8] = []
+    var lastKey: [UInt8] = []
 
     /// Reads a snapshot into a new fold.
     public init(listsChanges: Bool = false) {
@@ -191,7 +191,7 @@ public struct SnapshotReader: Sendable {
     }
 
     /// A number that points into the sites of the first line.
-    private mutating func readNumber(_ reader: inout CanonicalReader) throws(ReelError) -> Int {
+    mutating func readNumber(_ reader: inout CanonicalReader) throws(ReelError) -> Int {
         let number = Int(try reader.integer())
         guard number < named.count else {
             throw reader.error("found site number \(number), expected less than \(named.count)")
@@ -201,160 +201,18 @@ public struct SnapshotReader: Sendable {
     }
 
     /// A seq of a line's subject: behind `after`, at most the seq of the whole.
-    private func readSeq(_ reader: inout CanonicalReader) throws(ReelError) -> Seq {
+    func readSeq(_ reader: inout CanonicalReader) throws(ReelError) -> Seq {
         let seq = try reader.integer()
         guard seq > after, seq <= fold?.seq ?? .none else {
             throw reader.error("found seq \(seq), expected one behind \(after) and up to \(fold?.seq ?? .none)")
         }
         return seq
     }
-
-    // MARK: Objects
-
-    private mutating func readTombstone(_ reader: inout CanonicalReader, _ last: inout Slice) throws(ReelError) {
-        enter(.tombstones)
-        let (model, id) = try readName(&reader)
-        try reader.expect("seq", &last)
-        let seq = try readSeq(&reader)
-        fold?.bury(model: model, id: id, at: seq)
-    }
-
-    private mutating func readObject(_ reader: inout CanonicalReader, _ last: inout Slice) throws(ReelError) {
-        enter(.objects)
-        var fields: [FoldedField] = []
-        try reader.expect(ASCII.openBrace)
-        var lastName = Slice(start: 0, count: 0)
-        while let name = try reader.nextKey(&lastName) {
-            try reader.checkName(name, "a field's name")
-            fields.append(try readField(Array(reader.bytes(name)), &reader))
-        }
-        try reader.expect("object", &last)
-        let (model, id) = try readName(&reader)
-        try reader.expect("seq", &last)
-        let seq = try readSeq(&reader)
-        guard !fields.contains(where: { $0.writer.seq > seq }) else {
-            throw reader.error("found a field with a writer behind seq \(seq) of its object")
-        }
-        fold?.set(model: model, id: id, seq: seq, fields: fields)
-    }
-
-    private mutating func enter(_ next: Step) {
-        if step != next { lastKey = [] }
-        step = next
-    }
-
-    private mutating func readName(_ reader: inout CanonicalReader) throws(ReelError) -> (model: Bytes, id: Bytes) {
-        try reader.expect(ASCII.openBracket)
-        let model = reader.bytes(try reader.name("a model"))
-        try reader.expect(ASCII.comma)
-        let id = reader.bytes(try reader.name("an id"))
-        try reader.expect(ASCII.closeBracket)
-        let key = model + [0] + id
-        guard lastKey.withUnsafeBytes({ last in key.withUnsafeBytes { NameOrder.bytes(last, $0) } }) < 0 else {
-            throw reader.error("found objects that are not in order")
-        }
-        lastKey = key
-        return (model, id)
-    }
-
-    private mutating func readField(_ name: [UInt8], _ reader: inout CanonicalReader) throws(ReelError) -> FoldedField {
-        try reader.expect(ASCII.openBracket)
-        if reader.byte == UInt8(ascii: "n") { throw reader.error("found a field without a value") }
-        let start = reader.position
-        try reader.value(levels: Limits.seedDepth)
-        let value = reader.bytes(Slice(start: start, count: reader.position - start))
-        try reader.expect(ASCII.comma)
-        let writer = try readMark(&reader)
-        guard reader.byte == ASCII.comma else {
-            try reader.expect(ASCII.closeBracket)
-            return FoldedField(name: name, value: .plain(Array(value)), writer: writer)
-        }
-        guard let horizon = fold?.horizon, writer.seq > horizon else {
-            throw reader.error("found runs of a text that was last spliced at or below the horizon")
-        }
-        try reader.expect(ASCII.comma)
-        let runs = try readRuns(&reader, upTo: writer.seq)
-        var written: TextMark?
-        if reader.byte == ASCII.comma {
-            try reader.expect(ASCII.comma)
-            try reader.expect(ASCII.openBracket)
-            written = try readMark(&reader)
-            try reader.expect(ASCII.closeBracket)
-        }
-        try reader.expect(ASCII.closeBracket)
-        var text = SplicedText(written: written)
-        for run in runs {
-            let bytes = reader.bytes(run.text)
-            text.append(
-                bytes,
-                scalars: JSONText(bytes).scalarCount,
-                inserted: run.inserted.seq <= horizon ? .ancient : run.inserted,
-                deleters: run.deleters
-            )
-        }
-        text.finishAppending()
-        let field = FoldedField(name: name, value: .text(text), writer: writer)
-        var visible = [UInt8]()
-        field.writeValue(to: &visible)
-        guard visible.withUnsafeBytes({ $0.equals(value) }) else {
-            throw reader.error("found a text whose runs spell another value")
-        }
-        return field
-    }
-
-    private struct Run {
-        let text: Slice
-        let inserted: TextMark
-        var deleters: [TextMark] = []
-    }
-
-    private mutating func readRuns(_ reader: inout CanonicalReader, upTo newest: Seq) throws(ReelError) -> [Run] {
-        var runs: [Run] = []
-        var isFirst = true
-        try reader.expect(ASCII.openBracket)
-        while try reader.nextElement(&isFirst) {
-            try reader.expect(ASCII.openBracket)
-            let text = try reader.text()
-            try reader.expect(ASCII.comma)
-            var run = Run(text: text, inserted: try readMark(&reader))
-            if reader.byte == ASCII.comma {
-                try reader.expect(ASCII.comma)
-                try reader.expect(ASCII.openBracket)
-                var isFirstMark = true
-                while try reader.nextElement(&isFirstMark) {
-                    try reader.expect(ASCII.openBracket)
-                    let mark = try readMark(&reader)
-                    try reader.expect(ASCII.closeBracket)
-                    guard mark.seq > run.deleters.last?.seq ?? .none else {
-                        throw reader.error("found deleters that are not in the order of their seqs")
-                    }
-                    run.deleters.append(mark)
-                }
-                guard !run.deleters.isEmpty else { throw reader.error("found an empty list of deleters") }
-            }
-            try reader.expect(ASCII.closeBracket)
-            guard text.count > 0, run.inserted.seq <= newest, run.deleters.last?.seq ?? .none <= newest else {
-                throw reader.error("found an empty run, or one of a seq behind the field's last writer")
-            }
-            runs.append(run)
-        }
-        return runs
-    }
-
-    /// Seq and site.
-    private mutating func readMark(_ reader: inout CanonicalReader) throws(ReelError) -> TextMark {
-        let seq = try reader.integer()
-        guard seq <= fold?.seq ?? .none else {
-            throw reader.error("found seq \(seq), expected at most \(fold?.seq ?? .none)")
-        }
-        try reader.expect(ASCII.comma)
-        return TextMark(seq: seq, site: named[try readNumber(&reader)])
-    }
 }
 
 extension CanonicalReader {
     /// Reads on to the value of the member that must come next.
-    fileprivate mutating func expect(_ name: StaticString, _ last: inout Slice) throws(ReelError) {
+    mutating func expect(_ name: StaticString, _ last: inout Slice) throws(ReelError) {
         guard let key = try nextKey(&last) else { throw missing(name) }
         guard name ~= bytes(key) else { throw unknown(key) }
     }
