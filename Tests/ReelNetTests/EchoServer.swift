@@ -80,7 +80,10 @@ final class EchoHandler: HTTPHandler {
 }
 
 final class EchoSockets: WebSocketHandler {
-    func received(text: [UInt8], from socket: WebSocket) { socket.send(text: text) }
+    func received(text: [UInt8], from socket: WebSocket) {
+        if text == Array("close me".utf8) { socket.close(code: 4001) } else { socket.send(text: text) }
+    }
+
     func received(binary: [UInt8], from socket: WebSocket) { socket.send(binary: binary) }
     func closed(_ socket: WebSocket, code: UInt16, reason: String) {}
 }

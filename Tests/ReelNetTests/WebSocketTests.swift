@@ -4,26 +4,184 @@ import Testing
 
 @testable import ReelNet
 
-@Suite struct WebSocketTests {
+@Suite(.timeLimit(.minutes(1))) struct WebSocketTests {
     @Test func echoesThroughItsOwnClient() async throws {
         let server = try EchoServer()
+        let payloads = [0, 1, 125, 126, 65535, 65536, 1_000_000].map {
+            [UInt8](repeating: UInt8(ascii: "a"), count: $0)
+        }
+        let (received, code): ([[UInt8]], UInt16) = try await withCheckedThrowingContinuation { continuation in
+            server.loop.execute {
+                let target = WebSocketTarget(host: "127.0.0.1", port: server.address.port, path: "/ws")
+                let handler = Collector(payloads) { continuation.resume(returning: ($0, $1)) }
+                WebSocketClient.connect(on: server.loop, to: target, handler: handler) {
+                    continuation.resume(throwing: $0)
+                }
+            }
+        }
+        #expect(received == payloads)
+        #expect(code == 1000)
+    }
+
+    @Test func agreesOnASubprotocol() async throws {
+        let server = try EchoServer()
+        var target = WebSocketTarget(host: "127.0.0.1", port: server.address.port, path: "/ws")
+        target.subprotocols = ["reel.v1", "other"]
+        #expect(try await opened(target, on: server.loop) == "reel.v1")
+    }
+
+    @Test(arguments: [
+        ("POST / HTTP/1.1\r\n", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\n", 400),
+        ("GET / HTTP/1.0\r\n", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\n", 400),
+        ("GET / HTTP/1.1\r\n", "Sec-WebSocket-Key: \(key)\r\n", 426),
+        ("GET / HTTP/1.1\r\n", "Sec-WebSocket-Version: 8\r\nSec-WebSocket-Key: \(key)\r\n", 426),
+        ("GET / HTTP/1.1\r\n", "Sec-WebSocket-Version: 13\r\n", 400),
+        ("GET / HTTP/1.1\r\n", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: c2hvcnQ=\r\n", 400),
+        ("GET / HTTP/1.1\r\n", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZ!==\r\n", 400),
+        (
+            "GET / HTTP/1.1\r\n",
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\nSec-WebSocket-Key: \(key)\r\n", 400
+        ),
+        (
+            "GET / HTTP/1.1\r\n",
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\nSec-WebSocket-Protocol: a, a\r\n", 400
+        ),
+        (
+            "GET / HTTP/1.1\r\n",
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\nContent-Length: 2\r\n\r\nhi", 400
+        ),
+        ("GET /refused HTTP/1.1\r\n", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\n", 404),
+        ("GET / HTTP/1.1\r\n", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\n", 101),
+    ]) func opensOnlyWhatIsAskedForInDueForm(_ line: String, _ fields: String, _ status: Int) throws {
+        let server = try EchoServer()
+        let socket = try RawSocket(server.address)
+        socket.send("\(line)Host: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\n\(fields)\r\n")
+        let answer = socket.receive(until: "\r\n\r\n")
+        #expect(answer.hasPrefix("HTTP/1.1 \(status) "))
+        // The pair of RFC 6455, 1.3.
+        #expect(status != 101 || answer.contains("sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"))
+    }
+
+    @Test func readsFramesThatCameWithTheHandshake() throws {
+        let server = try EchoServer()
+        let socket = try RawSocket(server.address)
+        socket.send(Array(Self.handshake.utf8) + WebSocketFrame.encode(.text, Array("early".utf8), mask: 1))
+        #expect(socket.receive(until: "early").hasSuffix("\r\n\r\n\u{fffd}\u{5}early"))
+    }
+
+    @Test func failsAViolationWithItsCodeAndEnds() throws {
+        let server = try EchoServer()
+        for (bytes, code) in [([0x81, 0x01, 0x61], 1002), ([0x81, 0x81, 0, 0, 0, 0, 0xFF], 1007)] as [([UInt8], UInt16)]
+        {
+            let socket = try open(server)
+            socket.send(bytes)
+            let answer = socket.receive(4)
+            #expect(answer.count == 4 && answer[0] == 0x88)
+            #expect(UInt16(answer[2]) << 8 | UInt16(answer[3]) == code)
+            while !socket.receive().isEmpty {}
+        }
+    }
+
+    @Test func answersACloseFrameWithItsOwnAndEndsFirst() async throws {
+        let server = try EchoServer()
+        let socket = try open(server)
+        socket.send(WebSocketFrame.encode(.close, [0x0F, 0xA0] + "done".utf8, mask: 7))
+        #expect(socket.receive() == [0x88, 0x02, 0x0F, 0xA0])
+        #expect(socket.receive() == [])
+        try await eventually { try server.counters.webSockets == 0 && server.counters.open == 0 }
+    }
+
+    @Test func cutsOffAPeerThatNeverAnswersAClose() async throws {
+        var settings = HTTPServer.Settings()
+        settings.closeDeadline = .milliseconds(50)
+        let server = try EchoServer(settings)
+        let socket = try open(server)
+        socket.send(WebSocketFrame.encode(.text, Array("close me".utf8), mask: 1))
+        #expect(socket.receive() == [0x88, 0x02, 0x0F, 0xA1])
+        #expect(socket.receive() == [])
+        try await eventually { try server.counters.webSockets == 0 }
+    }
+
+    @Test func answersPings() throws {
+        let server = try EchoServer()
+        let socket = try open(server)
+        socket.send(WebSocketFrame.encode(.ping, [1, 2, 3], mask: 9))
+        #expect(socket.receive() == [0x8A, 3, 1, 2, 3])
+    }
+
+    @Test func countsWhatASlowReaderCosts() async throws {
+        let server = try EchoServer()
+        let socket = try open(server)
+        let big = WebSocketFrame.encode(.binary, [UInt8](repeating: 1, count: 8 << 20), mask: 3)
+        socket.send(big)
+        socket.send(big)
+        // What comes back is more than the kernel holds; nobody else waits for it.
+        let other = try open(server)
+        other.send(WebSocketFrame.encode(.text, Array("hi".utf8), mask: 5))
+        #expect(other.receive() == [0x81, 2] + Array("hi".utf8))
+        var received = 0
+        while received < 2 * ((8 << 20) + 10) { received += socket.receive(1 << 20).count }
+        #expect(received == 2 * ((8 << 20) + 10))
+    }
+
+    @Test func aClientRefusesAServerThatDoesNotKnowTheKey() async throws {
         let loop = try EventLoop()
         defer {
             loop.stop()
             loop.join()
         }
-        let payloads = [0, 1, 125, 126, 65535, 65536, 1_000_000].map {
-            [UInt8](repeating: UInt8(ascii: "a"), count: $0)
+        for answer in [
+            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+            "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: \(Self.key)\r\n\r\n",
+            "no HTTP at all\r\n\r\n",
+        ] {
+            let listener = try Liar(answer)
+            let target = WebSocketTarget(host: "127.0.0.1", port: listener.port, path: "/")
+            let error = await #expect(throws: NetError.self) { try await opened(target, on: loop) }
+            #expect(error?.code == .violation)
         }
-        let (received, code): ([[UInt8]], UInt16) = try await withCheckedThrowingContinuation { continuation in
+    }
+
+    @Test func aClientGivesUpOnASilentServer() async throws {
+        let loop = try EventLoop()
+        defer {
+            loop.stop()
+            loop.join()
+        }
+        let listener = try Liar("")
+        let target = WebSocketTarget(host: "127.0.0.1", port: listener.port, path: "/")
+        let error = await #expect(throws: NetError.self) {
+            try await opened(target, on: loop, timeout: .milliseconds(150))
+        }
+        #expect(error?.code == .timedOut)
+    }
+
+    static let key = "dGhlIHNhbXBsZSBub25jZQ=="
+    static let handshake = """
+        GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r
+        Sec-WebSocket-Key: \(key)\r\n\r\n
+        """
+
+    private func open(_ server: EchoServer) throws -> RawSocket {
+        let socket = try RawSocket(server.address)
+        socket.send(Self.handshake)
+        _ = socket.receive(until: "\r\n\r\n")
+        return socket
+    }
+
+    private func opened(
+        _ target: WebSocketTarget,
+        on loop: EventLoop,
+        timeout: Duration = .seconds(10)
+    ) async throws -> String? {
+        var target = target
+        target.timeout = timeout
+        return try await withCheckedThrowingContinuation { [target] continuation in
             loop.execute {
-                let target = WebSocketTarget(host: "127.0.0.1", port: server.address.port, path: "/ws")
-                let handler = Collector(payloads) { continuation.resume(returning: ($0, $1)) }
+                let handler = Opener { continuation.resume(returning: $0) }
                 WebSocketClient.connect(on: loop, to: target, handler: handler) { continuation.resume(throwing: $0) }
             }
         }
-        #expect(received == payloads)
-        #expect(code == 1000)
     }
 }
 
@@ -48,4 +206,44 @@ private final class Collector: WebSocketHandler {
     }
 
     func closed(_ socket: WebSocket, code: UInt16, reason: String) { done(received, code) }
+}
+
+/// Tells which subprotocol was chosen, and closes.
+private final class Opener: WebSocketHandler {
+    let done: (String?) -> Void
+
+    init(_ done: @escaping (String?) -> Void) { self.done = done }
+
+    func opened(_ socket: WebSocket) {
+        done(socket.subprotocol)
+        socket.close()
+    }
+
+    func received(text: [UInt8], from socket: WebSocket) {}
+    func closed(_ socket: WebSocket, code: UInt16, reason: String) {}
+}
+
+/// A server that says one thing to whatever comes.
+private final class Liar: Sendable {
+    let port: UInt16
+    private let descriptor: Int32
+
+    init(_ answer: String) throws {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        self.descriptor = descriptor
+        let status = try SocketAddress("127.0.0.1", port: 0).withSockaddr { bind(descriptor, $0, $1) }
+        guard status == 0, listen(descriptor, 8) == 0, let address = SocketAddress.of(descriptor, getsockname) else {
+            throw NetError(status: -errno, "listening")
+        }
+        port = address.port
+        DispatchQueue.global().async { [self] in
+            let peer = accept(self.descriptor, nil, nil)
+            _ = answer.withCString { write(peer, $0, strlen($0)) }
+            var buffer = [UInt8](repeating: 0, count: 1000)
+            while read(peer, &buffer, buffer.count) > 0 {}
+            close(peer)
+        }
+    }
+
+    deinit { close(descriptor) }
 }

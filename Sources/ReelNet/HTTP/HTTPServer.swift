@@ -11,6 +11,8 @@ public final class HTTPServer {
         public var bodyDeadline = Duration.seconds(30)
         /// Between two requests, and for a reader that takes nothing of an answer.
         public var idleDeadline = Duration.seconds(60)
+        /// From a WebSocket's close frame to the peer's answer.
+        public var closeDeadline = Duration.seconds(5)
         /// Connections at a time, WebSockets included; one more is answered 503.
         public var connections = 10_000
 

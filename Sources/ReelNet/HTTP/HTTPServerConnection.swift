@@ -98,7 +98,13 @@ final class HTTPServerConnection: TCPHandler {
         case .accept(let subprotocol, let maxMessage, let handler):
             tcp.write(WebSocketHandshake.acceptance(of: offer, subprotocol))
             server.upgraded(self)
-            let socket = WebSocket(tcp, .server, maxMessage: maxMessage, handler: handler)
+            let socket = WebSocket(
+                tcp,
+                .server,
+                maxMessage: maxMessage,
+                closeDeadline: server.settings.closeDeadline,
+                handler: handler
+            )
             socket.onEnd = { [server] in server.webSocketEnded() }
             socket.open(rest)
         }

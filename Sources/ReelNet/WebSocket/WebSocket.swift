@@ -15,11 +15,17 @@ public final class WebSocket {
     private var code: UInt16 = 1006
     private var reason = ""
 
-    /// How long the peer has to answer a close frame.
-    private static let closeDeadline = Duration.seconds(5)
+    private let closeDeadline: Duration
 
-    init(_ tcp: TCPConnection, _ role: WebSocketDecoder.Role, maxMessage: Int, handler: any WebSocketHandler) {
+    init(
+        _ tcp: TCPConnection,
+        _ role: WebSocketDecoder.Role,
+        maxMessage: Int,
+        closeDeadline: Duration,
+        handler: any WebSocketHandler
+    ) {
         self.tcp = tcp
+        self.closeDeadline = closeDeadline
         self.role = role
         self.handler = handler
         loop = tcp.loop
@@ -68,12 +74,12 @@ public final class WebSocket {
     }
 
     /// Begins to close: what was sent before goes out, then the close frame; messages that still come are dropped.
-    /// A peer that does not answer within five seconds is cut off. Without a code: none is given.
+    /// A peer that does not answer in time (five seconds, or what the server's settings say) is cut off. Without a code: none is given.
     public func close(code: UInt16? = 1000, reason: String = "") {
         guard !sentClose else { return }
         send(.close, WebSocketFrame.closePayload(code, reason))
         sentClose = true
-        tcp.deadline.set(Self.closeDeadline)
+        tcp.deadline.set(closeDeadline)
     }
 
     /// Cuts it off at once.

@@ -104,7 +104,13 @@ extension WebSocketClient: TCPHandler {
             let subprotocol = try WebSocketHandshake.verify(head, key: key, subprotocols: target.subprotocols)
             self.tcp = nil
             failed = nil
-            let socket = WebSocket(tcp, .client, maxMessage: target.maxMessage, handler: handler)
+            let socket = WebSocket(
+                tcp,
+                .client,
+                maxMessage: target.maxMessage,
+                closeDeadline: .seconds(5),
+                handler: handler
+            )
             socket.subprotocol = subprotocol
             socket.open(bytes.extracting(position..<bytes.count))
         } catch let error as NetError {
