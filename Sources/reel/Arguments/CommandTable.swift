@@ -1,7 +1,8 @@
 /// All commands, in the order in which the help lists them.
 enum CommandTable {
     static let all: [Command] = [
-        .gateway, .publish, .fetch, .get, .digest,
+        .gateway,
+        .publish, .tail, .fetch, .get, .digest,
         .dump, .fold, .replay,
         .help, .version,
     ]

@@ -51,7 +51,7 @@ extension Command {
         "SEQ",
         -1...Int(largestInteger),
         default: -1,
-        "only what follows this seq"
+        "print what follows this seq; -1 is everything"
     )
 
     /// How much is read at once, in bytes.

@@ -20,11 +20,11 @@ extension Command {
         let caller = try await NodeCaller(try NodeArguments.addresses(options))
         let last = options[to].map(Seq.init) ?? .max
         var after = Seq(options[from]) - 1
-        var proven: EventsAnswer?
+        var proven: StreamAnswer?
         while after < last {
             let target = "/v1/streams/\(stream)/events?after=\(after)&limit=10000"
             let epoch = options[NodeArguments.epoch] ?? proven?.epoch
-            let answer = try EventsAnswer(try await caller.get(target + (epoch.map { "&epoch=\($0)" } ?? "")))
+            let answer = try StreamAnswer(try await caller.get(target + (epoch.map { "&epoch=\($0)" } ?? "")))
             for event in answer.events where event.seq <= last {
                 try console.write(event.bytes + [UInt8(ascii: "\n")])
             }

@@ -24,7 +24,7 @@ extension Command {
         if let model, let id = options.operands.dropFirst(2).first {
             let object = try await caller.get("\(path)/objects/\(model.percentEncoded)/\(id.percentEncoded)")
             if asTable {
-                try print([try ObjectRow(object[...])].compactMap { $0 }, to: console)
+                try print([try ObjectLine(object[...])].compactMap { $0 }, to: console)
             } else {
                 try console.write(object + (object.last == UInt8(ascii: "\n") ? [] : [UInt8(ascii: "\n")]))
             }
@@ -35,63 +35,22 @@ extension Command {
             try console.write(snapshot.bytes)
             return .done
         }
-        var rows: [ObjectRow] = []
+        var rows: [ObjectLine] = []
         for line in snapshot.lines.dropFirst().dropLast() {
-            guard let row = try ObjectRow(line), model == nil || row.model == model else { continue }
+            guard let row = try ObjectLine(line), model == nil || row.model == model else { continue }
             if asTable { rows.append(row) } else { try console.write(line + [UInt8(ascii: "\n")]) }
         }
         try print(rows, to: console)
         return .done
     }
 
-    private static func print(_ rows: [ObjectRow], to console: Console) throws {
+    private static func print(_ rows: [ObjectLine], to console: Console) throws {
         let nameWidth = rows.map(\.name.count).max() ?? 0
         let seqWidth = rows.map { String($0.seq).count }.max() ?? 0
         for row in rows {
             let name = row.name + String(repeating: " ", count: nameWidth - row.name.count)
             let seq = String(repeating: " ", count: seqWidth - String(row.seq).count) + String(row.seq)
-            try console.print("\(name)  \(seq)  \(row.fields.joined(separator: " "))")
+            try console.print("\(name)  \(seq)  \(row.text)")
         }
-    }
-}
-
-/// A living object of a snapshot, or of an answer, as a row for people.
-private struct ObjectRow {
-    private(set) var model = ""
-    private(set) var id = ""
-    private(set) var seq = Seq.none
-    /// `name=value`, the value as JSON.
-    private(set) var fields: [String] = []
-
-    var name: String { "\(model)/\(id)" }
-
-    /// Nil for a line that is of no living object. Ends with 4 for what is no such line.
-    init?(_ line: ArraySlice<UInt8>) throws(Complaint) {
-        var isObject = false
-        do throws(ReelError) {
-            try SnapshotLines.members(line) { (reader, key) throws(ReelError) in
-                switch key.raw {
-                case "object":
-                    var names: [String] = []
-                    try reader.array { (reader) throws(ReelError) in names.append(try reader.string()) }
-                    guard names.count == 2 else { throw reader.mismatch("found no [model, id]") }
-                    (model, id, isObject) = (names[0], names[1], true)
-                case "seq": seq = try reader.integer()
-                case "fields":
-                    try reader.object { (reader, name) throws(ReelError) in
-                        var value: String?
-                        try reader.array { (reader) throws(ReelError) in
-                            let raw = try reader.raw()
-                            if value == nil { value = String(decoding: raw, as: UTF8.self) }
-                        }
-                        fields.append("\(name.string)=\(value ?? "")")
-                    }
-                default: try reader.skip()
-                }
-            }
-        } catch {
-            throw Complaint(.badData, "a line of a node's answer cannot be read: \(error.message)")
-        }
-        if !isObject { return nil }
     }
 }

@@ -9,11 +9,18 @@ extension Command {
         about: """
             Reads sessions of one or two authors in the published form of `editing-traces` (.json or .json.gz). Each
             author becomes a site, each edit an event with a splice. Prints splices a second and whether the end text
-            is right; exit code 1 if it is not. Without --url the events go through the fold in this process.
+            is right; exit code 1 if it is not. Without --url the events go through the fold in this process; with it
+            through nodes, into a stream of its own, the second author through the second of several nodes.
             """,
         operands: [Operand("FILE", .several)],
-        settings: [CommonSettings.json],
-        examples: [Example("reel replay friendsforever.json.gz seph-blog1.json.gz", "through the fold alone")]
+        settings: [NodeArguments.url, CommonSettings.json],
+        examples: [
+            Example("reel replay friendsforever.json.gz seph-blog1.json.gz", "through the fold alone"),
+            Example(
+                "reel replay friendsforever.json.gz --url http://127.0.0.1:7350 --url http://127.0.0.1:7351",
+                "two authors, each through a gateway of its own"
+            ),
+        ]
     ) { options, console in
         var code = ExitCode.done
         for file in options.operands {
@@ -24,8 +31,15 @@ extension Command {
             } catch {
                 throw Complaint(.badData, "`\(file)`: \(error.message)")
             }
-            let folded = session.folded()
-            let result = ReplayResult(file, session, durationNs: folded.durationNs, isRight: folded.isRight)
+            let (durationNs, isRight): (Int64, Bool)
+            if options[NodeArguments.url].isEmpty {
+                let folded = session.folded()
+                (durationNs, isRight) = (folded.durationNs, folded.isRight)
+            } else {
+                var replay = try await NodeReplay(session, through: try NodeArguments.addresses(options))
+                (durationNs, isRight) = try await replay.run()
+            }
+            let result = ReplayResult(file, session, durationNs: durationNs, isRight: isRight)
             try console.print(options[CommonSettings.json] ? result.json : result.text)
             if !result.isRight { code = .failed }
         }

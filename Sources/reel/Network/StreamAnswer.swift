@@ -1,7 +1,7 @@
 import ReelCore
 
-/// What a node answers to a question for a range of a stream.
-struct EventsAnswer {
+/// What a node answers to a question for a range of a stream, or for its head alone.
+struct StreamAnswer {
     /// An event as it was delivered, with its seq in front.
     struct Event {
         var seq: Seq

@@ -1,0 +1,101 @@
+import ReelCore
+import ReelNet
+
+extension Command {
+    /// A stream as it grows.
+    static let tail = Command(
+        "tail",
+        "follow a stream and print its events as they come",
+        about: """
+            Prints each event once, in order, until it is interrupted. Where a gateway goes away it goes on with
+            the next one, behind what is proven. Lines of JSON; on a terminal without --json a row for each.
+            """,
+        operands: [Operand("STREAM")],
+        settings: [tailAfter, NodeArguments.epoch, NodeArguments.url, CommonSettings.json],
+        examples: [
+            Example("reel tail todo", "what comes from now on"),
+            Example("reel tail todo --after -1 --json | jq .type", "everything, for a program"),
+        ]
+    ) { options, console in
+        let stream = try streamName(options.operands[0])
+        let addresses = try NodeArguments.addresses(options)
+        var position = try TailSocket.Position(options)
+        let asRows = console.isTerminal && !options[CommonSettings.json]
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        var (next, failures) = (0, 0)
+        while true {
+            let address = addresses[next % addresses.count]
+            let before = position.seq
+            let end: TailSocket.End
+            (position, end) = await TailSocket.follow(stream, from: position, on: address, loop: loop) {
+                event throws(Complaint) in
+                if asRows {
+                    try console.print(EventRow(event).text)
+                } else {
+                    var line: [UInt8] = []
+                    event.value.withUnsafeBytes { DeliveredEvent.write(seq: event.seq, value: $0, to: &line) }
+                    try console.write(line + [UInt8(ascii: "\n")])
+                }
+                try console.flush()
+            }
+            switch end {
+            case .refused(let complaint): throw complaint
+            case .lost(let reason): console.note("\(address): \(reason)")
+            }
+            // Who got on begins anew; who did not waits longer each time, and gives up if it never was anywhere.
+            failures = position.seq == before ? failures + 1 : 0
+            if position.seq == nil, failures >= 2 * addresses.count {
+                throw Complaint(.unreachable, "no gateway could be reached")
+            }
+            next += 1
+            if failures > 0 { try await Task.sleep(for: .milliseconds(min(100 << min(failures, 6), 5_000))) }
+        }
+    }
+
+    fileprivate static let tailAfter = Setting<String>.text(
+        "after",
+        "SEQ|now",
+        default: "now",
+        "print what follows this seq; -1 is everything"
+    )
+}
+
+extension TailSocket.Position {
+    fileprivate init(_ options: Options) throws(Complaint) {
+        self.init(epoch: nil, seq: nil)
+        let text = options[Command.tailAfter]
+        if text != "now" {
+            guard let seq = Seq(text), Seq.none...largestInteger ~= seq else {
+                throw Complaint(.usage, "--after is `\(text)`; expected is a seq from -1 on, or now")
+            }
+            self.seq = seq
+        }
+        if let name = options[NodeArguments.epoch] {
+            guard let epoch = Epoch(name) else {
+                throw Complaint(.usage, "--epoch is `\(name)`; expected are 16 lower-case hex digits")
+            }
+            self.epoch = epoch
+        }
+    }
+}
+
+/// An event as a row for people: its seq, what it does, and to which object.
+private struct EventRow {
+    let text: String
+
+    init(_ event: DeliveredEvent) {
+        var members: [String: String] = [:]
+        event.value.withUnsafeBytes { value in
+            var reader = JSONReader(value, levels: ClientFrame.levels, shape: .badEvent)
+            try? reader.object { (reader, key) throws(ReelError) in
+                let isText = try reader.kind() == .string
+                members[key.string] = isText ? try reader.string() : String(decoding: try reader.raw(), as: UTF8.self)
+            }
+        }
+        let object = members["model"].map { "\($0)/\(members["id"] ?? "")" }
+        let content = ["fields", "ops", "events", "if"].compactMap { members[$0] }
+        let parts = [members["type"], object] + content + [members["by"].map { "by \($0)" }]
+        text = "\(event.seq)  " + parts.compactMap { $0 }.joined(separator: " ")
+    }
+}

@@ -1,0 +1,96 @@
+import ReelCore
+import ReelLab
+
+/// A recorded session on its way through nodes: each author on a node of its own, as long as there are enough.
+///
+/// The log must have the edits in their recorded order, or the text ends otherwise. So the events of one author that
+/// follow each other go in one request, and the next author's go when these are durable.
+struct NodeReplay {
+    private let session: EditingSession
+    private let callers: [NodeCaller]
+    private let stream: StreamName
+    private let sites: [Site]
+    /// The seqs of the edits that are durable.
+    private var seqs: [Seq] = []
+
+    /// A node takes at most so many events, or bytes, in one request.
+    private static let (eventsMax, bytesMax) = (500, 1 << 20)
+    /// A snapshot node may be so far behind, in tries of 50 ms.
+    private static let tries = 400
+
+    /// A replay into a stream of its own.
+    init(_ session: EditingSession, through addresses: [NodeAddress]) async throws {
+        self.session = session
+        var callers: [NodeCaller] = []
+        for author in 0..<session.authors {
+            let first = author % addresses.count
+            callers.append(try await NodeCaller(Array(addresses[first...] + addresses[..<first])))
+        }
+        self.callers = callers
+        sites = (0...session.authors).map { _ in Site.random() }
+        guard let stream = StreamName("replay-\(Site.random())") else {
+            throw Complaint(.failed, "a stream's name could not be made")
+        }
+        self.stream = stream
+    }
+
+    /// Publishes all, waits for a snapshot node to have folded it, and says how long that took and whether the text is
+    /// right.
+    mutating func run() async throws -> (durationNs: Int64, isRight: Bool) {
+        let path = "/v1/streams/\(stream)"
+        let epoch = try StreamAnswer(try await callers[0].get("\(path)/head")).epoch
+        let opening = try await publish([session.opening(site: sites[session.authors])], epoch, callers[0])
+        let start = Clock.nowNs()
+        while seqs.count < session.edits.count {
+            let author = session.edits[seqs.count].author
+            let acked = try await publish(nextEvents(behind: opening[0]), epoch, callers[author])
+            seqs += acked
+        }
+        let last = seqs.last ?? opening[0]
+        for _ in 0..<Self.tries {
+            let snapshot = try SnapshotLines(try await callers[0].get("\(path)/snapshot"))
+            if snapshot.seq >= last {
+                return (Clock.nowNs() - start, try isRight(snapshot))
+            }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        throw Complaint(.failed, "no snapshot node has folded seq \(last) in time")
+    }
+
+    /// The next edits of one author, as events.
+    private func nextEvents(behind opening: Seq) -> [[UInt8]] {
+        let first = seqs.count
+        var (events, bytes): ([[UInt8]], Int) = ([], 0)
+        for edit in session.edits[first...].prefix(Self.eventsMax) {
+            guard edit.author == session.edits[first].author, bytes < Self.bytesMax else { break }
+            // Of what lies behind the durable edits the author knew the own only, which are always visible.
+            let base = min(edit.base, first - 1)
+            var event: [UInt8] = []
+            session.write(edit, site: sites[edit.author], base: base < 0 ? opening : seqs[base], to: &event)
+            bytes += event.count
+            events.append(event)
+        }
+        return events
+    }
+
+    /// The seqs at which the events are durable.
+    private func publish(_ events: [[UInt8]], _ epoch: String, _ caller: NodeCaller) async throws -> [Seq] {
+        var body = Array(#"{"epoch":"\#(epoch)","events":["#.utf8)
+        body += events.joined(separator: ",".utf8)
+        body += "]}".utf8
+        let acks = try Acks(try await caller.post("/v1/streams/\(stream)/events", body)).acks
+        guard acks.count == events.count else {
+            throw Complaint(.badData, "\(acks.count) acks were found for \(events.count) events")
+        }
+        return acks.sorted { $0.op < $1.op }.map(\.seq)
+    }
+
+    private func isRight(_ snapshot: SnapshotLines) throws(Complaint) -> Bool {
+        for line in snapshot.lines.dropFirst().dropLast() {
+            guard let object = try ObjectLine(line), object.model == EditingSession.model else { continue }
+            let text = object.fields.first { $0.name == EditingSession.field }?.value
+            return text.map { $0.utf8.elementsEqual(session.endValue) } ?? false
+        }
+        return false
+    }
+}

@@ -1,0 +1,44 @@
+import ReelCore
+
+/// A living object, as a line of a snapshot or an answer of its own says it.
+struct ObjectLine {
+    private(set) var model = ""
+    private(set) var id = ""
+    private(set) var seq = Seq.none
+    /// In the order of the line; a value as JSON.
+    private(set) var fields: [(name: String, value: String)] = []
+
+    var name: String { "\(model)/\(id)" }
+    /// The fields, for people.
+    var text: String { fields.map { "\($0.name)=\($0.value)" }.joined(separator: " ") }
+
+    /// Nil for a line that is of no living object. Ends with 4 for what is no such line.
+    init?(_ line: ArraySlice<UInt8>) throws(Complaint) {
+        var isObject = false
+        do throws(ReelError) {
+            try SnapshotLines.members(line) { (reader, key) throws(ReelError) in
+                switch key.raw {
+                case "object":
+                    var names: [String] = []
+                    try reader.array { (reader) throws(ReelError) in names.append(try reader.string()) }
+                    guard names.count == 2 else { throw reader.mismatch("found no [model, id]") }
+                    (model, id, isObject) = (names[0], names[1], true)
+                case "seq": seq = try reader.integer()
+                case "fields":
+                    try reader.object { (reader, name) throws(ReelError) in
+                        var value: String?
+                        try reader.array { (reader) throws(ReelError) in
+                            let raw = try reader.raw()
+                            if value == nil { value = String(decoding: raw, as: UTF8.self) }
+                        }
+                        fields.append((name.string, value ?? "null"))
+                    }
+                default: try reader.skip()
+                }
+            }
+        } catch {
+            throw Complaint(.badData, "a line of a node's answer cannot be read: \(error.message)")
+        }
+        if !isObject { return nil }
+    }
+}

@@ -1,0 +1,144 @@
+import ReelCore
+import ReelNet
+
+/// One connection to a gateway that follows one stream from a position on, until it ends.
+final class TailSocket: WebSocketHandler {
+    /// Why it ended.
+    enum End: Sendable {
+        /// The connection is gone, or the gateway wants it elsewhere: any gateway may go on.
+        case lost(String)
+        /// The gateway refuses to go on; another would too.
+        case refused(Complaint)
+    }
+
+    /// Where a tail is: what follows `seq` is still to come. Without a seq it begins at the end.
+    struct Position: Sendable {
+        var epoch: Epoch?
+        var seq: Seq?
+    }
+
+    private let stream: StreamName
+    private var position: Position
+    private let deliver: (DeliveredEvent) throws(Complaint) -> Void
+    private var finish: ((Position, End) -> Void)?
+    private var pulse: LoopTimer?
+    private var wasHeard = true
+
+    /// A connection on which nothing came for two of these is dead.
+    private static let pulse = Duration.seconds(15)
+
+    private init(
+        _ stream: StreamName,
+        from position: Position,
+        deliver: @escaping (DeliveredEvent) throws(Complaint) -> Void,
+        finish: @escaping (Position, End) -> Void
+    ) {
+        self.stream = stream
+        self.position = position
+        self.deliver = deliver
+        self.finish = finish
+    }
+
+    /// Follows the stream on a gateway; `deliver` is called on the loop for each event, once and in order. Returns
+    /// where it came to, and why no further.
+    static func follow(
+        _ stream: StreamName,
+        from position: Position,
+        on address: NodeAddress,
+        loop: EventLoop,
+        deliver: @escaping @Sendable (DeliveredEvent) throws(Complaint) -> Void
+    ) async -> (Position, End) {
+        await withCheckedContinuation { continuation in
+            let isTaken = loop.execute {
+                let socket = TailSocket(stream, from: position, deliver: deliver) {
+                    continuation.resume(returning: ($0, $1))
+                }
+                let target = WebSocketTarget(
+                    host: address.host,
+                    port: address.port,
+                    path: "/v1/socket",
+                    subprotocols: ["reel.v1"]
+                )
+                WebSocketClient.connect(on: loop, to: target, handler: socket) { socket.end(.lost($0.message)) }
+            }
+            if !isTaken { continuation.resume(returning: (position, .lost("the event loop has stopped"))) }
+        }
+    }
+
+    private func end(_ end: End) {
+        let finish = finish
+        self.finish = nil
+        pulse?.cancel()
+        pulse = nil
+        finish?(position, end)
+    }
+
+    // MARK: The socket
+
+    func opened(_ socket: WebSocket) {
+        pulse = socket.loop.timer(after: Self.pulse, every: Self.pulse) { [self] in
+            guard wasHeard else { return socket.abort() }
+            wasHeard = false
+            socket.ping()
+        }
+        socket.send(text: ClientFrame(.hello(ClientFrame.Hello(client: "reel/\(Version.number)"))).encoded())
+    }
+
+    func receivedPong(from socket: WebSocket) {
+        wasHeard = true
+    }
+
+    func received(text: [UInt8], from socket: WebSocket) {
+        wasHeard = true
+        do {
+            let frame = try text.withUnsafeBufferPointer { (text) throws(ReelError) in try ServerFrame(Bytes(text)) }
+            if let end = try taken(frame, socket) {
+                self.end(end)
+                socket.close()
+            }
+        } catch {
+            end(.refused(Complaint(error)))
+            socket.close()
+        }
+    }
+
+    /// What another gateway may do is no reason to give up.
+    private static func end(for error: ReelError) -> End {
+        switch error.code {
+        case .nodeBehind, .logUnavailable, .overloaded, .rateLimited: .lost(error.message)
+        default: .refused(Complaint(error))
+        }
+    }
+
+    func closed(_ socket: WebSocket, code: UInt16, reason: String) {
+        end(.lost("the connection was closed with \(code)\(reason.isEmpty ? "" : ", " + reason)"))
+    }
+
+    private func taken(_ frame: ServerFrame, _ socket: WebSocket) throws(Complaint) -> End? {
+        switch frame.body {
+        case .welcome(let welcome):
+            let epoch = position.epoch ?? welcome.epoch
+            let subscribe = ClientFrame.Subscribe(
+                stream: stream,
+                position: position.seq.map { .after($0) } ?? .now,
+                epoch: position.seq.map { $0 >= 0 } == true ? epoch : nil
+            )
+            socket.send(text: ClientFrame(.subscribe(subscribe)).encoded())
+        case .subscribed(let subscribed):
+            position = Position(epoch: subscribed.epoch, seq: subscribed.after)
+        case .events(let events):
+            let seq = position.seq ?? .none
+            guard events.from <= seq + 1 else {
+                return .lost("events from seq \(events.from) on came where seq \(seq + 1) was due")
+            }
+            for event in events.events where event.seq > seq { try deliver(event) }
+            position.seq = max(seq, events.to)
+        case .upto(_, let seq): position.seq = max(position.seq ?? .none, seq)
+        case .lagged: return .lost("this reader was too slow and begins again")
+        case .goaway: return .lost("the gateway goes away")
+        case .error(let failure): return Self.end(for: failure.error)
+        case .unsubscribed, .ack, .nack: break
+        }
+        return nil
+    }
+}
