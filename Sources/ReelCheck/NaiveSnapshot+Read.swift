@@ -98,24 +98,22 @@ extension Field {
             return
         }
         guard let runs = line[3].array else { throw Fault("runs that are no array") }
-        let elements = try runs.map { (run) throws(Fault) in try SharedText.Element.run(run, sites) }
-        let text = SharedText(Array(elements.joined()))
+        var text = SharedText()
+        for run in runs {
+            guard let run = run.array, (3...4).contains(run.count), let words = run[0].text,
+                let deleters = run.count > 3 ? run[3].array : []
+            else { throw Fault("no run") }
+            text.append(
+                words,
+                by: try JSON.array([run[1], run[2]]).stamp(sites),
+                deleters: try deleters.map { (deleter) throws(Fault) in try deleter.stamp(sites) }
+            )
+        }
         guard line[0].text == text.visible else { throw Fault("the runs do not make the text") }
         guard writer.seq > horizon else { throw Fault("runs of a text below the horizon") }
         let plainWriter = line.count > 4 ? try line[4].stamp(sites) : nil
         if let plainWriter, plainWriter.seq <= horizon { throw Fault("a plain write below the horizon") }
         self.init(text, by: writer, plainWriter: plainWriter)
-    }
-}
-
-extension SharedText.Element {
-    /// Reads `[text, seq, site]` or `[text, seq, site, [[seq, site], …]]`.
-    fileprivate static func run(_ json: JSON, _ sites: [Site]) throws(Fault) -> [SharedText.Element] {
-        guard let run = json.array, (3...4).contains(run.count), let text = run[0].text else { throw Fault("no run") }
-        let inserter = try JSON.array([run[1], run[2]]).stamp(sites)
-        let deleters = try (run.count > 3 ? run[3].array ?? [.null] : [])
-            .map { (deleter) throws(Fault) in try deleter.stamp(sites) }
-        return text.string.unicodeScalars.map { Self(scalar: $0, inserter: inserter, deleters: deleters) }
     }
 }
 

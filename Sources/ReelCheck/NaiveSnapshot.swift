@@ -60,25 +60,10 @@ public struct NaiveSnapshot: Sendable {
         for (name, object) in state.objects {
             for (fieldName, field) in object.fields {
                 guard case .shared(let text) = field.content else { continue }
-                normal.state.objects[name]?.fields[fieldName]?.content = .shared(text.normal(above: state.horizon))
+                normal.state.objects[name]?.fields[fieldName]?.content = .shared(text.normalForm(above: state.horizon))
             }
         }
         return normal.lines(after: -1)
-    }
-}
-
-extension SharedText {
-    fileprivate func normal(above horizon: Int64) -> SharedText {
-        let nobody = Stamp(seq: -1, site: Site(high: 0, low: 0))
-        var text = self
-        text.forget(upTo: horizon)
-        // Written and removed by one event: whoever knows the one knows the other.
-        text.elements.removeAll { $0.deleters.contains($0.inserter) }
-        for index in text.elements.indices {
-            if text.elements[index].inserter.seq <= horizon { text.elements[index].inserter = nobody }
-            text.elements[index].deleters.sort()
-        }
-        return text
     }
 }
 
@@ -173,12 +158,11 @@ extension SharedText {
     fileprivate var runs: [Run] {
         var runs: [Run] = []
         for element in elements {
-            if let last = runs.last, last.inserter == element.inserter, last.deleters == element.deleters {
+            let deleters = deleters(of: element)
+            if let last = runs.last, last.inserter == element.inserter, last.deleters == deleters {
                 runs[runs.count - 1].text.unicodeScalars.append(element.scalar)
             } else {
-                runs.append(
-                    Run(text: String(element.scalar), inserter: element.inserter, deleters: element.deleters)
-                )
+                runs.append(Run(text: String(element.scalar), inserter: element.inserter, deleters: deleters))
             }
         }
         return runs

@@ -42,11 +42,11 @@ extension Record {
     /// Sorts out a record of `partition`, one of `partitions`. Does not know its place: a seed may still be void there.
     init(key: [UInt8], value: [UInt8], in partition: Int, of partitions: Int) {
         do throws(Fault) {
-            guard value.count <= Limit.recordBytes else { throw Fault("larger than 1 MiB") }
             if key == Array("~reel".utf8) {
-                self = try .barrier(JSON(canonical: value, depth: Limit.eventDepth))
+                self = try .barrier(value)
                 return
             }
+            guard value.count <= Limit.recordBytes else { throw Fault("larger than 1 MiB") }
             let name = Text(key)
             guard name.isStreamName else { throw Fault("the key names no stream") }
             guard ReelCheck.partition(of: key, among: partitions) == partition else {
@@ -64,11 +64,12 @@ extension Record {
         }
     }
 
-    private static func barrier(_ json: JSON) throws(Fault) -> Record {
+    /// A barrier is known by its exact bytes. Any other object of that type, in whatever form, may be one that a later
+    /// version knows.
+    private static func barrier(_ value: [UInt8]) throws(Fault) -> Record {
+        let json = try JSON(reading: value, depth: Limit.seedDepth)
         guard json.type == "barrier" else { throw Fault("no barrier") }
-        guard let members = json.members, members.count == 2, members[1].name == Text("type") else {
-            return .unknownBarrier
-        }
+        guard json.canonical == value, let members = json.members, members.count == 2 else { return .unknownBarrier }
         switch (members[0].name.string, members[0].value) {
         case ("fold", .number(1)): return .barrier(.fold)
         case ("end", .text(let epoch)) where epoch.isEpoch: return .barrier(.end(epoch))
@@ -91,7 +92,7 @@ extension Seed {
         var line = try Members(members.take("line"))
         try members.end()
         if line.has("site") {
-            let end = try line.integer("end", from: -largestInteger)
+            let end = try line.integer("end", from: -1)
             self = .site(
                 try line.site("site"),
                 by: try line.optionalName("by"),
@@ -99,6 +100,7 @@ extension Seed {
                 ended: end != -1
             )
         } else if line.has("object") {
+            guard line.has("fields") else { throw Fault("an object without fields") }
             self = .object(try line.object("object"), fields: try Self.fields(line.named("fields")))
         } else {
             self = .tombstone(try line.object("deleted"))

@@ -5,26 +5,55 @@
 struct SharedText: Sendable {
     struct Element: Sendable {
         let scalar: Unicode.Scalar
+        /// The place of its deleters in `deleters`; −1 if there are none.
+        fileprivate(set) var deletion: Int32 = -1
         var inserter: Stamp
-        var deleters: [Stamp]
+
+        init(_ scalar: Unicode.Scalar, by inserter: Stamp) {
+            self.scalar = scalar
+            self.inserter = inserter
+        }
+
+        /// Nobody has deleted it: it stands in the text as it is now, to one who knows all.
+        var isVisible: Bool { deletion < 0 }
     }
 
-    var elements: [Element]
+    var elements: [Element] = []
+    /// The deleters of each element that has some, in the order of their events.
+    private var deleters: [[Stamp]] = []
+
+    init() {}
 
     /// A text that was written plainly, whole, by one writer.
     init(_ text: Text, by writer: Stamp) {
-        elements = text.string.unicodeScalars.map { Element(scalar: $0, inserter: writer, deleters: []) }
-    }
-
-    init(_ elements: [Element]) {
-        self.elements = elements
+        append(text, by: writer, deleters: [])
     }
 
     /// The text as it is now, to one who knows all.
     var visible: Text {
         var string = String.UnicodeScalarView()
-        for element in elements where element.deleters.isEmpty { string.append(element.scalar) }
+        for element in elements where element.isVisible { string.append(element.scalar) }
         return Text(String(string))
+    }
+
+    func deleters(of element: Element) -> [Stamp] {
+        element.isVisible ? [] : deleters[Int(element.deletion)]
+    }
+
+    mutating func delete(_ index: Int, by stamp: Stamp) {
+        if elements[index].isVisible {
+            elements[index].deletion = Int32(deleters.count)
+            deleters.append([stamp])
+        } else {
+            deleters[Int(elements[index].deletion)].append(stamp)
+        }
+    }
+
+    mutating func append(_ text: Text, by inserter: Stamp, deleters: [Stamp]) {
+        for scalar in text.string.unicodeScalars {
+            elements.append(Element(scalar, by: inserter))
+            for deleter in deleters { delete(elements.count - 1, by: deleter) }
+        }
     }
 }
 
@@ -38,15 +67,15 @@ struct Author: Sendable {
     }
 
     /// Whether this element stands in the text that the author had before him.
-    func sees(_ element: SharedText.Element) -> Bool {
-        sees(element.inserter) && !element.deleters.contains { sees($0) }
+    func sees(_ element: SharedText.Element, in text: SharedText) -> Bool {
+        sees(element.inserter) && (element.isVisible || !text.deleters(of: element).contains { sees($0) })
     }
 }
 
 extension SharedText {
     /// How many scalars the author sees.
     func length(to author: Author) -> Int {
-        elements.count { author.sees($0) }
+        elements.count { author.sees($0, in: self) }
     }
 
     /// Removes and inserts where the author means it. Offset and count lie within what he sees.
@@ -55,26 +84,39 @@ extension SharedText {
         var place = 0
         var counted = 0
         while counted < triple.offset {
-            if author.sees(elements[place]) { counted += 1 }
+            if author.sees(elements[place], in: self) { counted += 1 }
             place += 1
         }
         var index = place
         var removed = 0
         while removed < triple.removed {
-            if author.sees(elements[index]) {
-                elements[index].deleters.append(stamp)
+            if author.sees(elements[index], in: self) {
+                delete(index, by: stamp)
                 removed += 1
             }
             index += 1
         }
-        elements.insert(
-            contentsOf: triple.text.map { Element(scalar: $0, inserter: stamp, deleters: []) },
-            at: place
-        )
+        elements.insert(contentsOf: triple.text.map { Element($0, by: stamp) }, at: place)
     }
 
     /// Drops what nobody can see any more, now that everybody who may still splice knows all up to `horizon`.
     mutating func forget(upTo horizon: Int64) {
-        elements.removeAll { $0.deleters.contains { $0.seq <= horizon } }
+        let text = self
+        elements.removeAll { text.deleters(of: $0).contains { $0.seq <= horizon } }
+    }
+
+    /// The same text, with all taken out in which two right folds may differ.
+    func normalForm(above horizon: Int64) -> SharedText {
+        let nobody = Stamp(seq: -1, site: Site(high: 0, low: 0))
+        var normal = SharedText()
+        for element in elements {
+            let deleters = deleters(of: element).sorted()
+            if deleters.contains(where: { $0.seq <= horizon }) { continue }
+            // Written and removed by one event: whoever knows the one knows the other.
+            if deleters.contains(element.inserter) { continue }
+            let inserter = element.inserter.seq <= horizon ? nobody : element.inserter
+            normal.append(Text(String(element.scalar)), by: inserter, deleters: deleters)
+        }
+        return normal
     }
 }

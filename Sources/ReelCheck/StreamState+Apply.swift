@@ -86,7 +86,7 @@ extension StreamState {
             case .change(let add, let remove):
                 object.fields[name] = Field(changed(field?.value.array ?? [], add, remove), by: writer.stamp)
             case .splice(let triples):
-                var text = field?.sharedText ?? SharedText([])
+                var text = field?.sharedText ?? SharedText()
                 for triple in triples { text.splice(triple, by: writer.author, as: writer.stamp) }
                 object.fields[name] = Field(text, by: writer.stamp, plainWriter: field?.plainWriter)
             }
@@ -136,9 +136,9 @@ extension Field {
     fileprivate var canonicalCount: Int {
         guard case .shared(let text) = content else { return value.canonical.count }
         var count = 2
-        for element in text.elements where element.deleters.isEmpty {
+        for element in text.elements where element.isVisible {
             let scalar = element.scalar
-            count += scalar.isASCII ? escape(of: UInt8(scalar.value))?.count ?? 1 : UTF8.width(scalar)
+            count += scalar.isASCII ? escape(of: UInt8(scalar.value))?.utf8.count ?? 1 : UTF8.width(scalar)
         }
         return count
     }
