@@ -12,7 +12,7 @@ public struct NaiveFold: Sendable {
     var next: Text?
     private var row = Row.notBegun
     private var stopped = false
-    private var streams: [Text: StreamState] = [:]
+    var streams: [Text: StreamState] = [:]
 
     /// Where the fold stands with the unbroken row of seeds that a new epoch's log begins with.
     private enum Row {

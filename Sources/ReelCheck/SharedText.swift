@@ -65,17 +65,20 @@ struct Author: Sendable {
     func sees(_ stamp: Stamp) -> Bool {
         stamp.seq <= base || stamp.site == site
     }
-
-    /// Whether this element stands in the text that the author had before him.
-    func sees(_ element: SharedText.Element, in text: SharedText) -> Bool {
-        sees(element.inserter) && (element.isVisible || !text.deleters(of: element).contains { sees($0) })
-    }
 }
 
 extension SharedText {
+    /// Whether this element stands in the text that the author had before him.
+    private func isSeen(_ element: Element, by author: Author) -> Bool {
+        author.sees(element.inserter)
+            && (element.isVisible || !deleters[Int(element.deletion)].contains { author.sees($0) })
+    }
+
     /// How many scalars the author sees.
     func length(to author: Author) -> Int {
-        elements.count { author.sees($0, in: self) }
+        var length = 0
+        for element in elements where isSeen(element, by: author) { length += 1 }
+        return length
     }
 
     /// Removes and inserts where the author means it. Offset and count lie within what he sees.
@@ -84,13 +87,13 @@ extension SharedText {
         var place = 0
         var counted = 0
         while counted < triple.offset {
-            if author.sees(elements[place], in: self) { counted += 1 }
+            if isSeen(elements[place], by: author) { counted += 1 }
             place += 1
         }
         var index = place
         var removed = 0
         while removed < triple.removed {
-            if author.sees(elements[index], in: self) {
+            if isSeen(elements[index], by: author) {
                 delete(index, by: stamp)
                 removed += 1
             }

@@ -1,0 +1,91 @@
+import ReelCore
+import Testing
+
+@testable import ReelCheck
+
+/// The real fold against the naive one. What they disagree on is wrong in one of them, and the rules in docs/fold.md say
+/// in which.
+@Suite struct DifferentialTests {
+    @Test(arguments: (0..<UInt64(12 * effort)).map { testSeed(1_000) + $0 })
+    func `Both folds agree on every record of a random history`(seed: UInt64) throws {
+        var pair = FoldPair(HistoryGenerator(seed: seed), name: "seed \(seed)")
+        for step in 0..<HistoryGenerator.steps {
+            if pair.generator.isToAge(at: step) { pair.age(toMarkWithin: 1 + pair.generator.random.below(45)) }
+            if step == HistoryGenerator.steps - 20 { pair.generator.end() }
+            guard pair.foldNext() else { return }
+            if step % 25 == 0, !pair.compareDigests() { return }
+            if step % 100 == 99 { try pair.compareSnapshots() }
+        }
+    }
+
+    @Test(arguments: (0..<UInt64(effort)).map { testSeed(2_000) + $0 })
+    func `Both folds agree where an object comes to its limits`(seed: UInt64) throws {
+        var pair = FoldPair(HistoryGenerator(seed: seed, hasBigObject: true), name: "seed \(seed)")
+        for _ in 0..<100 {
+            guard pair.foldNext() else { return }
+        }
+        try pair.compareSnapshots()
+    }
+}
+
+/// The two folds over one random history.
+private struct FoldPair {
+    var generator: HistoryGenerator
+    private var real = RealPartition(epoch: ReelCore.Epoch(0xaa))
+    private var earlier: [NaiveSnapshot] = []
+    private let name: String
+    private let stream = HistoryGenerator.stream.string
+
+    init(_ generator: HistoryGenerator, name: String) {
+        self.generator = generator
+        self.name = name
+    }
+
+    mutating func age(toMarkWithin events: Int) {
+        generator.age(toMarkWithin: events)
+        real.age(stream, toMarkWithin: events)
+    }
+
+    /// Folds one record more; false where the outcomes differ.
+    mutating func foldNext() -> Bool {
+        let (record, judgement) = generator.next()
+        let outcome = real.apply(record).word
+        if outcome == judgement?.description { return true }
+        let value = String(decoding: record.value.prefix(2_000), as: UTF8.self)
+        Issue.record("\(name), seq \(record.seq): \(outcome), the judge says \(judgement as Any): \(value)")
+        return false
+    }
+
+    mutating func compareDigests() -> Bool {
+        let right = generator.fold.digest(of: stream)
+        let found = real.digest(of: stream)
+        if found == right { return true }
+        Issue.record("\(name), seq \(generator.fold.seq): digest \(found), the judge says \(right)")
+        return false
+    }
+
+    /// Compares the snapshots of both, and deltas since what the snapshots were before.
+    mutating func compareSnapshots() throws {
+        guard let right = generator.fold.snapshot(of: stream) else { return }
+        let found = try NaiveSnapshot(real.lines(of: stream, after: -1))
+        let name = "\(name), seq \(generator.fold.seq)"
+        #expect(found.digest == found.declaredDigest, "\(name)")
+        #expect(text(found.normalForm) == text(try NaiveSnapshot(right).normalForm), "\(name)")
+
+        for old in earlier {
+            guard let expected = generator.fold.snapshot(of: stream, after: old.seq) else {
+                #expect(throws: ReelError.self, "\(name)") { try real.lines(of: stream, after: old.seq) }
+                continue
+            }
+            let delta = try NaiveSnapshot(real.lines(of: stream, after: old.seq))
+            #expect(text(delta.normalForm) == text(try NaiveSnapshot(expected).normalForm), "\(name)")
+            #expect(delta.declaredDigest == found.digest, "\(name)")
+            #expect(old.advanced(by: delta)?.normalForm == found.normalForm, "\(name), after \(old.seq)")
+        }
+        earlier = (earlier + [found]).suffix(4)
+    }
+
+    private func text(_ lines: [UInt8]) -> String {
+        String(decoding: lines, as: UTF8.self)
+    }
+}

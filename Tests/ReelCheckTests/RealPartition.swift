@@ -1,0 +1,98 @@
+@testable import ReelCore
+
+/// The real fold of a partition's streams, driven as a node drives it.
+struct RealPartition {
+    private let epoch: Epoch
+    private var rules: PartitionRules
+    private var event = ParsedEvent()
+    private var seq = Seq.none
+    private var next: Epoch?
+    private var stopped = false
+    private var folds: [StreamName: Fold] = [:]
+
+    init(epoch: Epoch, partition: Int = 0, of partitions: Int = 1) {
+        self.epoch = epoch
+        rules = PartitionRules(partition: partition, of: partitions)
+    }
+
+    mutating func apply(_ record: LogRecord) -> Outcome {
+        if stopped { return .stopped }
+        if record.seq > seq + 1 { rules.hole() }
+        return record.key.withUnsafeBytes { key in
+            record.value.withUnsafeBytes { value in apply(key, value, at: record.seq) }
+        }
+    }
+
+    private mutating func apply(_ key: Bytes, _ value: Bytes, at n: Seq) -> Outcome {
+        let read = rules.read(key: key, value: value, into: &event)
+        if case .unknownBarrier = read {
+            stopped = true
+            return .stopped
+        }
+        seq = n
+        switch read {
+        case .event: return change(key) { [event] in $0.apply(event, value, seq: n) }
+        case .seed(let seed): return change(key) { $0.apply(seed, value, seq: n) }
+        case .barrier(.end(let epoch)):
+            next = epoch
+            return .barrier
+        case .barrier: return .barrier
+        case .void, .unknownBarrier: return .void
+        }
+    }
+
+    private mutating func change(_ key: Bytes, _ body: (inout Fold) -> Outcome) -> Outcome {
+        guard let stream = StreamName(bytes: key) else { return .void }
+        return body(&folds[stream, default: Fold(stream: stream, partition: rules.partition, epoch: epoch)])
+    }
+
+    /// Lets as many events pass as are missing until the next few make a mark.
+    mutating func age(_ stream: String, toMarkWithin events: Int) {
+        _ = withFold(of: stream) { $0.consumed = ($0.consumed / 4_096 + 1) * 4_096 - Int64(events) }
+    }
+
+    /// Lends the fold of a stream, folded up to where the partition is.
+    mutating func withFold<R>(of stream: String, _ body: (inout Fold) throws -> R) rethrows -> R? {
+        guard let stream = StreamName(stream) else { return nil }
+        var fold = folds[stream] ?? Fold(stream: stream, partition: rules.partition, epoch: epoch)
+        fold.advance(to: seq)
+        if let next { fold.end(at: seq, next: next) }
+        defer { folds[stream] = fold }
+        return try body(&fold)
+    }
+}
+
+extension Outcome {
+    /// The one word for it that both folds use.
+    var word: String {
+        switch self {
+        case .applied: "applied"
+        case .rejected(let code): "rejected(\(code.rawValue))"
+        case .duplicate: "duplicate"
+        case .gap: "gap"
+        case .stale: "stale"
+        case .tooManySites: "too_many_sites"
+        case .foreign: "foreign"
+        case .seed: "seed"
+        case .barrier: "barrier"
+        case .void: "void"
+        case .stopped: "stopped"
+        }
+    }
+}
+
+extension RealPartition {
+    /// The lines of a snapshot, or with `after` ≥ 0 of a delta.
+    mutating func lines(of stream: String, after: Int64) throws -> [UInt8] {
+        try withFold(of: stream) { fold in
+            var lines: [UInt8] = []
+            var writer = try fold.snapshot(after: after)
+            writer.writeAll(to: &lines)
+            return lines
+        } ?? []
+    }
+
+    mutating func digest(of stream: String) -> String {
+        withFold(of: stream) { Hex64.text($0.digest()) } ?? ""
+    }
+}
