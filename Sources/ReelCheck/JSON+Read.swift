@@ -1,8 +1,8 @@
 import Glibc
 
 extension JSON {
-    /// Reads one JSON text (RFC 8259) of at most `depth` levels of objects and arrays. Refuses bytes that are not UTF-8,
-    /// lone surrogates, two members of one name in an object, and numbers beyond a double.
+    /// Reads one JSON text (RFC 8259) of at most `depth` levels of objects and arrays. Refuses what is not UTF-8, lone
+    /// surrogates, two members of one name in an object, and numbers beyond a double.
     init(reading bytes: [UInt8], depth: Int) throws(Fault) {
         guard String(validating: bytes, as: UTF8.self) != nil else { throw Fault("not UTF-8") }
         var reader = Reader(bytes: bytes)

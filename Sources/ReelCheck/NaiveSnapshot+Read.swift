@@ -1,6 +1,6 @@
 extension NaiveSnapshot {
-    /// Reads the lines of a snapshot or a delta and checks all that can be checked from them alone: canonical form, order,
-    /// numbers of sites, count, and that the runs of a text make the text.
+    /// Reads the lines of a snapshot or a delta and checks all that can be checked from them alone: canonical form,
+    /// order, numbers of sites, count, and that the runs of a text make the text.
     public init(_ bytes: [UInt8]) throws(Fault) {
         guard bytes.last == UInt8(ascii: "\n") else { throw Fault("the last line has no end") }
         let lines = try bytes.dropLast().split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)

@@ -1,6 +1,6 @@
 extension StreamState {
-    /// Applies the parts of an event in order; at the first that fails it stops and says why, and the caller undoes all.
-    /// `rejected` is the `r` of the event's site.
+    /// Applies the parts of an event in order; at the first that fails it stops and says why, and the caller undoes
+    /// all. `rejected` is the `r` of the event's site.
     mutating func apply(_ event: Event, at n: Int64, rejected: Int64) -> Code? {
         if event.base >= n { return .badBase }
         let before = objects

@@ -3,8 +3,8 @@ import Testing
 
 @testable import ReelCheck
 
-/// The real fold against the naive one. What they disagree on is wrong in one of them, and the rules in docs/fold.md say
-/// in which.
+/// The real fold against the naive one. What they disagree on is wrong in one of them, and the rules in docs/fold.md
+/// say in which.
 @Suite struct DifferentialTests {
     @Test(arguments: (0..<UInt64(12 * effort)).map { testSeed(1_000) + $0 })
     func `Both folds agree on every record of a random history`(seed: UInt64) throws {
@@ -31,7 +31,7 @@ import Testing
 /// The two folds over one random history.
 private struct FoldPair {
     var generator: HistoryGenerator
-    private var real = RealPartition(epoch: ReelCore.Epoch(0xaa))
+    private var real = RealPartition(epoch: Epoch(0xaa))
     private var earlier: [NaiveSnapshot] = []
     private let name: String
     private let stream = HistoryGenerator.stream.string
