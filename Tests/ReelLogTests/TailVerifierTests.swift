@@ -1,0 +1,103 @@
+import ReelCore
+import ReelLog
+import Testing
+
+@Suite struct TailVerifierTests {
+    /// Reads all of a partition, in batches of a few records.
+    private func read(_ log: MemoryLog, _ verifier: inout TailVerifier) throws {
+        while true {
+            let batch = try log.read(0, from: verifier.next, to: verifier.next + 2, bytes: 1 << 20)
+            guard !batch.seqs.isEmpty else { return }
+            try verifier.take(batch)
+        }
+    }
+
+    private func append(_ log: MemoryLog, _ texts: String..., witness: Witness?) async throws {
+        try await log.append(texts.map { LogAppend("s", $0, witness: witness) })
+    }
+
+    @Test("a log that only grows agrees") func grows() async throws {
+        let log = try MemoryLog()
+        defer { log.close() }
+        var gateway = TailVerifier(partition: 0, next: 0)
+        var reader = TailVerifier(partition: 0, next: 0)
+        for i in 0..<50 {
+            try await append(log, "\(i)", "\(i)+", witness: gateway.last)
+            try read(log, &gateway)
+            if i % 3 == 0 { try read(log, &reader) }
+        }
+        #expect(reader.agreed >= 90)
+        #expect(gateway.last?.seq == 99)
+    }
+
+    @Test("a log that was rolled back and written again is met within a batch") func rolledBack() async throws {
+        let log = try MemoryLog()
+        defer { log.close() }
+        var reader = TailVerifier(partition: 0, next: 0)
+        for i in 0..<10 {
+            try await append(log, "\(i)", witness: reader.last)
+            try read(log, &reader)
+        }
+        log.rollBack(0, to: 6)
+        var gateway = TailVerifier(partition: 0, next: 0)
+        try read(log, &gateway)
+        for i in 6..<12 {
+            try await append(log, "other \(i)", witness: gateway.last)
+            try read(log, &gateway)
+        }
+        let error = #expect(throws: LogError.self) { try read(log, &reader) }
+        #expect(error?.code == .diverged)
+        #expect(error?.seq == 8)
+        #expect(reader.next == 10)
+    }
+
+    @Test("a record handed over by one who had read further than its place is another history") func future()
+        async throws
+    {
+        let log = try MemoryLog()
+        defer { log.close() }
+        try await append(log, "a", witness: Witness(seq: 0, hash: 1))
+        var reader = TailVerifier(partition: 0, next: 0)
+        let error = #expect(throws: LogError.self) { try read(log, &reader) }
+        #expect(error?.code == .diverged)
+    }
+
+    @Test("what is known from before a restart is compared too") func restart() async throws {
+        let log = try MemoryLog()
+        defer { log.close() }
+        var gateway = TailVerifier(partition: 0, next: 0)
+        try await append(log, "a", "b", witness: nil)
+        try read(log, &gateway)
+        try await append(log, "c", witness: gateway.last)
+        var same = TailVerifier(partition: 0, next: 2, last: gateway.last)
+        try read(log, &same)
+        #expect(same.agreed == 1)
+        var other = TailVerifier(partition: 0, next: 2, last: Witness(seq: 1, hash: 7))
+        #expect(throws: LogError.self) { try read(log, &other) }
+    }
+
+    @Test("a batch that does not follow is refused, and nothing of it is taken") func contiguity() async throws {
+        let log = try MemoryLog()
+        defer { log.close() }
+        try await append(log, "a", "b", "c", witness: nil)
+        var reader = TailVerifier(partition: 0, next: 0)
+        #expect(throws: LogError.self) { try reader.take(try log.read(0, from: 1, to: 2, bytes: 99)) }
+        #expect(throws: LogError.self) { try reader.take(try log.read(1, from: 0, to: 2, bytes: 99)) }
+        #expect(reader.next == 0 && reader.last == nil)
+        try read(log, &reader)
+        #expect(reader.next == 3)
+    }
+
+    @Test("what lies too far back is not known any more, and no error") func forgets() async throws {
+        let log = try MemoryLog()
+        defer { log.close() }
+        var reader = TailVerifier(partition: 0, next: 0)
+        try await log.append((0..<3000).map { LogAppend("s", "\($0)") })
+        try read(log, &reader)
+        try await append(log, "x", witness: Witness(seq: 5, hash: 1))
+        try read(log, &reader)
+        #expect(reader.agreed == .none)
+        try await append(log, "y", witness: Witness(seq: 2500, hash: 1))
+        #expect(throws: LogError.self) { try read(log, &reader) }
+    }
+}
