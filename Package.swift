@@ -73,10 +73,14 @@ let package = Package(
             swiftSettings: settings
         ),
 
+        // A process that tests start and kill.
+        .executableTarget(
+            name: "log-writer", dependencies: ["ReelLog"], path: "Tests/LogWriterProcess", swiftSettings: settings),
+
         tests("ReelCoreTests", ["ReelCheck", "ReelCore"]),
         tests("ReelCheckTests", ["CZlib", "ReelCheck", "ReelCore"]),
         tests("ReelNetTests", ["ReelNet"]),
-        tests("ReelLogTests", ["ReelCore", "ReelLog", "ReelSQLite"]),
+        tests("ReelLogTests", ["ReelCore", "ReelLog", "ReelSQLite", "log-writer"]),
         tests("ReelNodeTests", ["ReelCore", "ReelNet", "ReelNode"]),
         tests("ReelGatewayTests", ["ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode"]),
         tests("ReelSnapshotTests", ["ReelCore", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "ReelSnapshot"]),
@@ -84,9 +88,10 @@ let package = Package(
         tests("ReelTests", ["reel", "ReelClient", "ReelCore", "ReelLab", "ReelLog", "ReelNet"]),
         // Benchmarks, and the bare C that shows how far one can get.
         .target(name: "CFanOutFloor", path: "Tests/Benchmarks/FanOutFloor"),
+        .target(name: "CLogFloor", dependencies: ["CSQLite"], path: "Tests/Benchmarks/LogFloor"),
         .executableTarget(
-            name: "reel-bench", dependencies: ["CFanOutFloor", "ReelNet"], path: "Tests/Benchmarks/reel-bench",
-            swiftSettings: settings),
+            name: "reel-bench", dependencies: ["CFanOutFloor", "CLogFloor", "ReelCore", "ReelLog", "ReelNet"],
+            path: "Tests/Benchmarks/reel-bench", swiftSettings: settings),
         tests("TidyTests", []),
     ]
 )

@@ -44,8 +44,6 @@ private func rate(
     return Double(result.deliveries) / result.seconds
 }
 
-private func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
-
 private func raiseDescriptorLimit() {
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)

@@ -1,4 +1,4 @@
-#include "floor.h"
+#include "log_floor.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>
