@@ -9,11 +9,11 @@ struct CanonicalReader {
     /// The code of the errors it throws.
     let code: ErrorCode
 
-    /// A reader of these bytes; no more than 2^31 − 1 of them, for slices.
+    /// A reader of these bytes; it ends at 2^31 − 1 of them, the most that a slice can name.
     init(_ bytes: Bytes, code: ErrorCode) {
         // An empty buffer may have no address; none of its bytes will be read.
         base = (bytes.baseAddress ?? UnsafeRawPointer(bitPattern: 1)!).assumingMemoryBound(to: UInt8.self)
-        count = bytes.count
+        count = min(bytes.count, Int(Int32.max))
         self.code = code
     }
 
@@ -267,7 +267,7 @@ struct CanonicalReader {
 
     @inline(never)
     func error(_ message: String) -> ReelError {
-        ReelError(code, "\(message), at byte \(position)")
+        ReelError(code, "\(message), at byte \(position) of the canonical form")
     }
 
     @inline(never)

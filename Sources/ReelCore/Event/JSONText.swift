@@ -35,11 +35,6 @@ public struct JSONText {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// How many bytes of UTF-8 the decoded text has.
-    public var decodedCount: Int {
-        isPlain ? raw.count : IteratorSequence(decoded).reduce(0) { count, _ in count + 1 }
-    }
-
     /// How many Unicode scalars the text has.
     public var scalarCount: Int {
         var count = 0

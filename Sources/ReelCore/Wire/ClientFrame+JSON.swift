@@ -168,7 +168,7 @@ extension JSONReader {
 
 extension [UInt8] {
     /// Appends `[first,last]`.
-    package mutating func append(seqs range: ClosedRange<Seq>) {
+    fileprivate mutating func append(seqs range: ClosedRange<Seq>) {
         append(ASCII.openBracket)
         append(integer: range.lowerBound)
         append(ASCII.comma)

@@ -12,9 +12,10 @@ public struct JSONReader {
     /// The keys of the objects that are open, for those whose keys are not sorted.
     private var keys: [Slice] = []
 
-    /// A reader of bytes that stay valid as long as it is used, fewer than 2^31 of them.
+    /// A reader of bytes that stay valid as long as it is used; it ends at 2^31 − 1 of them, the most that a slice can
+    /// name.
     public init(_ bytes: Bytes, levels: Int, shape: ErrorCode) {
-        self.bytes = bytes
+        self.bytes = Bytes(start: bytes.baseAddress, count: min(bytes.count, Int(Int32.max)))
         self.levels = levels
         self.shape = shape
     }

@@ -6,12 +6,6 @@ extension [UInt8] {
         append(contentsOf: UnsafeBufferPointer(start: literal.utf8Start, count: literal.utf8CodeUnitCount))
     }
 
-    /// Appends bytes as they are.
-    @inline(__always)
-    package mutating func append(raw bytes: Bytes) {
-        append(contentsOf: bytes)
-    }
-
     /// Appends a decimal integer.
     package mutating func append(integer: some BinaryInteger) {
         if integer >= 0, integer < 10 {
