@@ -36,8 +36,9 @@ demo: setup build ## Watch it work: a whole cluster on this machine, in under a 
 test: setup ## Build and run all tests (REEL_EFFORT=10 for ten times the random cases, REEL_SEED to repeat one)
 	swift test --disable-xctest
 
-bench: setup build ## Measure, and print the table of the README
-	@$(REEL) bench
+bench: setup ## Measure, beside the peer or the bare floor of each figure
+	swift build -c release --static-swift-stdlib --product reel-bench
+	@.build/release/reel-bench
 
 lint: setup ## The formatter's rules and the house's own (the suite Tidy)
 	swift format lint --strict --recursive --parallel Sources Tests Package.swift
