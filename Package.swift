@@ -75,7 +75,11 @@ let package = Package(
 
         // A process that tests start and kill.
         .executableTarget(
-            name: "log-writer", dependencies: ["ReelLog"], path: "Tests/LogWriterProcess", swiftSettings: settings),
+            name: "log-writer",
+            dependencies: ["ReelLog"],
+            path: "Tests/LogWriterProcess",
+            swiftSettings: settings
+        ),
 
         tests("ReelCoreTests", ["ReelCheck", "ReelCore"]),
         tests("ReelCheckTests", ["CZlib", "ReelCheck", "ReelCore"]),
@@ -90,8 +94,11 @@ let package = Package(
         .target(name: "CFanOutFloor", path: "Tests/Benchmarks/FanOutFloor"),
         .target(name: "CLogFloor", dependencies: ["CSQLite"], path: "Tests/Benchmarks/LogFloor"),
         .executableTarget(
-            name: "reel-bench", dependencies: ["CFanOutFloor", "CLogFloor", "ReelCore", "ReelLog", "ReelNet"],
-            path: "Tests/Benchmarks/reel-bench", swiftSettings: settings),
+            name: "reel-bench",
+            dependencies: ["CFanOutFloor", "CLogFloor", "ReelCore", "ReelLog", "ReelNet"],
+            path: "Tests/Benchmarks/reel-bench",
+            swiftSettings: settings
+        ),
         tests("TidyTests", []),
     ]
 )

@@ -1,7 +1,8 @@
 import ReelCore
 
 /// What a client said in an event, apart from what its gateway stamped: two records of one (site, op) are the same
-/// event exactly if this is equal. `at`, `base` and `by` are the first names in canonical order, so they stand in front.
+/// event exactly if this is equal. `at`, `base` and `by` are the first names in canonical order, so they stand in
+/// front.
 struct PublishedContent {
     private var base: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
     private var by: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)

@@ -13,9 +13,9 @@ public protocol EventLog: AnyObject, Sendable {
     /// The first seq that can be read and the last one; −1 and −1 for an empty partition. Asks the log itself.
     func bounds(_ partition: Int) throws(LogError) -> LogBounds
 
-    /// Hands records over, in order per partition. Never blocks. `done` is called once, on a thread of the log, with the
-    /// seqs of the records in the order given, or with an error for all. An error does not say that a record is not in
-    /// the log. What a log can refuse at once (no such partition, closed) it answers within the call.
+    /// Hands records over, in order per partition. Never blocks. `done` is called once, on a thread of the log, with
+    /// the seqs of the records in the order given, or with an error for all. An error does not say that a record is not
+    /// in the log. What a log can refuse at once (no such partition, closed) it answers within the call.
     func append(_ records: [LogAppend], to partition: Int, done: @escaping @Sendable (Result<[Seq], LogError>) -> Void)
 
     /// Reads from `from` on, and then on as the log grows, in batches, on a thread of the log. Batches follow each

@@ -20,6 +20,9 @@ import Testing
         )
         #expect(Rules.width(TrackedFile(room, String(wide.dropLast()))).isEmpty)
         #expect(Rules.width(TrackedFile("docs/fold.md", wide)).isEmpty)
+        let text = "let event = \"" + wide + "\""
+        #expect(Rules.width(TrackedFile("Tests/ReelCoreTests/Some.swift", wide)).count == 1)
+        #expect(Rules.width(TrackedFile("Tests/ReelCoreTests/Some.swift", text.filter { $0 != "\n" })).isEmpty)
     }
 
     @Test(arguments: [

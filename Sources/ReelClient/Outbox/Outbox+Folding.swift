@@ -108,8 +108,8 @@ extension Outbox {
         write(.site(site, next: 0))
     }
 
-    /// The log holds the op behind a hole, and so it will never be consumed at this seq: it goes again from the hole on,
-    /// unless it has gone again already.
+    /// The log holds the op behind a hole, and so it will never be consumed at this seq: it goes again from the hole
+    /// on, unless it has gone again already.
     private mutating func missed(_ author: Event.Author, seq: Seq, nowMs: Int64) {
         guard let index = index(of: author), entries[index].acked != nil, lies(entries[index], atOrBelow: seq) else {
             return

@@ -75,8 +75,8 @@ struct TextRun: Sendable {
     }
 }
 
-/// The escaped text of a JSON string, counted in Unicode scalars. It is valid and canonical, so an escape is one scalar:
-/// two bytes, or six for `\u00…`.
+/// The escaped text of a JSON string, counted in Unicode scalars. It is valid and canonical, so an escape is one
+/// scalar: two bytes, or six for `\u00…`.
 enum EscapedText {
     /// How many bytes the scalar has that begins with these bytes; `second` matters only behind a backslash.
     @inline(__always)

@@ -23,8 +23,8 @@ public final class ChildProcess {
     private let output: Int32
     private var pending: [UInt8] = []
 
-    /// Starts `executable` (a path) with these arguments. Standard error goes to `errorLog` (a path, appended to), or is
-    /// shared with ours if that is nil.
+    /// Starts `executable` (a path) with these arguments. Standard error goes to `errorLog` (a path, appended to), or
+    /// is shared with ours if that is nil.
     public init(_ executable: String, _ arguments: [String], errorLog: String? = nil) throws(Failure) {
         var ends: [Int32] = [0, 0]
         guard pipe(&ends) == 0 else {

@@ -9,8 +9,8 @@ public final class LocalNode {
     /// Its process.
     public let process: ChildProcess
 
-    /// Starts `reel` with these arguments (a role first) on a free port of the loopback, and waits until it says where it
-    /// listens. What it logs goes to `FOLDER/NAME.log`.
+    /// Starts `reel` with these arguments (a role first) on a free port of the loopback, and waits until it says where
+    /// it listens. What it logs goes to `FOLDER/NAME.log`.
     public init(
         name: String,
         reel: String,

@@ -1,5 +1,5 @@
-/// Serves HTTP/1.1 and WebSockets on one loop. It lives as long as it listens or has connections. Several servers on several loops may share a port: one of them listens
-/// and gives accepted sockets to the others.
+/// Serves HTTP/1.1 and WebSockets on one loop. It lives as long as it listens or has connections. Several servers on
+/// several loops may share a port: one of them listens and gives accepted sockets to the others.
 public final class HTTPServer {
     /// Bounds and deadlines.
     public struct Settings: Hashable, Sendable {

@@ -74,7 +74,8 @@ public final class WebSocket {
     }
 
     /// Begins to close: what was sent before goes out, then the close frame; messages that still come are dropped.
-    /// A peer that does not answer in time (five seconds, or what the server's settings say) is cut off. Without a code: none is given.
+    /// A peer that does not answer in time (five seconds, or what the server's settings say) is cut off. Without a
+    /// code: none is given.
     public func close(code: UInt16? = 1000, reason: String = "") {
         guard !sentClose else { return }
         send(.close, WebSocketFrame.closePayload(code, reason))

@@ -12,7 +12,8 @@ typedef struct {
 } floor_result;
 
 // Opens `sockets` WebSockets at /sub and one at /pub, publishes text messages of `payload` bytes half a `window`
-// in one write and at most a whole one under way, and counts what arrives. Returns 0, or -1 if the server does not behave.
+// in one write and at most a whole one under way, and counts what arrives. Returns 0, or -1 if the server does not
+// behave.
 int floor_drive(int port, int sockets, int payload, int window, double seconds, floor_result *result);
 
 // The CPU seconds that the calling thread has used.
