@@ -28,6 +28,10 @@ final class EchoServer: Sendable {
         get throws { try loop.sync { [server] in server.value.counters } }
     }
 
+    func onHandler<T: Sendable>(_ body: @escaping @Sendable (EchoHandler) -> T) throws -> T? {
+        try onServer { ($0.handler as? EchoHandler).map(body) }
+    }
+
     func onServer<T: Sendable>(_ body: @escaping @Sendable (HTTPServer) -> T) throws -> T {
         try loop.sync { [server] in body(server.value) }
     }
@@ -36,13 +40,15 @@ final class EchoServer: Sendable {
 /// `/echo` gives the body back; `/stream?bytes=N` streams N bytes as the reader takes them; `/later` answers by way of
 /// another thread; a WebSocket on any other path than `/refused` echoes.
 final class EchoHandler: HTTPHandler {
-    private let sockets = EchoSockets()
-    /// The most that a stream has had pending.
+    let sockets = EchoSockets()
+    /// The most that a connection has had pending.
     private(set) var mostPending = 0
 
     func respond(to request: HTTPRequest, _ exchange: HTTPExchange) {
         switch request.head.path {
-        case "/echo": exchange.respond(HTTPResponse(status: 200, body: request.body))
+        case "/echo":
+            mostPending = max(mostPending, exchange.pendingBytes)
+            exchange.respond(HTTPResponse(status: 200, body: request.body))
         case "/later":
             exchange.loop.offload({ 7 }) { exchange.respond(HTTPResponse(status: 200, body: Array("\($0)".utf8))) }
         case "/never": break
@@ -80,6 +86,11 @@ final class EchoHandler: HTTPHandler {
 }
 
 final class EchoSockets: WebSocketHandler {
+    /// The one opened last.
+    private(set) var last: WebSocket?
+
+    func opened(_ socket: WebSocket) { last = socket }
+
     func received(text: [UInt8], from socket: WebSocket) {
         if text == Array("close me".utf8) { socket.close(code: 4001) } else { socket.send(text: text) }
     }

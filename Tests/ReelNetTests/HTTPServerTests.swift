@@ -50,7 +50,21 @@ import Testing
         let other = try RawSocket(server.address)
         other.send("GET /later HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         #expect(other.receiveAll().hasSuffix("7"))
-        #expect(try server.onServer { ($0.handler as? EchoHandler)?.mostPending ?? .max } < 1_000_000)
+        #expect(try #require(server.onHandler { $0.mostPending }) < 1_000_000)
+    }
+
+    @Test func whoAsksAndNeverReadsIsNotServedOn() async throws {
+        let server = try EchoServer()
+        let socket = try RawSocket(server.address)
+        let body = String(repeating: "b", count: 10_000)
+        let request = "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: \(body.utf8.count)\r\n\r\n" + body
+        let count = 3000
+        DispatchQueue.global().async { for _ in 0..<count { socket.send(request) } }
+        try await eventually { try server.onHandler { $0.mostPending } ?? 0 > 200_000 }
+        for _ in 0..<300 { #expect(try #require(server.onHandler { $0.mostPending }) < 600_000) }
+        var received = 0
+        while received < count * 10_000 { received += socket.receive(1 << 20).count }
+        try await eventually { try server.counters.requests == count }
     }
 
     @Test func slowHeadsAreEndedWhileOthersGoOn() async throws {

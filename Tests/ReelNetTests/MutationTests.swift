@@ -14,7 +14,7 @@ import Testing
         let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
         let corpus = try files.sorted { $0.path < $1.path }.map { [UInt8](try Data(contentsOf: $0)) }
         try #require(corpus.count > 5)
-        for round in 0..<3000 * effort {
+        for round in 0..<1000 * effort {
             var bytes = corpus[round % corpus.count]
             for _ in 0..<Int.random(in: 0...4, using: &random) { mutate(&bytes, corpus, &random) }
             #expect(check(name, bytes) == nil, "\(bytes)")

@@ -109,6 +109,20 @@ import Testing
         #expect(socket.receive() == [0x8A, 3, 1, 2, 3])
     }
 
+    @Test func whoPingsAndNeverReadsGetsNoMorePongs() async throws {
+        let server = try EchoServer()
+        let socket = try open(server)
+        let pings = Array(
+            repeatElement(WebSocketFrame.encode(.ping, [UInt8](repeating: 1, count: 125), mask: 9), count: 1000)
+        )
+        let burst = pings.flatMap { $0 }
+        // All are read, though the pongs for most of them would wait for ever.
+        for _ in 0..<100 { socket.send(burst) }
+        socket.send(WebSocketFrame.encode(.close, [], mask: 1))
+        try await eventually { try server.onHandler { $0.sockets.last?.isClosed } == true }
+        #expect(try #require(server.onHandler { $0.sockets.last?.pendingBytes ?? 0 }) < 400_000)
+    }
+
     @Test func countsWhatASlowReaderCosts() async throws {
         let server = try EchoServer()
         let socket = try open(server)

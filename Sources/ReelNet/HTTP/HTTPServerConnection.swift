@@ -12,9 +12,12 @@ final class HTTPServerConnection: TCPHandler {
     /// What has come behind the request that is being answered.
     private var held: [UInt8] = []
     private var isDecoding = false
+    private var hasServed = false
     private var pendingAtLastLook = 0
 
     private static let maxHeld = 64 << 10
+    /// With more than this unread by the client, its next request waits.
+    private static let maxPending = 256 << 10
 
     init(_ server: HTTPServer, _ tcp: TCPConnection) {
         self.server = server
@@ -32,7 +35,7 @@ final class HTTPServerConnection: TCPHandler {
     // MARK: Reading
 
     func received(_ bytes: Span<UInt8>) {
-        if exchange == nil, held.isEmpty {
+        if isReady, held.isEmpty {
             let used = decode(bytes)
             bytes.extracting(used..<bytes.count).withUnsafeBufferPointer { held.append(contentsOf: $0) }
         } else {
@@ -46,11 +49,11 @@ final class HTTPServerConnection: TCPHandler {
         isDecoding = true
         defer { isDecoding = false }
         var position = 0
-        while exchange == nil, tcp.handler === self, !tcp.isClosed {
+        while isReady {
             let wasBetween = decoder.isBetweenRequests
             do throws(HTTPViolation) {
                 let event = try decoder.next(bytes, &position)
-                if wasBetween, !decoder.isBetweenRequests, head == nil, event == nil {
+                if wasBetween, !decoder.isBetweenRequests, event == nil, hasServed {
                     tcp.deadline.set(server.settings.headDeadline)
                 }
                 guard let event else { break }
@@ -79,7 +82,13 @@ final class HTTPServerConnection: TCPHandler {
         }
     }
 
+    /// Whether the next request may be read.
+    private var isReady: Bool {
+        exchange == nil && tcp.pendingBytes <= Self.maxPending && !tcp.isClosed && tcp.handler === self
+    }
+
     private func answer(_ request: HTTPRequest) {
+        hasServed = true
         let exchange = HTTPExchange(self, request.head)
         self.exchange = exchange
         closesAfterAnswer = closesAfterAnswer || !request.head.keepsAlive
@@ -89,6 +98,7 @@ final class HTTPServerConnection: TCPHandler {
     }
 
     private func upgrade(_ offer: WebSocketOffer, _ rest: Span<UInt8>) {
+        if server.isDraining { return refuse(HTTPViolation(503, "the server is about to end")) }
         switch server.handler.upgrade(offer) {
         case .refuse(let response):
             let exchange = HTTPExchange(self, offer.head)
@@ -147,7 +157,7 @@ final class HTTPServerConnection: TCPHandler {
     }
 
     private func decodeHeld() {
-        while !held.isEmpty, exchange == nil, !tcp.isClosed, tcp.handler === self {
+        while !held.isEmpty, isReady {
             let bytes = held
             held = []
             let used = decode(bytes.span)
@@ -158,7 +168,7 @@ final class HTTPServerConnection: TCPHandler {
     }
 
     func drained() {
-        exchange?.drained?()
+        if let exchange { exchange.drained?() } else { decodeHeld() }
     }
 
     // MARK: Ends
@@ -168,7 +178,7 @@ final class HTTPServerConnection: TCPHandler {
     }
 
     func deadlinePassed() {
-        if exchange != nil {
+        if exchange != nil || tcp.pendingBytes > 0 {
             // An answer may take its time to begin; one that nobody reads may not stay.
             let pending = tcp.pendingBytes
             if pending > 0, pending == pendingAtLastLook { return tcp.close() }

@@ -68,6 +68,11 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     private static let main: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { context in
         let loop = Context.take(context, as: EventLoop.self)
         uv_run(loop.handle, UV_RUN_DEFAULT)
+        // What the last callbacks have made anew ends too.
+        while uv_loop_alive(loop.handle) != 0 {
+            uv_walk(loop.handle, { handle, _ in EventLoop.close(handle!) }, nil)
+            uv_run(loop.handle, UV_RUN_ONCE)
+        }
         uv_loop_close(loop.handle)
         return nil
     }
@@ -110,13 +115,13 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
 
     private func add(_ job: Job) -> Bool {
-        let (taken, isFirst) = inbox.withLock { inbox in
-            if inbox.isClosed { return (false, false) }
+        inbox.withLock { inbox in
+            if inbox.isClosed { return false }
             inbox.jobs.append(job)
-            return (true, inbox.jobs.count == 1)
+            // Under the lock: once the inbox is closed, `wake` may be gone.
+            if inbox.jobs.count == 1 { uv_async_send(wake) }
+            return true
         }
-        if isFirst { uv_async_send(wake) }
-        return taken
     }
 
     private func runJobs() {
@@ -195,7 +200,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
             }
         } while !rest.isEmpty
         finishRound()
-        uv_walk(handle, { handle, _ in EventLoop.close(handle!) }, nil)
+        uv_stop(handle)
     }
 
     /// Every kind of handle that may live on a loop ends here.

@@ -16,6 +16,7 @@ public final class WebSocket {
     private var reason = ""
 
     private let closeDeadline: Duration
+    private static let maxPendingForPong = 64 << 10
 
     init(
         _ tcp: TCPConnection,
@@ -119,7 +120,8 @@ extension WebSocket: TCPHandler {
         switch event {
         case .text(let payload): if !sentClose { handler?.received(text: payload, from: self) }
         case .binary(let payload): if !sentClose { handler?.received(binary: payload, from: self) }
-        case .ping(let payload): send(.pong, payload)
+        // Who pings and never reads gets no more pongs.
+        case .ping(let payload): if tcp.pendingBytes < Self.maxPendingForPong { send(.pong, payload) }
         case .pong: if !sentClose { handler?.receivedPong(from: self) }
         case .close(let code, let reason):
             self.code = code ?? 1005

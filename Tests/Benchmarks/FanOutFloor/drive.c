@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,14 +18,8 @@ static double now(void) {
     return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
-double floor_thread_cpu(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return t.tv_sec + t.tv_nsec * 1e-9;
-}
-
 // A WebSocket on a blocking socket, switched to non-blocking behind the handshake; -1 if it was refused.
-static int open_socket(int port, const char *path) {
+int floor_open(int port, const char *path) {
     int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) < 0) return -1;
@@ -68,7 +61,7 @@ int floor_drive(int port, int sockets, int payload, int window, double seconds, 
     int *fds = malloc(sizeof(int) * (sockets + 1)), epoll = epoll_create1(0), failed = 0, frame = 0;
     for (int i = 0; i < burst; i++) frame = make_frame(frames + (size_t)i * frame, payload);
     for (int i = 0; i <= sockets && !failed; i++) {
-        fds[i] = open_socket(port, i < sockets ? "/sub" : "/pub");
+        fds[i] = floor_open(port, i < sockets ? "/sub" : "/pub");
         struct epoll_event event = {.events = EPOLLIN, .data.fd = fds[i]};
         failed = fds[i] < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, fds[i], &event) < 0;
     }

@@ -6,14 +6,9 @@ enum Benchmarks {
         ("log-append", LogAppendBenchmark.run),
         ("log-latency", LogLatencyBenchmark.run),
         ("log-read", LogReadBenchmark.run),
-        ("fan-out", fanOut),
+        ("fan-out", FanOutBenchmark.run),
+        ("idle-sockets", IdleBenchmark.run),
     ]
-
-    /// Prints a table of its own.
-    @Sendable private static func fanOut() throws -> [Measured] {
-        try benchmarkFanOut()
-        return []
-    }
 
     static func run(_ names: ArraySlice<String>) async {
         let chosen = all.filter { names.isEmpty || names.contains($0.name) }

@@ -4,47 +4,52 @@ import ReelNet
 
 /// One publisher, many subscribers, small messages: how many deliveries a second ReelNet makes on one loop, next to
 /// a bare epoll server in C that is measured by the same reader in the same run.
-func benchmarkFanOut(sockets: Int32 = 1000, payload: Int32 = 200, seconds: Double = 0.5) throws {
-    raiseDescriptorLimit()
-    let loop = try EventLoop()
-    let port = try loop.sync {
-        let server = HTTPServer(on: loop, handler: FanOutServer())
-        return try server.listen(on: SocketAddress("127.0.0.1", port: 0)).port
-    }
-    let floor = floor_serve()
-    guard floor > 0 else { throw NetError(.other, "the bare server does not start") }
-    print("fan-out 1 -> \(sockets), \(payload) B, one loop, deliveries/s, medians of 3")
-    print("  messages a write     ReelNet  bare C epoll  ratio")
-    for window: Int32 in [2, 16, 64] {
-        var rates: (own: [Double], floor: [Double]) = ([], [])
-        for _ in 0..<3 {
-            rates.own.append(try rate(Int32(port), sockets, payload, window, seconds))
-            rates.floor.append(try rate(floor, sockets, payload, window, seconds))
+enum FanOutBenchmark {
+    private static let sockets: Int32 = 1000
+    private static let payload: Int32 = 200
+    private static let seconds = 0.5
+
+    @Sendable static func run() throws -> [Measured] {
+        raiseDescriptorLimit()
+        let loop = try EventLoop()
+        let port = try loop.sync {
+            let server = HTTPServer(on: loop, handler: FanOutServer())
+            return try server.listen(on: SocketAddress("127.0.0.1", port: 0)).port
         }
-        let (own, bare) = (median(rates.own), median(rates.floor))
-        let columns = [("\(window / 2)", 18), ("\(Int(own))", 12), ("\(Int(bare))", 14)]
-        let ratio = Double(Int(own / bare * 100)) / 100
-        print(columns.map { String(repeating: " ", count: max(0, $1 - $0.count)) + $0 }.joined() + "   \(ratio)")
+        let floor = floor_serve()
+        guard floor > 0 else { throw BenchmarkError("the bare server does not start") }
+        var lines: [Measured] = []
+        for window: Int32 in [2, 16, 64] {
+            var rates: (own: [Double], floor: [Double]) = ([], [])
+            for _ in 0..<3 {
+                rates.own.append(try rate(Int32(port), window))
+                rates.floor.append(try rate(floor, window))
+            }
+            lines.append(
+                Measured(
+                    work: "WebSocket fan-out 1 → \(sockets), \(payload) B, \(window / 2) a write, one loop",
+                    value: median(rates.own),
+                    unit: "deliveries/s",
+                    peer: ("bare C epoll", median(rates.floor)),
+                    goal: nil
+                )
+            )
+        }
+        loop.stop()
+        loop.join()
+        return lines
     }
-    loop.stop()
-    loop.join()
+
+    private static func rate(_ port: Int32, _ window: Int32) throws -> Double {
+        var result = floor_result()
+        guard floor_drive(port, sockets, payload, window, seconds, &result) == 0 else {
+            throw BenchmarkError("the reader met a server that does not behave: errno \(errno)")
+        }
+        return Double(result.deliveries) / result.seconds
+    }
 }
 
-private func rate(
-    _ port: Int32,
-    _ sockets: Int32,
-    _ payload: Int32,
-    _ window: Int32,
-    _ seconds: Double
-) throws -> Double {
-    var result = floor_result()
-    guard floor_drive(port, sockets, payload, window, seconds, &result) == 0 else {
-        throw NetError(.other, "the reader met a server that does not behave: errno \(errno)")
-    }
-    return Double(result.deliveries) / result.seconds
-}
-
-private func raiseDescriptorLimit() {
+func raiseDescriptorLimit() {
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     limit.rlim_cur = limit.rlim_max
@@ -52,7 +57,7 @@ private func raiseDescriptorLimit() {
 }
 
 /// What `/pub` says goes to everyone at `/sub`: the messages of a round in one shared buffer, one write a socket.
-private final class FanOutServer: HTTPHandler, WebSocketHandler {
+final class FanOutServer: HTTPHandler, WebSocketHandler {
     private var subscribers: [ObjectIdentifier: WebSocket] = [:]
     private var batch: WebSocketFrame?
 

@@ -16,5 +16,5 @@ typedef struct {
 // behave.
 int floor_drive(int port, int sockets, int payload, int window, double seconds, floor_result *result);
 
-// The CPU seconds that the calling thread has used.
-double floor_thread_cpu(void);
+// A WebSocket to 127.0.0.1, non-blocking behind the handshake; -1 if it was refused.
+int floor_open(int port, const char *path);

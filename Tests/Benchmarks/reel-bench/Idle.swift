@@ -1,0 +1,68 @@
+import CFanOutFloor
+import Glibc
+import ReelNet
+
+/// What an idle WebSocket costs the process beyond the kernel's share, and what many of them cost a core.
+enum IdleBenchmark {
+    private static let sockets = 5000
+    private static let seconds: UInt32 = 3
+
+    @Sendable static func run() throws -> [Measured] {
+        raiseDescriptorLimit()
+        let loop = try EventLoop()
+        let port = try loop.sync {
+            let server = HTTPServer(on: loop, handler: FanOutServer())
+            return try server.listen(on: SocketAddress("127.0.0.1", port: 0)).port
+        }
+        // What is allocated once is not theirs.
+        var descriptors = try open(100, port)
+        let before = residentBytes()
+        descriptors += try open(sockets, port)
+        let after = residentBytes()
+        let start = processCPU()
+        sleep(seconds)
+        let share = (processCPU() - start) / Double(seconds) * 100
+        for descriptor in descriptors { close(descriptor) }
+        loop.stop()
+        loop.join()
+        return [
+            Measured(
+                work: "memory of an idle WebSocket, of \(sockets)",
+                value: Double((after - before) / sockets),
+                unit: "B",
+                peer: nil,
+                goal: .atMost(1500)
+            ),
+            Measured(
+                work: "CPU of \(sockets) idle WebSockets",
+                value: share,
+                unit: "% of a core",
+                peer: nil,
+                goal: .atMost(0.2)
+            ),
+        ]
+    }
+
+    private static func open(_ count: Int, _ port: UInt16) throws -> [Int32] {
+        try (0..<count).map { _ in
+            let descriptor = floor_open(Int32(port), "/pub")
+            guard descriptor >= 0 else { throw BenchmarkError("opening a socket: errno \(errno)") }
+            return descriptor
+        }
+    }
+}
+
+private func residentBytes() -> Int {
+    var info = [CChar](repeating: 0, count: 256)
+    guard let file = fopen("/proc/self/statm", "r"), fgets(&info, 256, file) != nil else { return 0 }
+    fclose(file)
+    let fields = String(decoding: info.map { UInt8(bitPattern: $0) }, as: UTF8.self).split(separator: " ")
+    return (Int(fields[1]) ?? 0) * Int(getpagesize())
+}
+
+private func processCPU() -> Double {
+    var usage = rusage()
+    getrusage(RUSAGE_SELF.rawValue, &usage)
+    let micros = usage.ru_utime.tv_usec + usage.ru_stime.tv_usec
+    return Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + Double(micros) / 1e6
+}

@@ -1,0 +1,11 @@
+// room: ReelNet
+// with: Tests/ReelNetTests/DecoderProperties.swift
+import ReelNet
+
+/// What libFuzzer calls with each input.
+@_cdecl("LLVMFuzzerTestOneInput")
+func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    let fault = DecoderProperties.answer(Array(UnsafeBufferPointer(start: data, count: count)))
+    precondition(fault == nil, fault ?? "")
+    return 0
+}
