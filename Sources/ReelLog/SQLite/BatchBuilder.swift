@@ -64,7 +64,6 @@ struct BatchBuilder {
         guard !isWhole || end == row.count else { return .damaged(last: last) }
         let copy = memory.copy(UnsafeRawBufferPointer(rebasing: row[start..<end]))
         size += end - start
-        entries.reserveCapacity(entries.count + Int(upTo - next))
         while next < upTo, let record = cursor.next() {
             entries.append(
                 RecordBatch.Entry(
@@ -94,7 +93,7 @@ private final class BatchMemory: @unchecked Sendable {
 
     func copy(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawPointer {
         if used + bytes.count > pieces.last?.count ?? -1 {
-            let size = min(2 * (pieces.last?.count ?? 0), 256 << 10)
+            let size = min(2 * (pieces.last?.count ?? 0), 64 << 10)
             pieces.append(.allocate(byteCount: max(bytes.count, size), alignment: 8))
             used = 0
         }
