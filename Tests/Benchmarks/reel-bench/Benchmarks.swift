@@ -3,7 +3,10 @@ import Foundation
 /// Every benchmark by its name. Each brings its peer or floor, and runs it in the same call.
 enum Benchmarks {
     static let all: [(name: String, run: @Sendable () async throws -> [Measured])] = [
-        ("log-append", LogAppendBenchmark.run),
+        ("log-append-16", { try LogAppendBenchmark.run(16) }),
+        ("log-append-64", { try LogAppendBenchmark.run(64) }),
+        ("log-append-256", { try LogAppendBenchmark.run(256) }),
+        ("log-append-1024", { try LogAppendBenchmark.run(1024) }),
         ("log-latency", LogLatencyBenchmark.run),
         ("log-read", LogReadBenchmark.run),
         ("fan-out", FanOutBenchmark.run),

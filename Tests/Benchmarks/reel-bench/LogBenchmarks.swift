@@ -20,37 +20,29 @@ private func record() -> LogAppend {
 
 /// Durable acked appends with so many in flight: ours, a bare C program on the same file layout and groups, and Redis.
 enum LogAppendBenchmark {
-    static func run() throws -> [Measured] {
-        try [16, 64, 256, 1024].flatMap { depth in
-            let groups = depth >= 256 ? 300 : 1000
-            var ours: [Double] = []
-            var floor: [Double] = []
-            var redis: [Double] = []
-            for _ in 0..<5 {
-                let count = Double(depth * groups)
-                floor.append(count / (try bareC(depth, groups)))
-                ours.append(count / (try sqliteLog(depth, groups)))
-                redis.append(count / (try Redis.appends(depth: depth, count: depth * groups, bytes: recordBytes)))
-            }
-            let work = "durable appends, \(recordBytes) B, \(depth) in flight"
-            let value = median(ours)
-            return [
-                Measured(
-                    work: work,
-                    value: value,
-                    unit: "/s",
-                    peer: ("bare C", median(floor)),
-                    goal: .atLeast(0.8)
-                ),
-                Measured(
-                    work: work,
-                    value: value,
-                    unit: "/s",
-                    peer: ("redis XADD", median(redis)),
-                    goal: .atLeast(depth >= 1024 ? 3 : 1.5)
-                ),
-            ]
+    static func run(_ depth: Int) throws -> [Measured] {
+        let groups = depth >= 256 ? 300 : 1000
+        let count = Double(depth * groups)
+        var ours: [Double] = []
+        var floor: [Double] = []
+        var redis: [Double] = []
+        for _ in 0..<5 {
+            floor.append(count / (try bareC(depth, groups)))
+            ours.append(count / (try sqliteLog(depth, groups)))
+            redis.append(count / (try Redis.appends(depth: depth, count: depth * groups, bytes: recordBytes)))
         }
+        let work = "durable appends, \(recordBytes) B, \(depth) in flight"
+        let value = median(ours)
+        return [
+            Measured(work: work, value: value, unit: "/s", peer: ("bare C", median(floor)), goal: .atLeast(0.8)),
+            Measured(
+                work: work,
+                value: value,
+                unit: "/s",
+                peer: ("redis XADD", median(redis)),
+                goal: .atLeast(depth >= 1024 ? 3 : 1.5)
+            ),
+        ]
     }
 
     private static func bareC(_ depth: Int, _ groups: Int) throws -> Double {
