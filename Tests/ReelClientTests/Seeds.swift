@@ -16,3 +16,11 @@ enum Seeds {
         for seed in first..<first + UInt64(count * effort) { try body(seed) }
     }
 }
+
+extension Seeds {
+    static func runAsync(_ count: Int, _ body: (UInt64) async throws -> Void) async throws {
+        var seeds: [UInt64] = []
+        run(count) { seeds.append($0) }
+        for seed in seeds { try await body(seed) }
+    }
+}

@@ -17,6 +17,7 @@ public final class Publication: Sendable {
     /// Waits until the event is durable in the log, and returns its seq; nil if it never went there, because a later
     /// one of the queue took its place. Durable is not applied: that is what `fate` says. Throws the gateway's error if
     /// it was refused for good, `CancellationError` if the client was closed before (the event stays in the queue).
+    @discardableResult
     public func acked() async throws -> Seq? {
         await wait(needsFate: false)
         let (seq, fate) = state.withLock { ($0.seq, $0.fate) }
@@ -31,6 +32,7 @@ public final class Publication: Sendable {
 
     /// Waits until the device's own fold has met the event, and says what became of it. Throws `CancellationError` if
     /// the client was closed before (the event stays in the queue).
+    @discardableResult
     public func fate() async throws -> Fate {
         await wait(needsFate: true)
         guard let fate = state.withLock({ $0.fate }) else { throw CancellationError() }

@@ -76,7 +76,8 @@ extension SyncClient {
             case .epochChanged where stream.view != nil: epochChanged(stream)
             default: break
             }
-            retry(stream, afterMs: min(2_000, 50 << Int64(min(stream.catchUpFailures, 5))))
+            guard wantsSnapshot(stream) else { return advance(stream) }
+            retry(stream, afterMs: min(2_000, 10 << Int64(min(stream.catchUpFailures, 8))))
         }
     }
 

@@ -32,7 +32,8 @@ public actor SyncClient {
     let transport: any Transport
     let gapSource: GapSource
     let token: String?
-    let store: DeviceStore?
+    /// Nil where nothing is kept, and once the client is closed.
+    var store: DeviceStore?
     var random: SeededGenerator
     var failover: Failover
     var streams: [StreamName: StreamState] = [:]
@@ -144,6 +145,7 @@ public actor SyncClient {
         for stream in streams.values { release(stream, CancellationError()) }
         for sink in noticeSinks { sink.finish() }
         noticeSinks = []
+        store = nil
     }
 
     private func release(_ stream: StreamState, _ error: any Error) {
@@ -168,5 +170,6 @@ public actor SyncClient {
         dropLink()
         notify(.storeFailed(reason: error.message))
         for stream in streams.values { release(stream, error) }
+        store = nil
     }
 }

@@ -103,7 +103,7 @@ extension Outbox {
 
     private mutating func changeSite() {
         formerSites.insert(site)
-        site = Site.random(using: &random)
+        repeat { site = Site.random(using: &random) } while formerSites.contains(site)
         nextOp = 0
         write(.site(site, next: 0))
     }

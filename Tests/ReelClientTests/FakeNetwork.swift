@@ -1,0 +1,265 @@
+import ReelCore
+import ReelNet
+import Synchronization
+
+@testable import ReelClient
+
+/// A transport whose nodes live in memory: one partition, one log, several node names that can be switched off, and
+/// faults on demand. Everything happens on one loop; tests speak to it through `on`.
+final class FakeNetwork: Transport, @unchecked Sendable {
+    let loop: EventLoop
+    var log: [[UInt8]] = []
+    /// Seqs of other streams are empty here.
+    var streams: [StreamName?] = []
+    var epoch = Epoch(1)
+    var down: Set<String> = []
+    var hasSnapshots = true
+    var connections: [FakeConnection] = []
+    var random: SeededGenerator
+    /// Percent of publishes after which the connection breaks, before or after the log has them.
+    var breaksPercent = 0
+    /// Every request that was made: node and target.
+    var requests: [String] = []
+    var fetches: [[ClosedRange<Seq>]] = []
+    var dropsFetches = false
+
+    init(seed: UInt64 = 1) throws {
+        loop = try EventLoop()
+        random = SeededGenerator(seed: seed)
+    }
+
+    deinit { loop.stop() }
+
+    var executor: any SerialExecutor { loop }
+    var nowMs: Int64 { Int64(clamping: loop.now) }
+    var head: Seq { Seq(log.count) - 1 }
+
+    /// Runs the body where everything of this network happens.
+    func on<T: Sendable>(_ body: @escaping @Sendable (FakeNetwork) -> T) async throws -> T {
+        try await loop.run { body(self) }
+    }
+
+    func client(
+        nodes: [String] = ["a"], store: SyncClient.Store = .memory, gaps: SyncClient.GapSource = .connection,
+        seed: UInt64 = 5
+    ) throws -> SyncClient {
+        try SyncClient(nodes: nodes, store: store, transport: self, gaps: gaps, seed: seed)
+    }
+
+    // MARK: Transport
+
+    func connect(to node: String, _ receive: @escaping @Sendable (TransportEvent) -> Void) -> any TransportConnection {
+        let connection = FakeConnection(self, node, receive)
+        loop.execute { [self] in
+            if down.contains(node) { return connection.end("refused") }
+            connections.append(connection)
+            connection.receive?(.opened)
+        }
+        return connection
+    }
+
+    func get(
+        from node: String, _ target: String, _ receive: @escaping @Sendable (TransportResponse) -> Void
+    ) -> any TransportRequest {
+        let request = FakeRequest()
+        loop.execute { [self] in
+            guard !request.isCancelled else { return }
+            requests.append("\(node) \(target)")
+            if down.contains(node) { return receive(.failed("refused")) }
+            let (status, body) = answer(target)
+            receive(.status(status))
+            // Cut anywhere.
+            for piece in stride(from: 0, to: body.count, by: 1_000) where !request.isCancelled {
+                receive(.body(Array(body[piece..<min(piece + 1_000, body.count)])))
+            }
+            if !request.isCancelled { receive(.end) }
+        }
+        return request
+    }
+
+    func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportRequest {
+        let request = FakeRequest()
+        request.timer = loop.timer(after: .milliseconds(ms)) { if !request.isCancelled { body() } }
+        return request
+    }
+
+    func atTurnEnd(_ body: @escaping @Sendable () -> Void) { loop.atRoundEnd(body) }
+
+    // MARK: Nodes
+
+    /// Puts a record of another stream, or of nobody, into the log.
+    func skip(_ count: Int = 1) {
+        for _ in 0..<count { append(nil, []) }
+    }
+
+    func append(_ stream: StreamName?, _ value: [UInt8]) {
+        log.append(value)
+        streams.append(stream)
+    }
+
+    /// Kills a node: its connections break and nobody gets an answer.
+    func kill(_ node: String) {
+        down.insert(node)
+        for connection in connections where connection.node == node { connection.end("reset") }
+    }
+
+    func events(_ stream: StreamName, _ from: Seq, _ to: Seq) -> ServerFrame.Events {
+        let to = min(to, head)
+        let events = from > to ? [] : (from...to).filter { streams[Int($0)] == stream }
+        return ServerFrame.Events(
+            stream: stream, from: from, to: max(to, from - 1),
+            events: events.map { DeliveredEvent(seq: $0, value: log[Int($0)]) })
+    }
+
+    func fold(_ stream: StreamName) -> Fold {
+        var fold = Fold(stream: stream, partition: 0, epoch: epoch)
+        var event = ParsedEvent()
+        for (seq, value) in log.enumerated() where streams[seq] == stream {
+            value.withUnsafeBytes { value in
+                if (try? event.parse(value)) != nil { _ = fold.apply(event, value, seq: Seq(seq)) }
+            }
+        }
+        fold.advance(to: head)
+        return fold
+    }
+
+    func pushAll() {
+        for connection in connections { connection.push() }
+    }
+
+    private func answer(_ target: String) -> (Int, [UInt8]) {
+        let parts = target.split(separator: "?")
+        let path = parts[0].split(separator: "/").map(String.init)
+        guard let stream = StreamName(path[2]) else { return (404, []) }
+        var query: [String: String] = [:]
+        for pair in parts.count > 1 ? parts[1].split(separator: "&") : [] {
+            let sides = pair.split(separator: "=")
+            query[String(sides[0])] = String(sides[1])
+        }
+        let after = query["after"].flatMap { Seq($0) } ?? -1
+        var body: [UInt8] = []
+        switch path[3] {
+        case "events":
+            let limit = query["limit"].flatMap { Seq($0) } ?? 1_000
+            let events = events(stream, after + 1, after + limit)
+            body += "{\"epoch\":\"\(epoch)\",\"events\":[".utf8
+            for (index, event) in events.events.enumerated() {
+                if index > 0 { body.append(UInt8(ascii: ",")) }
+                event.value.withUnsafeBytes { DeliveredEvent.write(seq: event.seq, value: $0, to: &body) }
+            }
+            body += "],\"from\":\(events.from),\"head\":\(head),\"partition\":0,\"stream\":\"\(stream)\",\"to\":\(events.to)}".utf8
+        default:
+            guard hasSnapshots else { return (503, Array(#"{"code":"node_behind"}"#.utf8)) }
+            var fold = fold(stream)
+            guard path[3] == "snapshot" || after >= fold.horizon, var writer = try? fold.snapshot(after: after) else {
+                return (410, Array(#"{"code":"truncated"}"#.utf8))
+            }
+            writer.writeAll(to: &body)
+        }
+        return (200, body)
+    }
+}
+
+/// A client's connection, seen from its node.
+final class FakeConnection: TransportConnection, @unchecked Sendable {
+    let network: FakeNetwork
+    let node: String
+    var receive: (@Sendable (TransportEvent) -> Void)?
+    /// The last proven seq of each subscription.
+    var proven: [StreamName: Seq] = [:]
+
+    init(_ network: FakeNetwork, _ node: String, _ receive: @escaping @Sendable (TransportEvent) -> Void) {
+        self.network = network
+        self.node = node
+        self.receive = receive
+    }
+
+    func send(_ text: [UInt8]) {
+        network.loop.execute { [self] in
+            guard receive != nil, let frame = text.withUnsafeBytes({ try? ClientFrame($0) }) else { return }
+            handle(frame)
+        }
+    }
+
+    func ping() { network.loop.execute { self.receive?(.alive) } }
+
+    func close() {
+        receive = nil
+        network.connections.removeAll { $0 === self }
+    }
+
+    func end(_ reason: String) {
+        let receive = receive
+        close()
+        receive?(.closed(reason))
+    }
+
+    func say(_ body: ServerFrame.Body, ref: [UInt8]? = nil) {
+        receive?(.text(ServerFrame(body, ref: ref).encoded()))
+    }
+
+    func push() {
+        for (stream, after) in proven where after < network.head {
+            proven[stream] = network.head
+            say(.events(network.events(stream, after + 1, network.head)))
+        }
+    }
+
+    private func handle(_ frame: ClientFrame) {
+        switch frame.body {
+        case .hello:
+            let limits = ServerFrame.Limits(
+                frame: 1 << 20, event: 256 << 10, batch: 50, subscriptions: 100, fetch: 100_000)
+            say(.welcome(.init(node: node, epoch: network.epoch, partitions: 1, limits: limits, pingS: 20)))
+        case .subscribe(let subscribe):
+            var after = network.head
+            if case .after(let seq) = subscribe.position { after = seq }
+            say(
+                .subscribed(
+                    .init(
+                        stream: subscribe.stream, epoch: network.epoch, partition: 0, first: network.head < 0 ? -1 : 0,
+                        head: network.head, after: after)), ref: frame.ref)
+            proven[subscribe.stream] = after
+            push()
+        case .unsubscribe(let stream): proven[stream] = nil
+        case .fetch(let fetch):
+            network.fetches.append(fetch.ranges)
+            guard !network.dropsFetches else { return }
+            for range in fetch.ranges {
+                say(.events(network.events(fetch.stream, range.lowerBound, range.upperBound)), ref: frame.ref)
+            }
+        case .publish(let publish): handle(publish)
+        }
+    }
+
+    private func handle(_ publish: ClientFrame.Publish) {
+        func breaks() -> Bool { Int.random(in: 0..<100, using: &network.random) < network.breaksPercent }
+        var acks: [ServerFrame.Acked] = []
+        for bytes in publish.events {
+            if breaks() { return end("broken before") }
+            var intake = EventIntake(limit: 256 << 10)
+            var value: [UInt8] = []
+            let stamp = EventIntake.Stamp(by: "ann", atMs: 7, base: network.head)
+            guard (try? bytes.withUnsafeBytes { try intake.take($0, stamp: stamp, into: &value) }) != nil else { return }
+            network.append(publish.stream, value)
+            acks.append(.init(site: intake.event.site, op: intake.event.op, seq: network.head))
+            if breaks() {
+                network.pushAll()
+                return end("broken behind")
+            }
+        }
+        say(.ack(.init(stream: publish.stream, epoch: network.epoch, acks: acks)))
+        network.pushAll()
+    }
+}
+
+final class FakeRequest: TransportRequest, @unchecked Sendable {
+    var isCancelled = false
+    var timer: LoopTimer?
+
+    func cancel() {
+        isCancelled = true
+        timer?.cancel()
+        timer = nil
+    }
+}

@@ -1,0 +1,292 @@
+import Foundation
+import ReelCore
+import Testing
+
+@testable import ReelClient
+
+@Suite(.timeLimit(.minutes(1))) struct SyncClientTests {
+    @Test func whatOneDevicePublishesEveryDeviceShows() async throws {
+        let network = try FakeNetwork()
+        let (one, two) = (try network.client(seed: 1), try network.client(seed: 2))
+        let (mine, theirs) = (try await one.open("todo"), try await two.open("todo"))
+        let publication = try await mine.publish(.insert("task", "1", ["title": "Milk", "n": 2]))
+        guard case .applied(let seq) = try await publication.fate() else { throw Wrong() }
+        #expect(try await publication.acked() == seq)
+        try await theirs.waitUntil(seq: seq)
+        #expect(await theirs.object("task", "1")?["title"] == "Milk")
+        #expect(await theirs.object("task", "1")?.fields["n"]?.seq == seq)
+        let digest = await mine.digest
+        #expect(await theirs.digest == digest)
+        #expect(await mine.queued == 0)
+        await one.close()
+        await two.close()
+    }
+
+    @Test func aDeviceThatMissedARangeShowsLiveEventsAtOnceAndFetchesTheRangeFromAnotherNode() async throws {
+        let network = try FakeNetwork()
+        let writer = try network.client(nodes: ["a"], seed: 1)
+        let source = try await writer.open("s", from: .all)
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        for id in 0..<10 { try await source.publish(.insert("m", "\(id)")).fate() }
+        let before = try network.client(nodes: ["a"], store: .file(path), seed: 2)
+        try await before.open("s", from: .all).waitUntil(seq: 9)
+        await before.close()
+        for id in 10..<15 { try await source.publish(.insert("m", "\(id)")).fate() }
+
+        // Back again. Whatever is fetched comes too late for the live event.
+        let after = try network.client(nodes: ["a", "b"], store: .file(path), gaps: .peers, seed: 2)
+        try await network.on { $0.down = ["b"] }
+        let reader = try await after.open("s", from: .now)
+        #expect(await reader.coverage == SeqRanges([0...9]), "what was stored is there at once")
+        try await network.on { $0.down = [] }
+        try await eventually { await after.connectedNode != nil }
+        try await source.publish(.insert("m", "15")).fate()
+        try await reader.waitUntil(seq: 15)
+        #expect(await reader.gaps.isEmpty)
+        #expect(await reader.digest == source.digest)
+        await writer.close()
+        await after.close()
+    }
+
+    @Test func missingSeqsAreFoundBySubtractionAndFetched() async throws {
+        for gaps in [SyncClient.GapSource.connection, .peers] {
+            let network = try FakeNetwork()
+            let writer = try network.client(nodes: ["a"], seed: 1)
+            let source = try await writer.open("s", from: .all)
+            for id in 0..<20 {
+                try await source.publish(.insert("m", "\(id)")).fate()
+                if id % 3 == 0 { try await network.on { $0.skip(2) } }
+            }
+            let client = try network.client(nodes: ["a", "b"], gaps: gaps, seed: 3)
+            let reader = try await client.open("s", from: .now)
+            let head = try await network.on { $0.head }
+            try await reader.waitUntil(seq: head)
+            #expect(await reader.coverage == SeqRanges([0...head]))
+            #expect(await reader.digest == source.digest)
+            let (fetches, requests, node) = try await (
+                network.on { $0.fetches }, network.on { $0.requests }, client.connectedNode
+            )
+            switch gaps {
+            case .connection: #expect(fetches == [[0...head]])
+            case .peers:
+                #expect(requests.allSatisfy { !$0.hasPrefix("\(node ?? "?") ") }, "it asks the other node")
+                #expect(requests.count == 1)
+            }
+            #expect(await client.statistics.seqsFetched == head + 1)
+            await writer.close()
+            await client.close()
+        }
+    }
+
+    @Test func aFetchWithoutAnAnswerIsAskedElsewhere() async throws {
+        let network = try FakeNetwork()
+        let writer = try network.client(nodes: ["a"], seed: 1)
+        let source = try await writer.open("s", from: .all)
+        for id in 0..<5 { try await source.publish(.insert("m", "\(id)")).fate() }
+        try await network.on { $0.dropsFetches = true }
+        let client = try network.client(nodes: ["a", "b"], seed: 3)
+        let reader = try await client.open("s", from: .now)
+        try await reader.waitUntil(seq: 4)
+        #expect(await reader.digest == source.digest)
+        await writer.close()
+        await client.close()
+    }
+
+    @Test func aColdDeviceBeginsWithASnapshotAndAWarmOneWithADelta() async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        let writer = try network.client(seed: 1)
+        let source = try await writer.open("s", from: .all)
+        for round in 0..<5 {
+            for id in 0..<20 { try await source.publish(.insert("m", "\(id)", ["n": .number(Double(round))])) }
+        }
+        try await source.publish(.delete("m", "0")).fate()
+        let cold = try network.client(store: .file(path), seed: 2)
+        let reader = try await cold.open("s")
+        let head = await source.seq
+        try await reader.waitUntil(seq: head)
+        #expect(await reader.digest == source.digest)
+        #expect(await cold.statistics.snapshots == 1)
+        #expect(await cold.statistics.eventsReceived == 0, "no history came")
+        await cold.close()
+
+        try await source.publish(.insert("m", "new")).fate()
+        let warm = try network.client(store: .file(path), seed: 2)
+        let again = try await warm.open("s")
+        #expect(await again.seq == head, "what was stored is there at once")
+        try await again.waitUntil(seq: head + 1)
+        #expect(await again.digest == source.digest)
+        #expect(await warm.statistics.deltas == 1)
+        #expect(await warm.statistics.snapshots == 0)
+        await writer.close()
+        await warm.close()
+    }
+
+    @Test func withoutAnySnapshotNodeTheStreamIsReadFromItsFirstEvent() async throws {
+        let network = try FakeNetwork()
+        try await network.on { $0.hasSnapshots = false }
+        let client = try network.client(seed: 2)
+        let stream = try await client.open("s")
+        try await stream.publish(.insert("m", "1")).fate()
+        #expect(await stream.object("m", "1") != nil)
+        await client.close()
+    }
+
+    @Test func aKilledNodeLosesNothingAndTheNextOneTakesOver() async throws {
+        try await Seeds.runAsync(5) { seed in
+            let network = try FakeNetwork(seed: seed)
+            try await network.on { $0.breaksPercent = 3 }
+            let client = try network.client(nodes: ["a", "b"], seed: seed)
+            let stream = try await client.open("s", from: .all)
+            var publications: [Publication] = []
+            for id in 0..<150 {
+                publications.append(try await stream.publish(.insert("m", "\(id)", ["n": .number(Double(id))])))
+                if id % 50 == 25, let node = await client.connectedNode {
+                    try await network.on { network in
+                        network.kill(node)
+                        network.down = [node]
+                    }
+                }
+            }
+            try await network.on { $0.breaksPercent = 0 }
+            var last: Seq = -1
+            for publication in publications {
+                guard case .applied(let seq) = try await publication.fate() else { throw Wrong() }
+                #expect(seq > last, "seed \(seed): out of order")
+                last = seq
+            }
+            var reference = try await network.on { $0.fold(StreamName("s")!) }
+            #expect(reference.consumed == 150, "seed \(seed)")
+            #expect(await stream.digest == reference.digest(), "seed \(seed)")
+            #expect(await client.statistics.reconnects > 0)
+            await client.close()
+        }
+    }
+
+    @Test func theQueueSurvivesWithoutANetwork() async throws {
+        let network = try FakeNetwork()
+        try await network.on { $0.down = ["a"] }
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        let offline = try network.client(store: .file(path), seed: 1)
+        let stream = try await offline.open("s")
+        for id in 0..<10 { try await stream.publish(.insert("m", "\(id)")) }
+        try await stream.publish(.update("m", "9", ["a": 1]))
+        try await stream.publish(.update("m", "9", ["a": 2]))
+        await offline.close()
+        try await network.on { $0.down = [] }
+        let online = try network.client(store: .file(path), seed: 1)
+        let again = try await online.open("s")
+        try await again.waitUntil(seq: 9)
+        try await eventually { await again.queued == 0 }
+        #expect(await again.object("m", "9")?["a"] == 2)
+        #expect(try await network.on { $0.log.count } == 10, "insert and updates were merged")
+        await online.close()
+    }
+
+    @Test func twoClientsCannotHaveOneStore() async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        let first = try network.client(store: .file(path))
+        #expect(throws: ReelError.self) { try network.client(store: .file(path)) }
+        await first.close()
+    }
+
+    @Test func anEventThatNoNodeWouldTakeIsRefusedAtOnce() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s")
+        let bad: [Event] = [
+            .insert("", "1"), .insert("m", String(repeating: "x", count: 129)), .batch([]),
+            .update("m", "1", ["a": 1], operations: ["a": .increment(1)]),
+            .insert("m", "1", ["x": .string(String(repeating: "x", count: 2 << 20))]),
+        ]
+        for event in bad {
+            await #expect(throws: ReelError.self) { try await stream.publish(event) }
+        }
+        await #expect(throws: ReelError.self) { try await client.open("no such/name") }
+        #expect(await stream.queued == 0)
+        await client.close()
+    }
+
+    @Test func changesComeInBatchesAndMergeForASlowReader() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s", from: .all)
+        let changes = await stream.changes
+        for id in 0..<30 { try await stream.publish(.insert("m", "\(id)")).fate() }
+        var iterator = changes.makeAsyncIterator()
+        let batch = await iterator.next()
+        #expect(batch?.objects.count == 30)
+        #expect(batch?.seq == 29)
+        try await stream.publish(.delete("m", "3")).fate()
+        #expect(await iterator.next()?.objects == [ObjectName("m", "3")])
+        await client.close()
+        #expect(await iterator.next() == nil)
+    }
+
+    @Test func aClonedDeviceGoesOnAsAnotherSite() async throws {
+        let network = try FakeNetwork()
+        let (path, copy) = (temporaryPath(), temporaryPath())
+        defer {
+            removeStore(path)
+            removeStore(copy)
+        }
+        let original = try network.client(store: .file(path), seed: 1)
+        let mine = try await original.open("s", from: .all)
+        try await mine.publish(.insert("m", "1")).fate()
+        await original.close()
+        for end in ["", "-wal"] where FileManager.default.fileExists(atPath: path + end) {
+            try FileManager.default.copyItem(atPath: path + end, toPath: copy + end)
+        }
+        // Both go on from the same op.
+        let first = try network.client(store: .file(path), seed: 1)
+        try await first.open("s", from: .all).publish(.insert("m", "first")).fate()
+        let second = try network.client(store: .file(copy), seed: 1)
+        let notices = await second.notices
+        let clone = try await second.open("s", from: .all)
+        try await clone.publish(.insert("m", "second")).fate()
+        #expect(await clone.object("m", "first") != nil)
+        #expect(await clone.object("m", "second") != nil)
+        await second.close()
+        let isSaid = await notices.contains { if case .newSite = $0 { true } else { false } }
+        #expect(isSaid)
+        await first.close()
+    }
+
+    @Test func closingTellsThoseWhoWait() async throws {
+        let network = try FakeNetwork()
+        try await network.on { $0.down = ["a"] }
+        let client = try network.client()
+        let stream = try await client.open("s")
+        let publication = try await stream.publish(.insert("m", "1"))
+        let waits = Task { try await stream.waitUntil(seq: 5) }
+        try await eventually { await client.waiterCount > 0 }
+        await client.close()
+        await #expect(throws: CancellationError.self) { try await waits.value }
+        await #expect(throws: CancellationError.self) { try await publication.fate() }
+        await #expect(throws: CancellationError.self) { try await stream.publish(.insert("m", "2")) }
+    }
+}
+
+struct Wrong: Error {}
+
+extension SyncClient {
+    fileprivate var waiterCount: Int { streams.values.reduce(0) { $0 + $1.waiters.count } }
+}
+
+func temporaryPath() -> String {
+    FileManager.default.temporaryDirectory.appendingPathComponent("reel-client-\(UUID().uuidString).db").path
+}
+
+func removeStore(_ path: String) {
+    for end in ["", "-wal", "-shm", "-journal"] { try? FileManager.default.removeItem(atPath: path + end) }
+}
+
+/// Waits for a condition.
+func eventually(_ condition: () async -> Bool) async throws {
+    while !(await condition()) { try await Task.sleep(for: .milliseconds(2)) }
+}
