@@ -81,6 +81,9 @@ let package = Package(
             swiftSettings: settings
         ),
 
+        .executableTarget(
+            name: "example-todo", dependencies: ["ReelClient"], path: "Examples/Todo", swiftSettings: settings),
+
         tests("ReelCoreTests", ["ReelCheck", "ReelCore"]),
         tests("ReelCheckTests", ["CZlib", "ReelCheck", "ReelCore"]),
         tests("ReelNetTests", ["ReelNet"]),
@@ -88,7 +91,7 @@ let package = Package(
         tests("ReelNodeTests", ["ReelCore", "ReelNet", "ReelNode"]),
         tests("ReelGatewayTests", ["ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode"]),
         tests("ReelSnapshotTests", ["ReelCore", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "ReelSnapshot"]),
-        tests("ReelClientTests", ["ReelClient", "ReelCore", "ReelNet", "ReelSQLite"]),
+        tests("ReelClientTests", ["ReelClient", "ReelCore", "ReelNet", "ReelSQLite", "example-todo"]),
         tests("ReelTests", ["reel", "ReelClient", "ReelCore", "ReelLab", "ReelLog", "ReelNet"]),
         // Benchmarks, and the bare C that shows how far one can get.
         .target(name: "CFanOutFloor", path: "Tests/Benchmarks/FanOutFloor"),

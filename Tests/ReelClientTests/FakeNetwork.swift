@@ -40,7 +40,9 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     }
 
     func client(
-        nodes: [String] = ["a"], store: SyncClient.Store = .memory, gaps: SyncClient.GapSource = .connection,
+        nodes: [String] = ["a"],
+        store: SyncClient.Store = .memory,
+        gaps: SyncClient.GapSource = .connection,
         seed: UInt64 = 5
     ) throws -> SyncClient {
         try SyncClient(nodes: nodes, store: store, transport: self, gaps: gaps, seed: seed)
@@ -59,7 +61,9 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     }
 
     func get(
-        from node: String, _ target: String, _ receive: @escaping @Sendable (TransportResponse) -> Void
+        from node: String,
+        _ target: String,
+        _ receive: @escaping @Sendable (TransportResponse) -> Void
     ) -> any TransportRequest {
         let request = FakeRequest()
         loop.execute { [self] in
@@ -107,8 +111,11 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         let to = min(to, head)
         let events = from > to ? [] : (from...to).filter { streams[Int($0)] == stream }
         return ServerFrame.Events(
-            stream: stream, from: from, to: max(to, from - 1),
-            events: events.map { DeliveredEvent(seq: $0, value: log[Int($0)]) })
+            stream: stream,
+            from: from,
+            to: max(to, from - 1),
+            events: events.map { DeliveredEvent(seq: $0, value: log[Int($0)]) }
+        )
     }
 
     func fold(_ stream: StreamName) -> Fold {
@@ -147,7 +154,8 @@ final class FakeNetwork: Transport, @unchecked Sendable {
                 if index > 0 { body.append(UInt8(ascii: ",")) }
                 event.value.withUnsafeBytes { DeliveredEvent.write(seq: event.seq, value: $0, to: &body) }
             }
-            body += "],\"from\":\(events.from),\"head\":\(head),\"partition\":0,\"stream\":\"\(stream)\",\"to\":\(events.to)}".utf8
+            body += "],\"from\":\(events.from),\"head\":\(head),\"partition\":0,".utf8
+            body += "\"stream\":\"\(stream)\",\"to\":\(events.to)}".utf8
         default:
             guard hasSnapshots else { return (503, Array(#"{"code":"node_behind"}"#.utf8)) }
             var fold = fold(stream)
@@ -209,7 +217,12 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
         switch frame.body {
         case .hello:
             let limits = ServerFrame.Limits(
-                frame: 1 << 20, event: 256 << 10, batch: 50, subscriptions: 100, fetch: 100_000)
+                frame: 1 << 20,
+                event: 256 << 10,
+                batch: 50,
+                subscriptions: 100,
+                fetch: 100_000
+            )
             say(.welcome(.init(node: node, epoch: network.epoch, partitions: 1, limits: limits, pingS: 20)))
         case .subscribe(let subscribe):
             var after = network.head
@@ -217,8 +230,16 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
             say(
                 .subscribed(
                     .init(
-                        stream: subscribe.stream, epoch: network.epoch, partition: 0, first: network.head < 0 ? -1 : 0,
-                        head: network.head, after: after)), ref: frame.ref)
+                        stream: subscribe.stream,
+                        epoch: network.epoch,
+                        partition: 0,
+                        first: network.head < 0 ? -1 : 0,
+                        head: network.head,
+                        after: after
+                    )
+                ),
+                ref: frame.ref
+            )
             proven[subscribe.stream] = after
             push()
         case .unsubscribe(let stream): proven[stream] = nil
@@ -240,7 +261,9 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
             var intake = EventIntake(limit: 256 << 10)
             var value: [UInt8] = []
             let stamp = EventIntake.Stamp(by: "ann", atMs: 7, base: network.head)
-            guard (try? bytes.withUnsafeBytes { try intake.take($0, stamp: stamp, into: &value) }) != nil else { return }
+            guard (try? bytes.withUnsafeBytes { try intake.take($0, stamp: stamp, into: &value) }) != nil else {
+                return
+            }
             network.append(publish.stream, value)
             acks.append(.init(site: intake.event.site, op: intake.event.op, seq: network.head))
             if breaks() {

@@ -84,6 +84,7 @@ public actor SyncClient {
         failover = Failover(nodes: nodes, seed: seed &+ 1)
     }
 
+    /// The transport's executor.
     nonisolated public var unownedExecutor: UnownedSerialExecutor { transport.executor.asUnownedSerialExecutor() }
 
     // MARK: Streams

@@ -43,6 +43,7 @@ public enum JSON: Sendable {
 }
 
 extension JSON: Equatable {
+    /// Whether both have the same canonical bytes.
     public static func == (a: JSON, b: JSON) -> Bool {
         switch (a, b) {
         case (.null, .null): true
@@ -59,12 +60,19 @@ extension JSON: Equatable {
 extension JSON: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByFloatLiteral, ExpressibleByStringLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
+    /// `nil` is null.
     public init(nilLiteral: ()) { self = .null }
+    /// A truth value.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
+    /// A number; beyond ±2^53 the nearest double.
     public init(integerLiteral value: Int) { self = .number(Double(value)) }
+    /// A number, which must be finite.
     public init(floatLiteral value: Double) { self = .number(value) }
+    /// A text.
     public init(stringLiteral value: String) { self = .string(value) }
+    /// Values in order.
     public init(arrayLiteral elements: JSON...) { self = .array(elements) }
+    /// Named values.
     public init(dictionaryLiteral elements: (String, JSON)...) {
         var members = Members<JSON>()
         for (name, value) in elements { members[name] = value }

@@ -50,18 +50,23 @@ public struct Members<Value: Sendable>: Sendable {
 }
 
 extension Members: RandomAccessCollection {
+    /// The place of the first member.
     public var startIndex: Int { 0 }
+    /// The place behind the last member.
     public var endIndex: Int { entries.count }
+    /// The member at a place.
     public subscript(position: Int) -> (name: String, value: Value) { entries[position] }
 }
 
 extension Members: ExpressibleByDictionaryLiteral {
+    /// The members of a literal; of a name that stands twice the later value.
     public init(dictionaryLiteral elements: (String, Value)...) {
         for (name, value) in elements { self[name] = value }
     }
 }
 
 extension Members: Equatable where Value: Equatable {
+    /// Whether both have the same names, byte by byte, with equal values.
     public static func == (a: Members, b: Members) -> Bool {
         a.count == b.count && zip(a, b).allSatisfy { $0.name.utf8.elementsEqual($1.name.utf8) && $0.value == $1.value }
     }

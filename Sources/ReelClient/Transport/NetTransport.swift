@@ -20,10 +20,13 @@ public final class NetTransport: Transport {
         ownLoop?.stop()
     }
 
+    /// The loop.
     public var executor: any SerialExecutor { loop }
 
+    /// The loop's clock, as of the start of its round.
     public var nowMs: Int64 { Int64(clamping: loop.now) }
 
+    /// Opens a WebSocket to a node, and gives up after ten seconds.
     public func connect(
         to node: String,
         _ receive: @escaping @Sendable (TransportEvent) -> Void
@@ -45,6 +48,7 @@ public final class NetTransport: Transport {
         return connection
     }
 
+    /// Asks a node by HTTP; connections are kept for the next question.
     public func get(
         from node: String,
         _ target: String,
@@ -68,6 +72,7 @@ public final class NetTransport: Transport {
         return request
     }
 
+    /// Calls the body once, later.
     public func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportRequest {
         let request = NetRequest()
         request.timer = loop.timer(after: .milliseconds(ms)) {
@@ -76,6 +81,7 @@ public final class NetTransport: Transport {
         return request
     }
 
+    /// Calls the body at the end of the loop's round, before what was written goes out.
     public func atTurnEnd(_ body: @escaping @Sendable () -> Void) {
         loop.atRoundEnd(body)
     }
