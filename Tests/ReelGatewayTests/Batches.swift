@@ -1,0 +1,91 @@
+import ReelCore
+import ReelLog
+import ReelNet
+
+@testable import ReelGateway
+
+/// Records and batches for tests of the pure parts.
+enum Batches {
+    /// What lies at one seq.
+    enum Record {
+        case event(StreamName, Site, Op, String)
+        case barrier
+        case void
+        case hole
+    }
+
+    static func value(_ site: Site, _ op: Op, _ text: String, base: Seq = -1) -> [UInt8] {
+        Array(
+            #"{"at":1,"base":\#(base),"fields":{"t":"\#(text)"},"id":"a","model":"task","op":\#(op),"site":"\#(site)","type":"insert"}"#
+                .utf8)
+    }
+
+    /// A batch of partition 0 that begins at `from`.
+    static func batch(from: Seq, _ records: [Record]) -> TailBatch {
+        var entries: [RecordBatch.Entry] = []
+        var kinds: [TailBatch.Kind] = []
+        var streams: [StreamName] = []
+        let owned = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 1)
+        var used = 0
+        func keep(_ bytes: [UInt8]) -> UnsafeRawBufferPointer {
+            let part = UnsafeMutableRawBufferPointer(rebasing: owned[used..<used + bytes.count])
+            part.copyBytes(from: bytes)
+            used += bytes.count
+            return UnsafeRawBufferPointer(part)
+        }
+        for (index, record) in records.enumerated() {
+            let (key, bytes, kind): ([UInt8], [UInt8], TailBatch.Kind)
+            switch record {
+            case .event(let stream, let site, let op, let text):
+                if !streams.contains(stream) { streams.append(stream) }
+                (key, bytes) = (stream.key, value(site, op, text))
+                kind = .event(stream: streams.firstIndex(of: stream)!, site: site, op: op)
+            case .barrier: (key, bytes, kind) = (Array("~reel".utf8), Barrier.open.value, .barrier)
+            case .void: (key, bytes, kind) = (Array("x".utf8), Array("no".utf8), .void)
+            case .hole: continue
+            }
+            entries.append(
+                RecordBatch.Entry(seq: from + Seq(index), witness: nil, key: keep(key), value: keep(bytes)))
+            kinds.append(kind)
+        }
+        let seqs = from..<from + Seq(records.count)
+        let address = UInt(bitPattern: owned.baseAddress)
+        let batch = RecordBatch(partition: 0, seqs: seqs, entries: entries) {
+            UnsafeMutableRawPointer(bitPattern: address)?.deallocate()
+        }
+        let items = zip(entries, kinds).map { TailBatch.Item(entry: $0, kind: $1) }
+        return TailBatch(records: batch, seqs: seqs, items: items, streams: streams)
+    }
+
+    /// The frames in what a gateway sends at once.
+    static func frames(_ sent: WebSocketFrame) throws -> [ServerFrame] {
+        var bytes = sent.bytes[...]
+        var frames: [ServerFrame] = []
+        while !bytes.isEmpty {
+            var (start, count) = (2, Int(bytes[bytes.startIndex + 1]))
+            let sizes = count == 126 ? 2 : count == 127 ? 8 : 0
+            if sizes > 0 { count = bytes.dropFirst(2).prefix(sizes).reduce(0) { $0 << 8 | Int($1) } }
+            start += sizes
+            let payload = Array(bytes.dropFirst(start).prefix(count))
+            frames.append(
+                try payload.withUnsafeBufferPointer { (bytes) throws(ReelError) in try ServerFrame(Bytes(bytes)) })
+            bytes = bytes.dropFirst(start + count)
+        }
+        return frames
+    }
+}
+
+/// A seeded generator; `REEL_SEED` in the environment overrides the seed.
+struct Seeded: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(_ seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var z = state
+        z = (z ^ z >> 30) &* 0xbf58_476d_1ce4_e5b9
+        z = (z ^ z >> 27) &* 0x94d0_49bb_1331_11eb
+        return z ^ z >> 31
+    }
+}

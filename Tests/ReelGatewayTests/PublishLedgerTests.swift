@@ -1,0 +1,234 @@
+import ReelCore
+import Testing
+
+@testable import ReelGateway
+
+/// When an event may be acked, and what a refused one does to those behind it. No clock, no log.
+@Suite struct PublishLedgerTests {
+    let todo = StreamName("todo")!
+    let a = Site(high: 1, low: 1)
+    let b = Site(high: 1, low: 2)
+
+    func offer(
+        _ site: Site, _ op: Op, _ text: String = "x", base: Seq? = nil, refusal: ReelError? = nil
+    ) -> PublishLedger.Offer {
+        PublishLedger.Offer(
+            site: site, op: op, value: Batches.value(site, op, text, base: base ?? -1), givenBase: base != nil,
+            refusal: refusal)
+    }
+
+    /// A ledger, what it answered, and the log as the test plays it.
+    struct Bench {
+        var ledger = PublishLedger(byteLimit: 1 << 20)
+        var nowMs: Int64 = 0
+        var known: [(site: Site, op: Op, seq: Seq, value: [UInt8])] = []
+        let todo = StreamName("todo")!
+
+        mutating func publish(
+            _ offers: PublishLedger.Offer..., from connection: Int = 1, isRefused: Bool = false
+        ) -> (append: [PublishLedger.Flight], answers: [String]) {
+            let known = known
+            let (append, settled) = ledger.offer(
+                offers, to: todo, from: connection, ref: nil, isRefused: isRefused, nowMs: nowMs
+            ) { site, op, isSame in
+                known.first { $0.site == site && $0.op == op }.map { found in
+                    (found.seq, found.value.withUnsafeBytes { isSame(PublishedContent($0)) })
+                }
+            }
+            return (append, Self.words(settled))
+        }
+
+        mutating func readBack(_ flight: PublishLedger.Flight, _ site: Site, _ op: Op, at seq: Seq) -> [String] {
+            known.append((site, op, seq, flight.value))
+            return Self.words(
+                flight.value.withUnsafeBytes {
+                    ledger.readBack(stream: todo, site: site, op: op, seq: seq, value: $0)
+                })
+        }
+
+        mutating func reported(_ flights: [PublishLedger.Flight]) -> [String] {
+            Self.words(ledger.reported(flights))
+        }
+
+        mutating func failed(_ flights: [PublishLedger.Flight]) -> [String] {
+            Self.words(ledger.failed(flights, ReelError(.logUnavailable, "away", retryMs: 1_000)))
+        }
+
+        /// `1:op@seq` for an ack to connection 1, `1:op code retry` for a nack.
+        static func words(_ settled: [PublishLedger.Settled]) -> [String] {
+            settled.map { settled in
+                switch settled.answer {
+                case .acked(let seq): "\(settled.connection):\(settled.op)@\(seq)"
+                case .nacked(let error):
+                    "\(settled.connection):\(settled.op) \(error.code.rawValue)\(error.retryMs.map { " \($0)" } ?? "")"
+                }
+            }
+        }
+    }
+
+    @Test func anAckNeedsTheRecordReadBackAndTheReport() {
+        var bench = Bench()
+        let (flights, none) = bench.publish(offer(a, 0), offer(a, 1))
+        #expect(none.isEmpty && flights.count == 2)
+        #expect(bench.readBack(flights[0], a, 0, at: 7).isEmpty, "read back, not reported")
+        #expect(bench.reported(flights) == ["1:0@7"], "op 1 is reported, not read back")
+        #expect(bench.readBack(flights[1], a, 1, at: 8) == ["1:1@8"])
+        #expect(bench.ledger.count == 0 && bench.ledger.byteCount == 0)
+    }
+
+    @Test func acksComeInTheOrderOfTheOps() {
+        var bench = Bench()
+        let (flights, _) = bench.publish(offer(a, 0), offer(a, 1), offer(b, 0))
+        for (index, flight) in flights.enumerated() {
+            _ = bench.readBack(flight, index == 2 ? b : a, index == 1 ? 1 : 0, at: Seq(index))
+        }
+        #expect(bench.reported([flights[1]]).isEmpty, "op 1 waits for op 0")
+        #expect(bench.reported([flights[2]]) == ["1:0@2"], "another site waits for nobody")
+        #expect(bench.reported([flights[0]]) == ["1:0@0", "1:1@1"])
+    }
+
+    @Test func onlyTheVeryBytesThatWereHandedOverCountAsReadBack() {
+        var bench = Bench()
+        let (flights, _) = bench.publish(offer(a, 0, "mine"))
+        let other = Batches.value(a, 0, "theirs")
+        let settled = other.withUnsafeBytes { bench.ledger.readBack(stream: todo, site: a, op: 0, seq: 3, value: $0) }
+        #expect(settled.isEmpty)
+        #expect(bench.reported(flights).isEmpty)
+        #expect(bench.readBack(flights[0], a, 0, at: 4) == ["1:0@4"])
+    }
+
+    @Test func aPublishIsTakenWholeOrNotAtAll() {
+        var bench = Bench()
+        let bad = ReelError(.badEvent, "bad")
+        let (flights, answers) = bench.publish(offer(a, 0), offer(a, 1, refusal: bad), offer(b, 0))
+        #expect(flights.isEmpty)
+        #expect(answers == ["1:0 gap 0", "1:1 bad_event", "1:0 gap 0"])
+        let (none, unnamed) = bench.publish(offer(b, 0), isRefused: true)
+        #expect(none.isEmpty && unnamed == ["1:0 gap 0"])
+    }
+
+    @Test func afterANackLaterOpsWaitUntilItComesAgain() {
+        var bench = Bench()
+        let (first, _) = bench.publish(offer(a, 0), offer(a, 1), offer(a, 2))
+        #expect(bench.failed(first) == ["1:0 log_unavailable 1000", "1:1 gap 0", "1:2 gap 0"])
+        #expect(bench.publish(offer(a, 1)).answers == ["1:1 gap 0"])
+        #expect(bench.publish(offer(a, 3), from: 2).append.count == 1, "another connection is not concerned")
+        let (again, answers) = bench.publish(offer(a, 0), offer(a, 1))
+        #expect(again.count == 2 && answers.isEmpty)
+        #expect(bench.publish(offer(a, 2)).append.count == 1)
+    }
+
+    @Test func aResendIsAckedWhereTheEventStands() {
+        var bench = Bench()
+        let (flights, _) = bench.publish(offer(a, 0))
+        _ = bench.readBack(flights[0], a, 0, at: 5)
+        _ = bench.reported(flights)
+        let (none, answers) = bench.publish(offer(a, 0), from: 2)
+        #expect(none.isEmpty && answers == ["2:0@5"])
+    }
+
+    @Test func aResendOfWhatIsOnItsWayWaitsForIt() {
+        var bench = Bench()
+        let (flights, _) = bench.publish(offer(a, 0))
+        let (none, answers) = bench.publish(offer(a, 0), from: 2)
+        #expect(none.isEmpty && answers.isEmpty)
+        bench.ledger.forget(1)
+        _ = bench.reported(flights)
+        #expect(bench.readBack(flights[0], a, 0, at: 5) == ["2:0@5"])
+    }
+
+    @Test func theSameOpWithOtherContentIsAConflictForGood() {
+        var bench = Bench()
+        let (flights, _) = bench.publish(offer(a, 0, "first"))
+        #expect(bench.publish(offer(a, 0, "second"), from: 2).answers == ["2:0 gap 50"], "not known yet")
+        _ = bench.readBack(flights[0], a, 0, at: 5)
+        _ = bench.reported(flights)
+        #expect(bench.publish(offer(a, 0, "second"), from: 2).answers == ["2:0 conflict"])
+        #expect(bench.publish(offer(b, 0, "one"), offer(b, 0, "two")).answers == ["1:0 gap 0", "1:0 bad_event"])
+    }
+
+    @Test func aBaseBelongsToTheContentOnlyIfTheClientGaveIt() {
+        var bench = Bench()
+        let (flights, _) = bench.publish(offer(a, 0, base: 3))
+        _ = bench.readBack(flights[0], a, 0, at: 5)
+        _ = bench.reported(flights)
+        #expect(bench.publish(offer(a, 0), from: 2).answers == ["2:0@5"], "no base given: the stamp does not matter")
+        #expect(bench.publish(offer(a, 0, base: 3), from: 2).answers == ["2:0@5"])
+        #expect(bench.publish(offer(a, 0, base: 4), from: 2).answers == ["2:0 conflict"])
+    }
+
+    @Test func aLogThatIsAwayIsSaidAfterFiveSeconds() {
+        var bench = Bench()
+        let (flights, _) = bench.publish(offer(a, 0))
+        #expect(bench.ledger.state(nowMs: 2_000) == .ok)
+        #expect(bench.ledger.state(nowMs: 2_001) == .degraded)
+        bench.nowMs = 5_001
+        #expect(bench.publish(offer(b, 0)).answers == ["1:0 log_unavailable 1000"])
+        _ = bench.readBack(flights[0], a, 0, at: 0)
+        #expect(bench.reported(flights) == ["1:0@0"], "what was taken stays unanswered until it is known")
+        #expect(bench.ledger.state(nowMs: 9_000) == .ok)
+    }
+
+    @Test func whatIsInFlightIsBounded() {
+        var bench = Bench(ledger: PublishLedger(byteLimit: 1_000))
+        #expect(bench.publish(offer(a, 0)).append.count == 1)
+        #expect(bench.publish(offer(a, 1), offer(a, 2)).answers == ["1:1 overloaded 200", "1:2 overloaded 200"])
+    }
+
+    @Test func nothingIsAckedThatTheLogDoesNotHold() {
+        let seed = UInt64.random(in: .min ... .max)
+        print("seed \(seed)")
+        var random = Seeded(seed)
+        for _ in 0..<200 {
+            var bench = Bench()
+            var nextOp: [Site: Op] = [:]
+            var waiting: [(flight: PublishLedger.Flight, site: Site, op: Op)] = []
+            var unreported: [PublishLedger.Flight] = []
+            var log: [Seq: (Site, Op)] = [:]
+            var lastAcked: [Site: Op] = [:]
+            var seq: Seq = 0
+            var failed: Set<String> = []
+            func check(_ settled: [PublishLedger.Settled]) {
+                for answer in settled {
+                    guard case .acked(let at) = answer.answer else { continue }
+                    #expect(log[at]?.0 == answer.site && log[at]?.1 == answer.op, "seed \(seed)")
+                    #expect(answer.op == (lastAcked[answer.site] ?? -1) + 1, "seed \(seed)")
+                    #expect(!failed.contains("\(answer.site) \(answer.op)"), "seed \(seed)")
+                    lastAcked[answer.site] = answer.op
+                }
+            }
+            for _ in 0..<60 {
+                switch Int.random(in: 0..<4, using: &random) {
+                case 0:
+                    let site = Bool.random(using: &random) ? a : b
+                    let op = nextOp[site] ?? 0
+                    nextOp[site] = op + 1
+                    let (append, settled) = bench.ledger.offer(
+                        [offer(site, op)], to: todo, from: 1, ref: nil, nowMs: 0, known: { _, _, _ in nil })
+                    check(settled)
+                    for flight in append {
+                        waiting.append((flight, site, op))
+                        unreported.append(flight)
+                    }
+                case 1 where !waiting.isEmpty:
+                    let (flight, site, op) = waiting.removeFirst()
+                    log[seq] = (site, op)
+                    check(
+                        flight.value.withUnsafeBytes {
+                            bench.ledger.readBack(stream: todo, site: site, op: op, seq: seq, value: $0)
+                        })
+                    seq += 1
+                case 2 where !unreported.isEmpty:
+                    let index = Int.random(in: 0..<unreported.count, using: &random)
+                    check(bench.ledger.reported([unreported.remove(at: index)]))
+                case 3 where unreported.count > 5:
+                    let flight = unreported.removeLast()
+                    let settled = bench.ledger.failed([flight], ReelError(.logUnavailable, "away"))
+                    for answer in settled { failed.insert("\(answer.site) \(answer.op)") }
+                    check(settled)
+                default: break
+                }
+            }
+        }
+    }
+}
