@@ -1,0 +1,117 @@
+import ReelCore
+import Testing
+
+@testable import ReelGateway
+
+/// The rules of one connection, with a clock of the test's own.
+@Suite struct SessionTests {
+    let settings = GatewaySettings()
+    let hello = ClientFrame(.hello(.init(client: "test/1")))
+    let other = ClientFrame(.unsubscribe(StreamName("todo")!))
+    let bad = { () -> FrameError in
+        do throws(FrameError) {
+            _ = try ClientFrame(UnsafeRawBufferPointer(start: nil, count: 0))
+        } catch {
+            return error
+        }
+        fatalError("nothing is a frame")
+    }()
+
+    func open() -> Session {
+        var session = Session(settings, nowMs: 0)
+        #expect(session.received(.success(hello)) == .welcome)
+        return session
+    }
+
+    func closeCode(_ action: Session.Action) -> UInt16? {
+        if case .refuseAndClose(_, let code) = action { code } else { nil }
+    }
+
+    @Test func helloComesFirstAndOnce() {
+        var early = Session(settings, nowMs: 0)
+        #expect(closeCode(early.received(.success(other))) == 1008)
+        #expect(early.received(.success(hello)) == .ignore, "it is closing")
+        var broken = Session(settings, nowMs: 0)
+        #expect(closeCode(broken.received(.failure(bad))) == 1008)
+        var twice = open()
+        #expect(closeCode(twice.received(.success(hello))) == 1008)
+        var proper = open()
+        #expect(proper.received(.success(other)) == .handle(other))
+    }
+
+    @Test func aLateHelloClosesTheConnection() {
+        var session = Session(settings, nowMs: 0)
+        #expect(session.tick(nowMs: 9_999) == .nothing)
+        guard case .close(_, 1008) = session.tick(nowMs: 10_000) else {
+            Issue.record("still open")
+            return
+        }
+        #expect(session.tick(nowMs: 10_001) == .nothing)
+    }
+
+    @Test func theHundredthErrorClosesTheConnection() {
+        var session = open()
+        for _ in 1..<100 { #expect(session.received(.failure(bad)) == .refuse(bad.error)) }
+        #expect(closeCode(session.refused(bad.error)) == 1008)
+    }
+
+    @Test func twoPingsWithoutAPongCloseTheConnection() {
+        var session = open()
+        #expect(session.tick(nowMs: 24_999) == .nothing)
+        #expect(session.tick(nowMs: 25_000) == .ping)
+        #expect(session.tick(nowMs: 32_999) == .nothing)
+        #expect(session.tick(nowMs: 33_000) == .ping)
+        session.receivedPong(nowMs: 34_000)
+        #expect(session.tick(nowMs: 58_999) == .nothing)
+        #expect(session.tick(nowMs: 59_000) == .ping)
+        #expect(session.tick(nowMs: 67_000) == .ping)
+        guard case .close(_, 1008) = session.tick(nowMs: 75_000) else {
+            Issue.record("still open")
+            return
+        }
+    }
+
+    @Test func itLeavesAtItsMoment() {
+        var session = open()
+        session.sendAway(atMs: 500)
+        #expect(session.tick(nowMs: 499) == .nothing)
+        #expect(session.tick(nowMs: 500) == .leave)
+        #expect(session.received(.success(other)) == .ignore)
+    }
+}
+
+/// A position that the node has not read.
+@Suite struct PositionWaitTests {
+    func wait(_ seq: Seq) -> PositionWait {
+        PositionWait(partition: 0, seq: seq, behindMs: 2_000, aheadMs: 5_000)
+    }
+
+    func code(_ step: PositionWait.Step) -> ErrorCode? {
+        if case .refuse(let error) = step { error.code } else { nil }
+    }
+
+    @Test func whatTheLogHasIsWaitedForTwoSeconds() {
+        var wait = wait(9)
+        #expect(wait.logEnds(at: 9, nowMs: 0) == .wait)
+        #expect(wait.tick(head: 8, nowMs: 1_999) == .wait)
+        var slow = wait
+        #expect(wait.tick(head: 9, nowMs: 1_999) == .reached)
+        #expect(code(slow.tick(head: 8, nowMs: 2_000)) == .nodeBehind)
+    }
+
+    @Test func whatTheLogHasNotIsAskedForTwice() {
+        var wait = wait(9)
+        #expect(wait.logEnds(at: 8, nowMs: 0) == .wait)
+        #expect(wait.tick(head: 8, nowMs: 4_999) == .wait)
+        #expect(wait.tick(head: 8, nowMs: 5_000) == .ask)
+        var late = wait
+        #expect(code(wait.logEnds(at: 8, nowMs: 5_001)) == .aheadOfLog)
+        #expect(late.logEnds(at: 9, nowMs: 5_001) == .wait)
+        #expect(late.tick(head: 9, nowMs: 5_100) == .reached)
+    }
+
+    @Test func aLogThatDoesNotAnswerIsSaid() {
+        var wait = wait(9)
+        #expect(code(wait.logEnds(at: nil, nowMs: 0)) == .logUnavailable)
+    }
+}

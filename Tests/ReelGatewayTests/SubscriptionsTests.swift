@@ -1,0 +1,263 @@
+import ReelCore
+import ReelLog
+import ReelNet
+import Testing
+
+@testable import ReelGateway
+
+/// What subscribers are sent, frame by frame, against what lies in the log.
+@Suite struct SubscriptionsTests {
+    /// A client that keeps what it is told as a real one does: ranges proven, events by seq.
+    final class Client {
+        var proven: [StreamName: Seq] = [:]
+        var events: [StreamName: [Seq]] = [:]
+        var uptos: [Seq] = []
+        var frames = 0
+        var keepsUp = true
+
+        func take(_ frame: WebSocketFrame) throws {
+            for frame in try Batches.frames(frame) {
+                frames += 1
+                switch frame.body {
+                case .events(let part):
+                    #expect(part.from == (proven[part.stream] ?? -1) + 1, "goes on from the last proven seq")
+                    #expect(part.to >= part.from)
+                    #expect(part.events.allSatisfy { (part.from...part.to).contains($0.seq) })
+                    proven[part.stream] = part.to
+                    events[part.stream, default: []] += part.events.map(\.seq)
+                case .upto(_, let seq):
+                    uptos.append(seq)
+                    for stream in proven.keys { proven[stream] = max(proven[stream] ?? -1, seq) }
+                default: Issue.record("\(frame)")
+                }
+            }
+        }
+    }
+
+    let todo = StreamName("todo")!
+    let note = StreamName("note")!
+    let site = Site(high: 1, low: 1)
+
+    func becomeLive(
+        _ subscriptions: inout Subscriptions<Client>, _ client: Client, _ stream: StreamName, after: Seq, head: Seq
+    ) {
+        client.proven[stream] = after
+        let entry = subscriptions.add(client, stream, partition: 0, after: after)
+        subscriptions.becameLive(entry, head: head) { client, frame in
+            do { try client.take(frame) } catch { Issue.record(error) }
+        }
+    }
+
+    func deliver(_ subscriptions: inout Subscriptions<Client>, _ batch: TailBatch, lagged: inout [Seq]) {
+        var late: [Seq] = []
+        subscriptions.deliver(
+            batch,
+            send: { client, frame in
+                guard client.keepsUp else { return false }
+                do { try client.take(frame) } catch { Issue.record(error) }
+                return true
+            }, lagged: { late.append($0.proven) })
+        lagged += late
+    }
+
+    @Test func aSubscriptionThatBecomesLiveIsProvenAtOnce() {
+        var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
+        let client = Client()
+        becomeLive(&subscriptions, client, todo, after: 3, head: 7)
+        #expect(client.uptos == [7])
+    }
+
+    @Test func whileAnotherCatchesUpAFrameOfTheStreamProvesIt() {
+        var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
+        let client = Client()
+        _ = subscriptions.add(client, note, partition: 0, after: 1)
+        becomeLive(&subscriptions, client, todo, after: 3, head: 7)
+        #expect(client.uptos.isEmpty, "upto would prove what the other stream has not been sent")
+        #expect(client.proven[todo] == 7)
+        subscriptions.tick(partition: 0, head: 9) { client, frame in try? client.take(frame) }
+        #expect(client.uptos.allSatisfy { $0 <= 1 })
+    }
+
+    @Test func uptoComesOnlyWhenTheHeadHasPassedWhatIsProven() {
+        var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
+        let client = Client()
+        becomeLive(&subscriptions, client, todo, after: -1, head: -1)
+        client.uptos = []
+        var lagged: [Seq] = []
+        deliver(&subscriptions, Batches.batch(from: 0, [.event(todo, site, 0, "x")]), lagged: &lagged)
+        subscriptions.tick(partition: 0, head: 0) { client, frame in try? client.take(frame) }
+        #expect(client.uptos.isEmpty, "the events frame has proven it")
+        deliver(&subscriptions, Batches.batch(from: 1, [.event(note, site, 0, "x")]), lagged: &lagged)
+        subscriptions.tick(partition: 0, head: 1) { client, frame in try? client.take(frame) }
+        subscriptions.tick(partition: 0, head: 1) { client, frame in try? client.take(frame) }
+        #expect(client.uptos == [1])
+    }
+
+    @Test func barriersReachEveryStreamAndVoidsNone() {
+        var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
+        let (one, two) = (Client(), Client())
+        becomeLive(&subscriptions, one, todo, after: -1, head: -1)
+        becomeLive(&subscriptions, two, note, after: -1, head: -1)
+        var lagged: [Seq] = []
+        deliver(
+            &subscriptions, Batches.batch(from: 0, [.event(todo, site, 0, "x"), .void, .barrier, .hole]), lagged: &lagged)
+        #expect(one.events[todo] == [0, 2] && one.proven[todo] == 3)
+        #expect(two.events[note] == [2] && two.proven[note] == 3)
+    }
+
+    @Test func framesAreBoundedButForOneLargeEvent() throws {
+        var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 2_000)
+        let client = Client()
+        becomeLive(&subscriptions, client, todo, after: -1, head: -1)
+        let sizes = [500, 500, 500, 500, 5_000, 10, 10]
+        let records = sizes.enumerated().map { index, size in
+            Batches.Record.event(todo, site, Op(index), String(repeating: "x", count: size))
+        }
+        let batch = Batches.batch(from: 0, records)
+        var largest = 0
+        subscriptions.deliver(
+            batch,
+            send: { client, frame in
+                largest = max(largest, frame.bytes.count)
+                do { try client.take(frame) } catch { Issue.record(error) }
+                return true
+            }, lagged: { _ in })
+        #expect(client.events[todo] == Array(0..<7))
+        #expect(client.frames >= 4)
+        #expect(largest < 5_500)
+    }
+
+    @Test func whoDoesNotKeepUpIsLaggedAndTheOthersGoOn() {
+        var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
+        let (slow, fast) = (Client(), Client())
+        becomeLive(&subscriptions, slow, todo, after: -1, head: -1)
+        becomeLive(&subscriptions, fast, todo, after: -1, head: -1)
+        var lagged: [Seq] = []
+        deliver(&subscriptions, Batches.batch(from: 0, [.event(todo, site, 0, "x")]), lagged: &lagged)
+        slow.keepsUp = false
+        deliver(&subscriptions, Batches.batch(from: 1, [.event(todo, site, 1, "x")]), lagged: &lagged)
+        deliver(&subscriptions, Batches.batch(from: 2, [.event(todo, site, 2, "x")]), lagged: &lagged)
+        #expect(lagged == [0], "once, with what was proven")
+        #expect(fast.events[todo] == [0, 1, 2] && slow.events[todo] == [0])
+        #expect(subscriptions.count == 1)
+    }
+
+    @Test func nothingIsSkippedOrDoubledHoweverTheyComeAndGo() {
+        let seed = UInt64.random(in: .min ... .max)
+        print("seed \(seed)")
+        var random = Seeded(seed)
+        for _ in 0..<50 {
+            var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1_000)
+            var ring = Ring(from: 0, byteLimit: 1 << 20)
+            let clients = (0..<4).map { _ in Client() }
+            var truth: [StreamName: [Seq]] = [todo: [], note: []]
+            var ops: Op = 0
+            func catchUp(_ entry: Subscription<Client>) {
+                guard let chunk = ring.chunk(of: entry.stream, from: entry.next, to: ring.head, bytes: 700) else {
+                    return
+                }
+                entry.next = chunk.to + 1
+                if chunk.count > 0 {
+                    var chunk = chunk
+                    chunk.from = entry.proven + 1
+                    try? entry.client.take(WebSocketFrame.text(chunk.frame(stream: entry.stream)))
+                    entry.sent(to: chunk.to)
+                }
+                guard entry.next > ring.head else { return }
+                subscriptions.becameLive(entry, head: ring.head) { client, frame in try? client.take(frame) }
+            }
+            var catching: [Subscription<Client>] = []
+            for _ in 0..<100 {
+                let stream = Bool.random(using: &random) ? todo : note
+                let client = clients[Int.random(in: 0..<4, using: &random)]
+                switch Int.random(in: 0..<6, using: &random) {
+                case 0:
+                    let after = Seq.random(in: -1...ring.head, using: &random)
+                    client.proven[stream] = after
+                    client.events[stream] = truth[stream]?.filter { $0 <= after }
+                    catching.append(subscriptions.add(client, stream, partition: 0, after: after))
+                case 1 where subscriptions.remove(client, stream): client.proven[stream] = nil
+                case 2: subscriptions.tick(partition: 0, head: ring.head) { client, frame in try? client.take(frame) }
+                case 3: catching.filter { !$0.isOver && !$0.isLive }.forEach(catchUp)
+                default:
+                    var records: [Batches.Record] = []
+                    for _ in 0..<Int.random(in: 1...4, using: &random) {
+                        let seq = ring.head + 1 + Seq(records.count)
+                        switch Int.random(in: 0..<6, using: &random) {
+                        case 0: records.append(.void)
+                        case 1:
+                            records.append(.barrier)
+                            truth[todo]?.append(seq)
+                            truth[note]?.append(seq)
+                        case 2: records.append(.hole)
+                        default:
+                            records.append(.event(stream, site, ops, "x"))
+                            truth[stream]?.append(seq)
+                            ops += 1
+                        }
+                    }
+                    let batch = Batches.batch(from: ring.head + 1, records)
+                    let isTaken = ring.append(batch)
+                    #expect(isTaken)
+                    var lagged: [Seq] = []
+                    deliver(&subscriptions, batch, lagged: &lagged)
+                }
+            }
+            for client in clients {
+                for (stream, proven) in client.proven where subscriptions.entry(client, stream) != nil {
+                    let expected = truth[stream]?.filter { $0 <= proven }
+                    #expect(client.events[stream] == expected, "seed \(seed)")
+                }
+            }
+        }
+    }
+}
+
+@Suite struct RingTests {
+    let todo = StreamName("todo")!
+    let note = StreamName("note")!
+    let site = Site(high: 1, low: 1)
+
+    func ring(_ count: Int, byteLimit: Int = 1 << 20) -> Ring {
+        var ring = Ring(from: 0, byteLimit: byteLimit)
+        for index in 0..<count {
+            _ = ring.append(
+                Batches.batch(from: Seq(index), [.event(index % 2 == 0 ? todo : note, site, Op(index), "x")]))
+        }
+        return ring
+    }
+
+    @Test func aBatchThatDoesNotFollowIsNotTaken() {
+        var ring = ring(3)
+        let taken = [ring.append(Batches.batch(from: 4, [.void])), ring.append(Batches.batch(from: 2, [.void]))]
+        #expect(taken == [false, false] && ring.head == 2)
+    }
+
+    @Test func itForgetsTheOldestAndSaysSo() {
+        let ring = ring(100, byteLimit: 10_000)
+        #expect(ring.head == 99 && ring.first > 0 && ring.byteCount <= 10_000)
+        #expect(ring.chunk(of: todo, from: ring.first - 1, to: 99, bytes: 1 << 20) == nil)
+        let chunk = ring.chunk(of: todo, from: ring.first, to: 99, bytes: 1 << 20)
+        #expect(chunk?.count == Int((100 - ring.first) / 2))
+        #expect(ring.event(of: todo, site: site, op: 0) == nil)
+        #expect(ring.event(of: todo, site: site, op: 98)?.seq == 98)
+    }
+
+    @Test func aChunkProvesOnlyWhatItHolds() {
+        let ring = ring(10)
+        let one = ring.chunk(of: todo, from: 0, to: 9, bytes: 1)
+        #expect(one?.count == 1 && one?.to == 1, "up to before the next event")
+        let limited = ring.chunk(of: todo, from: 1, to: 9, bytes: 1 << 20, events: 2)
+        #expect(limited?.count == 2 && limited?.to == 5)
+        #expect(ring.chunk(of: todo, from: 0, to: 10, bytes: 1) == nil, "not read yet")
+    }
+
+    @Test func theHashOfAnEventTellsWhetherBothHoldTheSame() throws {
+        let ring = ring(4)
+        let hash = Batches.batch(from: 2, [.event(todo, site, 2, "x")]).witness?.hash
+        #expect(ring.agrees(stream: todo, seq: 2, hash: try #require(hash)) == true)
+        #expect(ring.agrees(stream: todo, seq: 2, hash: 1) == false)
+        #expect(ring.agrees(stream: todo, seq: 3, hash: 1) == false, "an event of another stream")
+        #expect(ring.agrees(stream: todo, seq: 4, hash: 1) == nil)
+    }
+}
