@@ -1,4 +1,3 @@
-import Glibc
 import ReelCore
 public import ReelLog
 public import ReelNet
@@ -15,12 +14,6 @@ public final class Gateway: Sendable {
         let passage: StatePassage
     }
 
-    private struct Ending {
-        var drain: Drain
-        var hasEnded = false
-        var waiting: [CheckedContinuation<Void, Never>] = []
-    }
-
     /// Where it listens.
     public let address: SocketAddress
     /// The node's own id, as it announces it.
@@ -29,7 +22,8 @@ public final class Gateway: Sendable {
     private let announcer: Announcer
     private let parts: [LoopBound<Part>]
     private let feeds: [PartitionFeed]
-    private let ending: Mutex<Ending>
+    /// Ends it in good order.
+    public let end: NodeEnd
 
     /// Opens a gateway on a log and listens. `state` answers questions about state in this process; without it they are
     /// passed on to a snapshot node. The log is the caller's to close, after the end. Not on an event loop.
@@ -97,11 +91,20 @@ public final class Gateway: Sendable {
             throw error
         }
         if settings.node.nodeURL == nil { url.withLock { [address] in $0 = "http://\(address)" } }
-        ending = Mutex(
-            Ending(drain: Drain(spreadMs: settings.node.drainSpreadMs, limitMs: settings.node.drainLimitMs))
-        )
         feeds = from.enumerated().map { partition, from in
             Self.feed(partition, from: from, share: share, parts: all)
+        }
+        let open = Mutex(parts.count)
+        end = NodeEnd(on: parts[0].loop, settings: settings.node, journal: journal) { withinMs in
+            share.leave()
+            let others = announcer.nodes.filter { $0.id != share.nodeID }.compactMap(\.advertised)
+            for part in all {
+                part.loop.execute {
+                    part.value.leave(withinMs: withinMs, nodes: others) { open.withLock { $0 -= 1 } }
+                }
+            }
+        } connections: {
+            open.withLock { $0 }
         }
         for feed in feeds { feed.start() }
         parts[0].loop.execute { announcer.start(on: all[0].loop, everyMs: settings.node.announceMs) }
@@ -139,72 +142,19 @@ public final class Gateway: Sendable {
     /// How long a tail that broke is left alone before it is begun again.
     private static let tailPause = Duration.milliseconds(500)
 
-    // MARK: The end
-
-    /// Ends in good order when the process is asked to: SIGTERM and SIGINT; a second one ends at once.
-    public func endOnSignals() {
-        let loop = parts[0].loop
-        loop.execute { [self] in
-            for signal in [SIGTERM, SIGINT] { loop.onSignal(signal) { self.end() } }
-        }
-    }
-
-    /// Sends the clients away, each at a moment of its own, and ends once they have gone or the limit has passed. A
-    /// second call ends at once.
-    public func end() {
-        let loop = parts[0].loop
-        loop.execute { [self] in
-            let nowMs = Int64(clamping: loop.now)
-            perform(ending.withLock { $0.drain.requested(nowMs: nowMs) })
-        }
-    }
-
     /// Returns once it has ended and nothing of it runs any more.
     public func waitUntilEnded() async {
-        await withCheckedContinuation { continuation in
-            let hasEnded = ending.withLock { ending in
-                if !ending.hasEnded { ending.waiting.append(continuation) }
-                return ending.hasEnded
-            }
-            if hasEnded { continuation.resume() }
-        }
+        await end.wait()
         for feed in feeds { feed.stop() }
         for part in parts { part.loop.stop() }
         for part in parts { part.loop.join() }
     }
-
-    /// On the first loop.
-    private func perform(_ action: Drain.Action) {
-        switch action {
-        case .wait: break
-        case .sendAway(let withinMs):
-            share.leave()
-            share.journal.info("leaving", ["within_ms": "\(withinMs)"])
-            let others = announcer.nodes.filter { $0.id != share.nodeID }.compactMap(\.advertised)
-            for part in parts {
-                part.loop.execute { part.value.leave(withinMs: withinMs, nodes: others) }
-            }
-            let loop = parts[0].loop
-            loop.timer(after: .milliseconds(50), every: .milliseconds(50)) { [self] in
-                let (nowMs, connections) = (Int64(clamping: loop.now), share.meters.connections.value)
-                perform(ending.withLock { $0.drain.tick(nowMs: nowMs, connections: connections) })
-            }
-        case .end:
-            share.journal.info("ended")
-            let waiting = ending.withLock { ending in
-                ending.hasEnded = true
-                defer { ending.waiting = [] }
-                return ending.waiting
-            }
-            for continuation in waiting { continuation.resume() }
-        }
-    }
 }
 
 extension Gateway.Part {
-    /// Sends all clients away, one after the other.
-    func leave(withinMs: Int64, nodes: [String]) {
-        server.drain {}
+    /// Takes no new clients and sends all away, one after the other; calls back once none is left.
+    func leave(withinMs: Int64, nodes: [String], then left: @escaping @Sendable () -> Void) {
+        server.drain { left() }
         let clients = gateway.clients.values
         for (index, client) in clients.enumerated() {
             let moment = withinMs * Int64(index) / Int64(clients.count)

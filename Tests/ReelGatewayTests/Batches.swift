@@ -17,7 +17,8 @@ enum Batches {
     static func value(_ site: Site, _ op: Op, _ text: String, base: Seq = -1) -> [UInt8] {
         Array(
             #"{"at":1,"base":\#(base),"fields":{"t":"\#(text)"},"id":"a","model":"task","op":\#(op),"site":"\#(site)","type":"insert"}"#
-                .utf8)
+                .utf8
+        )
     }
 
     /// A batch of partition 0 that begins at `from`.
@@ -45,7 +46,8 @@ enum Batches {
             case .hole: continue
             }
             entries.append(
-                RecordBatch.Entry(seq: from + Seq(index), witness: nil, key: keep(key), value: keep(bytes)))
+                RecordBatch.Entry(seq: from + Seq(index), witness: nil, key: keep(key), value: keep(bytes))
+            )
             kinds.append(kind)
         }
         let seqs = from..<from + Seq(records.count)
@@ -68,7 +70,8 @@ enum Batches {
             start += sizes
             let payload = Array(bytes.dropFirst(start).prefix(count))
             frames.append(
-                try payload.withUnsafeBufferPointer { (bytes) throws(ReelError) in try ServerFrame(Bytes(bytes)) })
+                try payload.withUnsafeBufferPointer { (bytes) throws(ReelError) in try ServerFrame(Bytes(bytes)) }
+            )
             bytes = bytes.dropFirst(start + count)
         }
         return frames

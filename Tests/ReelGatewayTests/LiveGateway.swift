@@ -34,8 +34,8 @@ final class LiveGateway: Sendable {
 
     /// Ends at once.
     func end() async {
-        gateway.end()
-        gateway.end()
+        gateway.end.begin()
+        gateway.end.begin()
         await gateway.waitUntilEnded()
         loop.stop()
         loop.join()

@@ -10,11 +10,19 @@ import Testing
     let b = Site(high: 1, low: 2)
 
     func offer(
-        _ site: Site, _ op: Op, _ text: String = "x", base: Seq? = nil, refusal: ReelError? = nil
+        _ site: Site,
+        _ op: Op,
+        _ text: String = "x",
+        base: Seq? = nil,
+        refusal: ReelError? = nil
     ) -> PublishLedger.Offer {
         PublishLedger.Offer(
-            site: site, op: op, value: Batches.value(site, op, text, base: base ?? -1), givenBase: base != nil,
-            refusal: refusal)
+            site: site,
+            op: op,
+            value: Batches.value(site, op, text, base: base ?? -1),
+            givenBase: base != nil,
+            refusal: refusal
+        )
     }
 
     /// A ledger, what it answered, and the log as the test plays it.
@@ -25,11 +33,18 @@ import Testing
         let todo = StreamName("todo")!
 
         mutating func publish(
-            _ offers: PublishLedger.Offer..., from connection: Int = 1, isRefused: Bool = false
+            _ offers: PublishLedger.Offer...,
+            from connection: Int = 1,
+            isRefused: Bool = false
         ) -> (append: [PublishLedger.Flight], answers: [String]) {
             let known = known
             let (append, settled) = ledger.offer(
-                offers, to: todo, from: connection, ref: nil, isRefused: isRefused, nowMs: nowMs
+                offers,
+                to: todo,
+                from: connection,
+                ref: nil,
+                isRefused: isRefused,
+                nowMs: nowMs
             ) { site, op, isSame in
                 known.first { $0.site == site && $0.op == op }.map { found in
                     (found.seq, found.value.withUnsafeBytes { isSame(PublishedContent($0)) })
@@ -43,7 +58,8 @@ import Testing
             return Self.words(
                 flight.value.withUnsafeBytes {
                     ledger.readBack(stream: todo, site: site, op: op, seq: seq, value: $0)
-                })
+                }
+            )
         }
 
         mutating func reported(_ flights: [PublishLedger.Flight]) -> [String] {
@@ -204,7 +220,13 @@ import Testing
                     let op = nextOp[site] ?? 0
                     nextOp[site] = op + 1
                     let (append, settled) = bench.ledger.offer(
-                        [offer(site, op)], to: todo, from: 1, ref: nil, nowMs: 0, known: { _, _, _ in nil })
+                        [offer(site, op)],
+                        to: todo,
+                        from: 1,
+                        ref: nil,
+                        nowMs: 0,
+                        known: { _, _, _ in nil }
+                    )
                     check(settled)
                     for flight in append {
                         waiting.append((flight, site, op))
@@ -216,7 +238,8 @@ import Testing
                     check(
                         flight.value.withUnsafeBytes {
                             bench.ledger.readBack(stream: todo, site: site, op: op, seq: seq, value: $0)
-                        })
+                        }
+                    )
                     seq += 1
                 case 2 where !unreported.isEmpty:
                     let index = Int.random(in: 0..<unreported.count, using: &random)

@@ -1,6 +1,7 @@
 import ReelCore
 import ReelLog
 import ReelNet
+import ReelNode
 import Testing
 
 @testable import ReelGateway
@@ -39,7 +40,11 @@ import Testing
     let site = Site(high: 1, low: 1)
 
     func becomeLive(
-        _ subscriptions: inout Subscriptions<Client>, _ client: Client, _ stream: StreamName, after: Seq, head: Seq
+        _ subscriptions: inout Subscriptions<Client>,
+        _ client: Client,
+        _ stream: StreamName,
+        after: Seq,
+        head: Seq
     ) {
         client.proven[stream] = after
         let entry = subscriptions.add(client, stream, partition: 0, after: after)
@@ -56,7 +61,9 @@ import Testing
                 guard client.keepsUp else { return false }
                 do { try client.take(frame) } catch { Issue.record(error) }
                 return true
-            }, lagged: { late.append($0.proven) })
+            },
+            lagged: { late.append($0.proven) }
+        )
         lagged += late
     }
 
@@ -100,7 +107,10 @@ import Testing
         becomeLive(&subscriptions, two, note, after: -1, head: -1)
         var lagged: [Seq] = []
         deliver(
-            &subscriptions, Batches.batch(from: 0, [.event(todo, site, 0, "x"), .void, .barrier, .hole]), lagged: &lagged)
+            &subscriptions,
+            Batches.batch(from: 0, [.event(todo, site, 0, "x"), .void, .barrier, .hole]),
+            lagged: &lagged
+        )
         #expect(one.events[todo] == [0, 2] && one.proven[todo] == 3)
         #expect(two.events[note] == [2] && two.proven[note] == 3)
     }
@@ -121,7 +131,9 @@ import Testing
                 largest = max(largest, frame.bytes.count)
                 do { try client.take(frame) } catch { Issue.record(error) }
                 return true
-            }, lagged: { _ in })
+            },
+            lagged: { _ in }
+        )
         #expect(client.events[todo] == Array(0..<7))
         #expect(client.frames >= 4)
         #expect(largest < 5_500)
@@ -222,7 +234,8 @@ import Testing
         var ring = Ring(from: 0, byteLimit: byteLimit)
         for index in 0..<count {
             _ = ring.append(
-                Batches.batch(from: Seq(index), [.event(index % 2 == 0 ? todo : note, site, Op(index), "x")]))
+                Batches.batch(from: Seq(index), [.event(index % 2 == 0 ? todo : note, site, Op(index), "x")])
+            )
         }
         return ring
     }

@@ -1,7 +1,7 @@
 /// All commands, in the order in which the help lists them.
 enum CommandTable {
     static let all: [Command] = [
-        .gateway,
+        .serve, .gateway,
         .publish, .tail, .fetch, .get, .digest,
         .dump, .fold, .replay,
         .help, .version,
