@@ -1,0 +1,214 @@
+import ReelCore
+import ReelLog
+import ReelNet
+import Synchronization
+import Testing
+
+@testable import ReelGateway
+
+/// Catching up, fetching, lagging: on a log in memory whose records are more than the ring holds.
+@Suite(.timeLimit(.minutes(1))) struct DeliveryTests {
+    let todo = StreamName("todo")!
+    let note = StreamName("note")!
+    let site = Site(high: 1, low: 1)
+
+    /// A log of one partition with so many events, every third of another stream.
+    func log(_ count: Int, text: String = "x") async throws -> MemoryLog {
+        let log = try MemoryLog(partitions: 1)
+        let records = (0..<count).map { index in
+            LogAppend(
+                key: index % 3 == 2 ? note.key : todo.key,
+                value: Batches.value(site, Op(index), text, base: Seq(index) - 1)
+            )
+        }
+        try await append(records, to: log)
+        return log
+    }
+
+    func append(_ records: [LogAppend], to log: any EventLog) async throws {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            log.append(records, to: 0) { continuation.resume(with: $0.map { _ in () }) }
+        }
+    }
+
+    func seqs(_ count: Int, after: Seq = -1) -> [Seq] {
+        (0..<Seq(count)).filter { $0 % 3 != 2 && $0 > after }
+    }
+
+    @Test func aSubscriptionCatchesUpFromTheLogAndThenIsLive() async throws {
+        let log = try await log(5_000)
+        try await LiveGateway.with(
+            log,
+            {
+                $0.warmRecords = 100
+                $0.ringBytes = 50_000
+                $0.frameBytes = 20_000
+            }
+        ) { live in
+            let (all, some, new) = (try await live.connect(), try await live.connect(), try await live.connect())
+            all.send(.subscribe(.init(stream: todo, position: .after(-1))))
+            some.send(.subscribe(.init(stream: todo, position: .after(1_234), epoch: log.epoch)))
+            new.send(.subscribe(.init(stream: todo, position: .now)))
+            #expect(try await new.nextSubscribed().after == 4_999)
+            #expect(
+                try await all.events(of: todo, partition: 0, after: -1, through: 4_999).map(\.seq) == seqs(5_000)
+            )
+            try await append(
+                [LogAppend(key: todo.key, value: Batches.value(site, 5_000, "x", base: 4_999))],
+                to: log
+            )
+            #expect(
+                try await some.events(of: todo, partition: 0, after: 1_234, through: 5_000).map(\.seq)
+                    == seqs(5_000, after: 1_234) + [5_000]
+            )
+            #expect(try await new.events(of: todo, partition: 0, after: 4_999, through: 5_000).map(\.seq) == [5_000])
+            #expect(try await all.events(of: todo, partition: 0, after: 4_999, through: 5_000).map(\.seq) == [5_000])
+        }
+    }
+
+    @Test func aFetchIsAnsweredByFramesWhoseUnionIsItsRanges() async throws {
+        let log = try await log(3_000)
+        try await LiveGateway.with(
+            log,
+            {
+                $0.warmRecords = 10
+                $0.frameBytes = 10_000
+            }
+        ) { live in
+            let socket = try await live.connect()
+            let ranges: [ClosedRange<Seq>] = [10...14, 30...30, 2_000...2_999]
+            socket.send(.fetch(.init(stream: todo, epoch: log.epoch, ranges: ranges)), ref: "9")
+            var covered: [Seq] = []
+            var events: [Seq] = []
+            while covered.count < 1_006 {
+                let frame = try await socket.next { if case .events = $0.body { true } else { false } }
+                guard case .events(let part) = frame.body else { return }
+                #expect(frame.ref == Array("9".utf8))
+                covered += Array(part.from...part.to)
+                events += part.events.map(\.seq)
+            }
+            #expect(covered == ranges.flatMap(Array.init))
+            #expect(events == ranges.flatMap(Array.init).filter { $0 % 3 != 2 })
+        }
+    }
+
+    @Test func aSlowReaderIsToldToPullAndTheOthersGoOn() async throws {
+        let log = try MemoryLog(partitions: 1)
+        try await LiveGateway.with(log, { ($0.unsentBytes, $0.paceBytes) = (300_000, 100_000) }) { live in
+            let (slow, fast, writer) = (try await live.connect(), try await live.connect(), try await live.connect())
+            for socket in [slow, fast] {
+                socket.send(.subscribe(.init(stream: todo, position: .after(-1))))
+                _ = try await socket.nextSubscribed()
+            }
+            slow.pause()
+            let text = String(repeating: "x", count: 100_000)
+            var proven: Seq = -1
+            for op in 0..<100 {
+                writer.send(.publish(.init(stream: todo, events: [Sent.insert(site, Op(op), "a\(op)", text)])))
+                let seq = try await writer.nextAck().acks[0].seq
+                #expect(try await fast.events(of: todo, partition: 0, after: proven, through: seq).count == 1)
+                proven = seq
+            }
+            slow.resume()
+            let frame = try await slow.next { if case .lagged = $0.body { true } else { false } }
+            guard case .lagged(let stream, let seq, _) = frame.body else { return }
+            #expect(stream == todo)
+            let before = try await slow.events(of: todo, partition: 0, after: -1, through: seq)
+            #expect(before.map(\.seq) == Array(0...seq), "all up to what it says was sent")
+            slow.send(.subscribe(.init(stream: todo, position: .after(seq), epoch: log.epoch)))
+            _ = try await slow.nextSubscribed()
+            let rest = try await slow.events(of: todo, partition: 0, after: seq, through: 99)
+            #expect(rest.map(\.seq) == Array((seq + 1)...99))
+        }
+    }
+
+    @Test func whatTheLogNoLongerHoldsIsTruncatedWithItsFirstSeq() async throws {
+        let log = try await log(100)
+        log.trim(0, before: 50)
+        try await LiveGateway.with(log) { live in
+            let socket = try await live.connect()
+            socket.send(.subscribe(.init(stream: todo, position: .after(-1))))
+            socket.send(.fetch(.init(stream: todo, epoch: log.epoch, ranges: [40...60])))
+            for _ in 0..<2 {
+                let error = try await socket.nextError()
+                #expect(error.error.code == .truncated && error.first == 50)
+            }
+            let answer = try await live.get("/v1/streams/todo/events")
+            #expect(answer.status == 410)
+            #expect(String(decoding: answer.body, as: UTF8.self).contains(#""first":50"#))
+            socket.send(.subscribe(.init(stream: todo, position: .after(49), epoch: log.epoch)))
+            #expect(try await socket.nextSubscribed().first == 50)
+        }
+    }
+
+    @Test func anotherHashOfTheLastEventIsDiverged() async throws {
+        let log = try await log(10)
+        try await LiveGateway.with(log) { live in
+            let socket = try await live.connect()
+            let hash = FNV1a.record(todo, Batches.value(site, 6, "x", base: 5))
+            socket.send(
+                .subscribe(
+                    .init(stream: todo, position: .after(7), epoch: log.epoch, last: .init(seq: 6, hash: hash))
+                )
+            )
+            _ = try await socket.nextSubscribed()
+            socket.send(
+                .subscribe(.init(stream: todo, position: .after(7), epoch: log.epoch, last: .init(seq: 6, hash: 1)))
+            )
+            #expect(try await socket.nextError().error.code == .diverged)
+        }
+    }
+
+    @Test func aPositionThatTheLogHasIsWaitedFor() async throws {
+        let log = try await log(10)
+        try await LiveGateway.with(log, { $0.behindMs = 5_000 }) { live in
+            let (early, late) = (try await live.connect(), try await live.connect())
+            log.stall(0)
+            try await append([LogAppend(key: todo.key, value: Batches.value(site, 10, "x", base: 9))], to: log)
+            early.send(.subscribe(.init(stream: todo, position: .after(10), epoch: log.epoch)))
+            late.send(.unsubscribe(note))
+            _ = try await late.next { if case .unsubscribed = $0.body { true } else { false } }
+            #expect(early.heard.isEmpty, "it waits, other frames flow")
+            log.resume(0)
+            #expect(try await early.nextSubscribed().after == 10)
+        }
+        let behind = try await self.log(10)
+        try await LiveGateway.with(behind) { live in
+            let socket = try await live.connect()
+            behind.stall(0)
+            try await append([LogAppend(key: todo.key, value: Batches.value(site, 10, "x", base: 9))], to: behind)
+            socket.send(.subscribe(.init(stream: todo, position: .after(10), epoch: behind.epoch)))
+            #expect(try await socket.nextError().error.code == .nodeBehind)
+            behind.resume(0)
+        }
+    }
+
+    @Test func aRangeAndItsBlocksAreTheSameEvents() async throws {
+        let log = try await log(2_500)
+        try await LiveGateway.with(log, { $0.warmRecords = 10 }) { live in
+            let range = try await live.get("/v1/streams/todo/events?after=1023&limit=10000&epoch=\(log.epoch)")
+            let block = try await live.get("/v1/streams/todo/blocks/\(log.epoch)/1")
+            #expect(range.status == 200 && block.status == 200)
+            #expect(block.headers["cache-control"]?.contains("immutable") == true)
+            let (rangeText, blockText) = (
+                String(decoding: range.body, as: UTF8.self), String(decoding: block.body, as: UTF8.self)
+            )
+            #expect(
+                rangeText.hasPrefix(#"{"stream":"todo","epoch":"\#(log.epoch)","partition":0,"from":1024,"to":2499"#)
+            )
+            #expect(blockText.contains(#""from":1024,"to":2047,"#))
+            let events = blockText.drop { $0 != "[" }.dropFirst().dropLast(2)
+            #expect(rangeText.contains(events))
+            #expect(events.matches(of: /{"seq":/).count == (1_024...2_047).count { $0 % 3 != 2 })
+            #expect(try await live.get("/v1/streams/todo/blocks/\(log.epoch)/2").status == 404)
+            let limited = try await live.get("/v1/streams/todo/events?limit=2")
+            #expect(String(decoding: limited.body, as: UTF8.self).contains(#""from":0,"to":2,"head":2499"#))
+        }
+    }
+}
+
+extension FNV1a {
+    static func record(_ stream: StreamName, _ value: [UInt8]) -> UInt64 {
+        stream.key.withUnsafeBytes { key in value.withUnsafeBytes { record(key: key, value: $0) } }
+    }
+}
