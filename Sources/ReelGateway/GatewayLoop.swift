@@ -58,6 +58,7 @@ final class GatewayLoop {
             send: { client, frame in client.push(frame) },
             lagged: { entry in
                 share.meters.lagged.add()
+                share.meters.subscriptions.add(-1)
                 entry.client.send(
                     .lagged(entry.stream, seq: entry.proven, head: rings[batch.partition].head),
                     ref: nil

@@ -146,7 +146,7 @@ struct PublishLedger {
                 refusals[index] = Self.isSame(offer, flight.value) ? nil : Self.uncertain
             } else if let found = known(offer.site, offer.op, { Self.isSame(offer, $0) }) {
                 places[index] = found.seq
-                refusals[index] = found.isSame ? nil : Self.conflict(found.seq)
+                refusals[index] = found.isSame ? nil : Self.conflict(found.seq, index)
             }
         }
         if isRefused || refusals.contains(where: { $0 != nil }) {
@@ -375,7 +375,7 @@ struct PublishLedger {
         retryMs: 50
     )
 
-    private static func conflict(_ seq: Seq) -> ReelError {
-        ReelError(.conflict, "the same op with other content stands at seq \(seq)")
+    private static func conflict(_ seq: Seq, _ index: Int) -> ReelError {
+        ReelError(.conflict, "the same op with other content stands at seq \(seq)", index: index)
     }
 }

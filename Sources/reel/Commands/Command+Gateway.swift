@@ -1,5 +1,6 @@
 import ReelGateway
 import ReelLog
+import ReelNode
 
 extension Command {
     /// A gateway in this process.

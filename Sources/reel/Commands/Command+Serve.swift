@@ -13,7 +13,7 @@ extension Command {
             The first line on standard output is `listening on HOST:PORT`; what happens then goes to standard error,
             one line each. SIGTERM sends the clients away and ends; a second one ends at once.
             """,
-        settings: [LogArguments.log, LogArguments.data, LogArguments.partitions] + ServingArguments.all,
+        settings: ServingArguments.all,
         examples: [
             Example("reel serve", "on 127.0.0.1:7350, everything in ./reel-data"),
             Example("reel serve --data /var/lib/reel --listen 0.0.0.0:7350", "for other machines"),

@@ -1,0 +1,194 @@
+import Foundation
+import ReelCore
+import ReelLog
+import ReelNet
+import ReelNode
+import Synchronization
+import Testing
+
+@testable import ReelGateway
+
+/// What a client is told while the log fails, and what is true of it.
+@Suite(.timeLimit(.minutes(1))) struct FaultTests {
+    let todo = StreamName("todo")!
+    let site = Site(high: 1, low: 1)
+    static let away = LogError(.logUnavailable, "the disk is away")
+
+    func publish(_ socket: TestSocket, _ ops: ClosedRange<Op>) {
+        socket.send(.publish(.init(stream: todo, events: ops.map { Sent.insert(site, $0, "a\($0)") })))
+    }
+
+    /// The seqs at which an op stands in the log.
+    func places(_ log: any EventLog, _ op: Op) throws -> [Seq] {
+        let partition = todo.partition(of: log.partitions)
+        let end = try log.bounds(partition).last
+        guard end >= 0 else { return [] }
+        let batch = try log.read(partition, from: 0, to: end, bytes: 1 << 20)
+        return batch.entries.filter { entry in
+            batch.withRecord(entry) { String(decoding: $1, as: UTF8.self).contains(#""op":\#(op),"#) }
+        }.map(\.seq)
+    }
+
+    /// Frames that were asked for before have been answered once this comes back.
+    func settle(_ socket: TestSocket) async throws {
+        socket.send(.unsubscribe(StreamName("none")!))
+        _ = try await socket.next { if case .unsubscribed = $0.body { true } else { false } }
+    }
+
+    @Test func noAckBeforeTheRecordWasReadBack() async throws {
+        let log = try MemoryLog()
+        try await LiveGateway.with(log) { live in
+            let socket = try await live.connect()
+            log.stall(todo.partition(of: log.partitions))
+            publish(socket, 0...0)
+            while try places(log, 0).isEmpty { try await settle(socket) }
+            try await settle(socket)
+            #expect(socket.heard.isEmpty, "it is in the log and reported, but not read back")
+            log.resume(todo.partition(of: log.partitions))
+            #expect(try await socket.nextAck().acks.map(\.seq) == places(log, 0))
+        }
+    }
+
+    @Test func noAckBeforeTheLogReports() async throws {
+        let log = try MemoryLog()
+        try await LiveGateway.with(log) { live in
+            let (socket, reader) = (try await live.connect(), try await live.connect())
+            reader.send(.subscribe(.init(stream: todo, position: .after(-1))))
+            let partition = try await reader.nextSubscribed().partition
+            log.onAppend { _, _ in .late }
+            publish(socket, 0...0)
+            #expect(try await reader.events(of: todo, partition: partition, after: -1, through: 0).count == 1)
+            try await settle(socket)
+            #expect(socket.heard.isEmpty, "everybody has read it, but the log has not reported it")
+            log.answerLate()
+            #expect(try await socket.nextAck().acks.map(\.seq) == [0])
+        }
+    }
+
+    @Test func aFailedAppendIsNackedAndWhatComesBehindItWaits() async throws {
+        let log = try MemoryLog()
+        try await LiveGateway.with(log) { live in
+            let socket = try await live.connect()
+            log.onAppend { _, _ in .fail(Self.away) }
+            publish(socket, 0...1)
+            let (first, second) = (try await socket.nextNack(), try await socket.nextNack())
+            #expect(first.op == 0 && first.error.code == .logUnavailable && first.error.retryMs == 1_000)
+            #expect(second.op == 1 && second.error.code == .gap && second.error.retryMs == 0)
+            log.onAppend(nil)
+            publish(socket, 1...1)
+            #expect(try await socket.nextNack().error.code == .gap)
+            publish(socket, 0...1)
+            #expect(try await socket.nextAck().acks.map(\.seq) == [0, 1])
+        }
+    }
+
+    @Test func whatWasNackedAndIsInTheLogIsAckedThereWhenItComesAgain() async throws {
+        let log = try MemoryLog()
+        try await LiveGateway.with(log) { live in
+            let (socket, reader) = (try await live.connect(), try await live.connect())
+            reader.send(.subscribe(.init(stream: todo, position: .after(-1))))
+            let partition = try await reader.nextSubscribed().partition
+            log.onAppend { _, _ in .appendedButFailed(Self.away) }
+            publish(socket, 0...0)
+            #expect(try await socket.nextNack().error.code == .logUnavailable)
+            log.onAppend(nil)
+            _ = try await reader.events(of: todo, partition: partition, after: -1, through: 0)
+            publish(socket, 0...0)
+            #expect(try await socket.nextAck().acks.map(\.seq) == [0])
+            #expect(try places(log, 0) == [0], "it was not appended again")
+        }
+    }
+
+    @Test func aRecordThatTheLogHoldsTwiceIsAckedWhereItStands() async throws {
+        let log = try MemoryLog()
+        try await LiveGateway.with(log) { live in
+            let socket = try await live.connect()
+            log.onAppend { _, _ in .twice }
+            publish(socket, 0...0)
+            let seq = try await socket.nextAck().acks[0].seq
+            #expect(try places(log, 0).contains(seq))
+        }
+    }
+
+    @Test func anotherEventUnderTheSameOpIsAConflict() async throws {
+        let log = try MemoryLog()
+        try await LiveGateway.with(log) { live in
+            let socket = try await live.connect()
+            publish(socket, 0...0)
+            _ = try await socket.nextAck()
+            socket.send(.publish(.init(stream: todo, events: [Sent.insert(site, 0, "other")])))
+            let nack = try await socket.nextNack()
+            #expect(nack.error.code == .conflict && nack.error.retryMs == nil)
+            #expect(try places(log, 0).count == 1)
+        }
+    }
+
+    @Test func aLogThatWentBackwardsIsDivergedAndNothingIsServed() async throws {
+        let log = try MemoryLog()
+        try await LiveGateway.with(log) { live in
+            let socket = try await live.connect()
+            publish(socket, 0...2)
+            _ = try await socket.nextAck()
+            log.rollBack(todo.partition(of: log.partitions), to: 1)
+            publish(socket, 3...3)
+            #expect(try await socket.nextNack().error.code == .diverged)
+            socket.send(.subscribe(.init(stream: todo, position: .after(-1))))
+            #expect(try await socket.nextError().error.code == .diverged)
+            #expect(try await live.get("/v1/streams/todo/events").status == 409)
+            let ready = try await live.get("/readyz")
+            #expect(ready.status == 200 && String(decoding: ready.body, as: UTF8.self).contains(#""log":"diverged""#))
+        }
+    }
+
+    @Test func twoGatewaysOnOneFileShowEverybodyTheSameOrder() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("reel-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appendingPathComponent("log.sqlite").path
+        let count: Op = 200
+        try await LiveGateway.with(try SQLiteLog(path: path, partitions: 1)) { one in
+            try await LiveGateway.with(try SQLiteLog(path: path), { $0.node.loops = 2 }) { two in
+                var readers: [TestSocket] = []
+                for live in [one, two, two] {
+                    let reader = try await live.connect()
+                    reader.send(.subscribe(.init(stream: todo, position: .after(-1))))
+                    _ = try await reader.nextSubscribed()
+                    readers.append(reader)
+                }
+                let acked = try await withThrowingTaskGroup(of: [Site: [Seq]].self) { group in
+                    for (index, live) in [one, two].enumerated() {
+                        group.addTask {
+                            let site = Site(high: 1, low: UInt64(index))
+                            let writer = try await live.connect()
+                            for op in 0..<count {
+                                writer.send(
+                                    .publish(.init(stream: todo, events: [Sent.insert(site, op, "\(index)-\(op)")]))
+                                )
+                            }
+                            var seqs: [Seq] = []
+                            while seqs.count < Int(count) { seqs += try await writer.nextAck().acks.map(\.seq) }
+                            return [site: seqs]
+                        }
+                    }
+                    return try await group.reduce(into: [:]) { $0.merge($1) { a, _ in a } }
+                }
+                let batch = try one.log.read(0, from: 0, to: Seq(2 * count - 1), bytes: 16 << 20)
+                let truth = batch.entries.map { entry in batch.withRecord(entry) { Array($1) } }
+                #expect(truth.count == Int(2 * count))
+                for reader in readers {
+                    let events = try await reader.events(of: todo, partition: 0, after: -1, through: Seq(2 * count - 1))
+                    #expect(events.map(\.seq) == Array(0..<Seq(2 * count)))
+                    #expect(events.map(\.value) == truth, "the bytes of the log")
+                }
+                for (site, seqs) in acked {
+                    #expect(seqs == seqs.sorted() && Set(seqs).count == Int(count))
+                    for (op, seq) in seqs.enumerated() {
+                        var event = ParsedEvent()
+                        try truth[Int(seq)].withUnsafeBytes { (value) throws in try event.parse(value) }
+                        #expect(event.site == site && event.op == Op(op), "acked at the seq where it stands")
+                    }
+                }
+            }
+        }
+    }
+}

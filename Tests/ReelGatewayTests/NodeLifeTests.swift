@@ -1,0 +1,117 @@
+import ReelCore
+import ReelLog
+import ReelNet
+import ReelNode
+import Testing
+
+@testable import ReelGateway
+
+/// A gateway among other nodes: how it leaves, and what it passes on.
+@Suite(.timeLimit(.minutes(1))) struct NodeLifeTests {
+    let todo = StreamName("todo")!
+
+    @Test func clientsAreSentAwayBeforeItEnds() async throws {
+        let log = try MemoryLog()
+        try log.announce(
+            NodeAnnouncement(
+                id: "other",
+                role: "gateway",
+                url: "http://127.0.0.1:1",
+                advertised: "https://b.example",
+                build: "0",
+                positions: [],
+                atMs: WallClock.nowMs()
+            )
+        )
+        let live = try LiveGateway(log) { $0.node.announceMs = 20 }
+        let sockets = [try await live.connect(), try await live.connect()]
+        while try await !String(decoding: live.get("/v1/cluster").body, as: UTF8.self).contains("b.example") {}
+        live.gateway.end.begin()
+        var moments: [Int64] = []
+        for socket in sockets {
+            let frame = try await socket.next { if case .goaway = $0.body { true } else { false } }
+            guard case .goaway(let afterMs, let nodes) = frame.body else { return }
+            #expect(nodes == ["https://b.example"])
+            moments.append(afterMs)
+            #expect(try await socket.closeCode() == 1012)
+        }
+        #expect(Set(moments).count == 2, "each client has a moment of its own")
+        await live.gateway.waitUntilEnded()
+        await live.end()
+    }
+
+    @Test func readinessSaysWhereEachPartitionIs() async throws {
+        try await LiveGateway.with(try MemoryLog(partitions: 2)) { live in
+            let ready = try await live.get("/readyz")
+            #expect(ready.status == 200)
+            #expect(
+                String(decoding: ready.body, as: UTF8.self)
+                    == #"{"ready":true,"leaving":false,"log":"ok","epoch":"\#(live.log.epoch)","partitions":"#
+                    + #"[{"partition":0,"seq":-1,"goal":-1},{"partition":1,"seq":-1,"goal":-1}]}"#
+            )
+            #expect(try await live.get("/healthz").status == 200)
+            let metrics = try await live.get("/metrics")
+            #expect(metrics.headers["content-type"]?.hasPrefix("text/plain") == true)
+            #expect(String(decoding: metrics.body, as: UTF8.self).contains("# TYPE reel_gateway_acks_total counter"))
+        }
+    }
+
+    /// A snapshot node that answers everything with the same bytes.
+    final class Answerer: HTTPHandler {
+        let body: [UInt8]
+
+        init(_ body: [UInt8]) { self.body = body }
+
+        func respond(to request: HTTPRequest, _ exchange: HTTPExchange) {
+            exchange.start(
+                status: 200,
+                headers: ["content-type": "application/x-ndjson", "etag": "\"\(request.head.target)\""]
+            )
+            for start in stride(from: 0, to: body.count, by: 100_000) {
+                exchange.write(Array(body[start..<min(start + 100_000, body.count)]))
+            }
+            exchange.end()
+        }
+
+        func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision { .refuse(HTTPResponse(status: 404)) }
+        func refusal(of violation: HTTPViolation) -> HTTPResponse { HTTPResponse(status: violation.status) }
+    }
+
+    @Test func stateIsPassedOnFromASnapshotNodeThatAnswers() async throws {
+        let log = try MemoryLog()
+        let loop = try EventLoop()
+        defer {
+            loop.stop()
+            loop.join()
+        }
+        let body = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
+        let (server, address) = try loop.sync {
+            let server = HTTPServer(on: loop, handler: Answerer(body))
+            return (LoopBound(server, on: loop), try server.listen(on: try SocketAddress("127.0.0.1", port: 0)))
+        }
+        for (id, url) in [("dead", "http://127.0.0.1:1"), ("odd", "nothing"), ("live", "http://\(address)")] {
+            try log.announce(
+                NodeAnnouncement(
+                    id: id,
+                    role: "snapshot",
+                    url: url,
+                    advertised: nil,
+                    build: "0",
+                    positions: [],
+                    atMs: WallClock.nowMs()
+                )
+            )
+        }
+        try await LiveGateway.with(log, { $0.node.announceMs = 20 }) { live in
+            while try await !String(decoding: live.get("/v1/cluster").body, as: UTF8.self).contains("live") {}
+            for target in ["/v1/streams/todo/snapshot", "/v1/streams/todo/objects/a%2Fb/c?"] {
+                for _ in 0..<3 {
+                    let answer = try await live.get(target)
+                    #expect(answer.status == 200 && answer.body == body)
+                    #expect(answer.headers["etag"] == "\"\(target)\"")
+                }
+            }
+        }
+        loop.execute { server.value.close() }
+    }
+}
