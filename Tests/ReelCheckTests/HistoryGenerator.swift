@@ -67,6 +67,11 @@ struct HistoryGenerator {
         fold.streams[Self.stream]?.consumed = (consumed / 4_096 + 1) * 4_096 - events
     }
 
+    /// Goes on from a snapshot of the stream.
+    mutating func load(_ snapshot: NaiveSnapshot) {
+        fold.streams[Self.stream] = snapshot.state
+    }
+
     /// The next record is a barrier that ends the epoch, or one that nobody knows.
     mutating func end() {
         isEnding = true

@@ -51,6 +51,12 @@ struct RealPartition {
         _ = withFold(of: stream) { $0.consumed = ($0.consumed / 4_096 + 1) * 4_096 - Int64(events) }
     }
 
+    /// Goes on from a snapshot of a stream.
+    mutating func load(_ lines: [UInt8], of stream: String) throws {
+        guard let stream = StreamName(stream) else { return }
+        folds[stream] = try lines.withUnsafeBytes { try Fold(snapshot: $0) }
+    }
+
     /// Lends the fold of a stream, folded up to where the partition is.
     mutating func withFold<R>(of stream: String, _ body: (inout Fold) throws -> R) rethrows -> R? {
         guard let stream = StreamName(stream) else { return nil }
