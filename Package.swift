@@ -98,7 +98,7 @@ let package = Package(
         .target(name: "CLogFloor", dependencies: ["CSQLite"], path: "Tests/Benchmarks/LogFloor"),
         .executableTarget(
             name: "reel-bench",
-            dependencies: ["CFanOutFloor", "CLogFloor", "ReelCore", "ReelLog", "ReelNet"],
+            dependencies: ["CFanOutFloor", "CLogFloor", "ReelCore", "ReelLog", "ReelNet", "ReelNode", "ReelSnapshot"],
             path: "Tests/Benchmarks/reel-bench",
             swiftSettings: settings
         ),

@@ -41,6 +41,8 @@ final class PartitionFolder {
 
     /// The next seq to fold.
     private(set) var next: Seq
+    /// How long the last transaction took.
+    private(set) var commitTime = Duration.zero
 
     /// Goes on where the file says.
     init(file: SnapshotFile, identity: SnapshotFile.Identity, settings: SnapshotSettings) throws {
@@ -149,6 +151,8 @@ final class PartitionFolder {
     // MARK: Writing
 
     private func write() throws {
+        let start = ContinuousClock.now
+        defer { commitTime = ContinuousClock.now - start }
         if !file.connection.inTransaction { try file.connection.begin() }
         for stream in changed {
             if !stream.events.isEmpty { try writeEvents(of: stream) }

@@ -8,10 +8,17 @@ struct SnapshotMetrics: Sendable {
     let voids: Counter
     /// Snapshots, deltas and objects answered.
     let answers: Counter
+    /// How long the transactions took, in microseconds.
+    let commits: Histogram
 
     init(_ metrics: Metrics) {
         events = metrics.counter("reel_snapshot_events_total", "Events folded.")
         voids = metrics.counter("reel_snapshot_void_records_total", "Records of the log that are no valid event.")
+        commits = metrics.histogram(
+            "reel_snapshot_commit_microseconds",
+            "How long a transaction took, from its first row to its commit.",
+            bounds: [1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 1_000_000]
+        )
         answers = metrics.counter("reel_snapshot_answers_total", "Snapshots, deltas and objects answered.")
     }
 }

@@ -9,6 +9,7 @@ enum Benchmarks {
         ("log-append-1024", { try LogAppendBenchmark.run(1024) }),
         ("log-latency", LogLatencyBenchmark.run),
         ("log-read", LogReadBenchmark.run),
+        ("snapshot-writer", SnapshotWriterBenchmark.run),
         ("fan-out", FanOutBenchmark.run),
         ("idle-sockets", IdleBenchmark.run),
     ]

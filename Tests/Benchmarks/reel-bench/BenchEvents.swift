@@ -1,0 +1,48 @@
+import ReelCore
+
+/// Events as apps write them: objects of five fields, updates of about 200 bytes, four sites.
+enum BenchEvents {
+    private static let pad = String(repeating: "x", count: 200)
+
+    /// The first event of each of so many objects, from seq `first` on.
+    static func inserts(_ objects: Int) -> [[UInt8]] {
+        (0..<objects).map { number in
+            let fields = (0..<5).map { #""field\#($0)":"value \#($0) of \#(number)""# }.joined(separator: ",")
+            return event(number, op: number / 4, seq: number, fields: fields, type: "insert", id: number)
+        }
+    }
+
+    /// Updates of one field each, spread over the objects, behind their inserts.
+    static func updates(_ count: Int, of objects: Int) -> [[UInt8]] {
+        var generator = SplitMix(state: 1)
+        return (0..<count).map { number in
+            let seq = objects + number
+            let id = Int(generator.next() % UInt64(objects))
+            let head = #""field\#(number % 5)":""#
+            let bare = event(seq, op: seq / 4, seq: seq, fields: head + "\"", type: "update", id: id).count
+            let fields = head + pad.prefix(max(0, 200 - bare)) + "\""
+            return event(seq, op: seq / 4, seq: seq, fields: fields, type: "update", id: id)
+        }
+    }
+
+    private static func event(_ number: Int, op: Int, seq: Int, fields: String, type: String, id: Int) -> [UInt8] {
+        let site = "00000000-0000-4000-8000-00000000000\(number % 4)"
+        return Array(
+            (#"{"at":1795285748235,"base":\#(seq - 1),"fields":{"# + fields
+                + #"},"id":"object-\#(id)","model":"task","op":\#(op),"site":"\#(site)","type":"\#(type)"}"#).utf8
+        )
+    }
+}
+
+/// Numbers from a seed.
+struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+        return z ^ (z >> 31)
+    }
+}

@@ -1,0 +1,83 @@
+import Foundation
+import ReelCore
+import ReelLog
+import ReelNode
+import ReelSnapshot
+
+/// A snapshot node that catches up with a log of updates: from the log's rows to committed rows of its own.
+enum SnapshotWriterBenchmark {
+    static func run() throws -> [Measured] {
+        let objects = 10_000
+        let updates = 200_000
+        var rates: [Double] = []
+        var commits: [Double] = []
+        for _ in 0..<5 {
+            let result = try withFolder { folder in try once(folder, objects: objects, updates: updates) }
+            rates.append(result.rate)
+            commits.append(result.commitMs)
+        }
+        return [
+            Measured(
+                work: "snapshot writer, \(objects) live objects",
+                value: median(rates),
+                unit: "events/s",
+                goal: .atLeast(105_000)
+            ),
+            Measured(work: "its p99 commit", value: median(commits), unit: "ms", goal: .atMost(20)),
+        ]
+    }
+
+    private static func once(
+        _ folder: String,
+        objects: Int,
+        updates: Int
+    ) throws -> (rate: Double, commitMs: Double) {
+        let log = try SQLiteLog(path: folder + "/log.db", partitions: 1)
+        defer { log.close() }
+        try fill(log, with: BenchEvents.inserts(objects))
+        let node = try SnapshotNode(
+            log: log,
+            settings: SnapshotSettings(folder: folder + "/snapshot"),
+            journal: Journal(threshold: .error),
+            metrics: Metrics()
+        )
+        while node.positions[0] < Seq(objects) - 1 { usleep(1_000) }
+        node.close()
+        try fill(log, with: BenchEvents.updates(updates, of: objects))
+        let metrics = Metrics()
+        let last = Seq(objects + updates) - 1
+        let second = try SnapshotNode(
+            log: log,
+            settings: SnapshotSettings(folder: folder + "/snapshot"),
+            journal: Journal(threshold: .error),
+            metrics: metrics
+        )
+        defer { second.close() }
+        let taken = seconds { while second.positions[0] < last { usleep(500) } }
+        return (Double(updates) / taken, percentile99(metrics))
+    }
+
+    /// The bound below which 99 of 100 commits took, in milliseconds, as the metrics say it.
+    private static func percentile99(_ metrics: Metrics) -> Double {
+        let buckets = metrics.text().split(separator: "\n").filter {
+            $0.hasPrefix("reel_snapshot_commit_microseconds_b")
+        }
+        .map { line -> (bound: Double, count: Double) in
+            let parts = line.split(separator: "\"")
+            return (Double(parts[1]) ?? .infinity, Double(parts[2].dropFirst(2)) ?? 0)
+        }
+        let total = buckets.last?.count ?? 0
+        return (buckets.first { $0.count >= 0.99 * total }?.bound ?? .infinity) / 1_000
+    }
+
+    private static func fill(_ log: SQLiteLog, with values: [[UInt8]]) throws {
+        let done = DispatchSemaphore(value: 0)
+        var rest = values[...]
+        while !rest.isEmpty {
+            let part = rest.prefix(10_000)
+            rest = rest.dropFirst(part.count)
+            log.append(part.map { LogAppend(key: Array("bench".utf8), value: $0) }, to: 0) { _ in done.signal() }
+            done.wait()
+        }
+    }
+}
