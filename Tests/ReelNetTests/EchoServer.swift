@@ -38,9 +38,10 @@ final class EchoServer: Sendable {
 }
 
 /// `/echo` gives the body back; `/stream?bytes=N` streams N bytes as the reader takes them; `/later` answers by way of
-/// another thread; a WebSocket on any other path than `/refused` echoes.
+/// another thread; `/every-second` breaks off every other time; a WebSocket on any other path than `/refused` echoes.
 final class EchoHandler: HTTPHandler {
     let sockets = EchoSockets()
+    private var flaky = 0
     /// The most that a connection has had pending.
     private(set) var mostPending = 0
 
@@ -52,6 +53,9 @@ final class EchoHandler: HTTPHandler {
         case "/later":
             exchange.loop.offload({ 7 }) { exchange.respond(HTTPResponse(status: 200, body: Array("\($0)".utf8))) }
         case "/never": break
+        case "/every-second":
+            flaky += 1
+            if flaky.isMultiple(of: 2) { exchange.abort() } else { exchange.respond(HTTPResponse(status: 200)) }
         case "/stream":
             let bytes = request.head.parameters?.first { $0.name == "bytes" }.flatMap { Int($0.value) } ?? 0
             exchange.start(status: 200, headers: ["content-type": "application/octet-stream"])

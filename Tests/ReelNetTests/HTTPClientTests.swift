@@ -55,6 +55,17 @@ import Testing
         #expect(error?.code == .refused)
     }
 
+    @Test func asksAgainWhatCanBeAskedTwice() async throws {
+        let server = try EchoServer()
+        let (loop, client) = try makeClient()
+        defer { end(loop) }
+        #expect(try await client.fetch(request("GET", "/every-second", server)).status == 200)
+        // The kept connection breaks at the question; it comes again on a new one.
+        #expect(try await client.fetch(request("GET", "/every-second", server)).status == 200)
+        let post = request("POST", "/every-second", server)
+        await #expect(throws: NetError.self) { try await client.fetch(post) }
+    }
+
     @Test func asksAgainWhereAKeptConnectionHasGone() async throws {
         var settings = HTTPServer.Settings()
         settings.idleDeadline = .milliseconds(1)

@@ -71,7 +71,8 @@ import Testing
             asyncio.run(main())
             """
         let answer = try python(script)
-        #expect(answer.hasSuffix(" cases\n"), "\(answer)")
+        // A failure has other words; a busy interpreter may add a warning.
+        #expect(answer.contains(" cases\n"), "\(answer)")
     }
 
     private func isThere(_ command: String, _ name: String) -> Bool {

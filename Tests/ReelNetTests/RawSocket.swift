@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 @testable import ReelNet
 
@@ -32,6 +33,7 @@ final class RawSocket: Sendable {
     func receive(_ max: Int = 65536) -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: max)
         let count = recv(descriptor, &buffer, max, 0)
+        if count < 0, errno == EAGAIN { Issue.record("nothing came for ten seconds") }
         return Array(buffer.prefix(Swift.max(0, count)))
     }
 
@@ -51,6 +53,15 @@ final class RawSocket: Sendable {
             all += part
         }
         return String(decoding: all, as: UTF8.self)
+    }
+
+    /// Reads to the end of the connection; whether it came in good order and not by a reset.
+    func endsInOrder() -> Bool {
+        var buffer = [UInt8](repeating: 0, count: 65536)
+        while true {
+            let count = recv(descriptor, &buffer, buffer.count, 0)
+            if count <= 0 { return count == 0 }
+        }
     }
 
     func endSending() { shutdown(descriptor, Int32(SHUT_WR)) }

@@ -80,7 +80,10 @@ public final class HTTPServer {
         guard counters.open < settings.connections, !isDraining else {
             counters.refused += 1
             var response = handler.refusal(
-                of: HTTPViolation(503, "the server has \(settings.connections) connections, its limit")
+                of: HTTPViolation(
+                    503,
+                    isDraining ? "the server ends" : "\(settings.connections) connections, the limit, are open"
+                )
             )
             response.headers.add("content-length", String(response.body.count))
             response.headers.add("connection", "close")

@@ -124,6 +124,7 @@ final class HTTPServerConnection: TCPHandler {
         server.counters.refused += 1
         var response = server.handler.refusal(of: violation)
         response.headers.add("content-length", String(response.body.count))
+        if violation.status == 426 { response.headers.add("sec-websocket-version", "13") }
         closesAfterAnswer = true
         tcp.write(head(response.status, response.headers, nil) + response.body)
         tcp.finish()
