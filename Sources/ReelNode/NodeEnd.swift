@@ -36,9 +36,10 @@ public final class NodeEnd: Sendable {
         state = Mutex(State(drain: Drain(spreadMs: settings.drainSpreadMs, limitMs: settings.drainLimitMs)))
     }
 
-    /// Ends the node when the process is asked to, by SIGTERM or SIGINT.
-    public func onSignals() {
-        loop.execute { [self] in
+    /// Ends the node when the process is asked to, by SIGTERM or SIGINT, from the return of this call on. Throws
+    /// `closed` once the loop has stopped.
+    public func onSignals() throws {
+        try loop.sync { [self] in
             for signal in [SIGTERM, SIGINT] { loop.onSignal(signal) { self.begin() } }
         }
     }

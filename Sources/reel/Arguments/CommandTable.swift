@@ -1,7 +1,7 @@
 /// All commands, in the order in which the help lists them.
 enum CommandTable {
     static let all: [Command] = [
-        .serve, .gateway,
+        .serve, .gateway, .snapshot,
         .publish, .tail, .fetch, .get, .digest,
         .dump, .fold, .replay,
         .help, .version,

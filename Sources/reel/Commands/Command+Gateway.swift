@@ -23,7 +23,7 @@ extension Command {
         var settings = GatewaySettings()
         settings.node = ServingArguments.nodeSettings(options)
         let gateway = try Gateway(log: log, settings: settings)
-        gateway.end.onSignals()
+        try gateway.end.onSignals()
         try console.print("listening on \(gateway.address)")
         try console.flush()
         await gateway.waitUntilEnded()

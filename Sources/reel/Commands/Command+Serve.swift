@@ -41,7 +41,7 @@ extension Command {
             metrics: metrics,
             state: snapshot
         )
-        gateway.end.onSignals()
+        try gateway.end.onSignals()
         try console.print("listening on \(gateway.address)")
         try console.flush()
         await gateway.waitUntilEnded()

@@ -1,0 +1,35 @@
+import ReelLog
+import ReelNode
+import ReelSnapshot
+
+extension Command {
+    /// A snapshot node in this process.
+    static let snapshot = Command(
+        "snapshot",
+        "run a snapshot node: the log, folded into SQLite",
+        about: """
+            Folds the whole log into one SQLite file a partition, in the folder `snapshot` of the data folder, and
+            answers snapshots, deltas, objects and ranges over HTTP. Gateways find it through the log and ask it for
+            what they do not have. All that it holds can be made anew from the log: kill it, start it, and it goes on
+            from its files. One process has a folder.
+            """,
+        settings: ServingArguments.all,
+        examples: [
+            Example("reel snapshot --log sqlite:log.sqlite --data node-1", "beside the gateways of that log"),
+            Example("reel snapshot --listen 127.0.0.1:0", "on a free port, which the first line names"),
+        ]
+    ) { options, console in
+        let log = try LogArguments.open(options, ifAbsent: .make)
+        defer { log.close() }
+        let server = try SnapshotServer(
+            log: log,
+            settings: SnapshotSettings(folder: options[LogArguments.data] + "/snapshot"),
+            common: ServingArguments.nodeSettings(options)
+        )
+        try server.end.onSignals()
+        try console.print("listening on \(server.address)")
+        try console.flush()
+        await server.waitUntilEnded()
+        return .done
+    }
+}

@@ -1,0 +1,70 @@
+import Testing
+
+@testable import reel
+
+/// The lines that the help shows can be typed as they stand.
+@Suite struct ExampleTests {
+    /// The command lines that a shell would start: split at pipes, without quotes and redirections.
+    static func commands(of line: String) -> [[String]] {
+        var (commands, words, word) = ([[String]](), [String](), String?.none)
+        var quote: Character?
+        func end() {
+            if let word { words.append(word) }
+            word = nil
+        }
+        for character in line {
+            switch (character, quote) {
+            case ("'", nil), ("\"", nil):
+                (quote, word) = (character, word ?? "")
+            case (_, let open?) where character == open:
+                quote = nil
+            case (" ", nil):
+                end()
+            case ("|", nil):
+                end()
+                commands.append(words)
+                words = []
+            default:
+                word = (word ?? "") + String(character)
+            }
+        }
+        end()
+        return (commands + [words]).map { words in
+            var kept: [String] = []
+            for (index, word) in words.enumerated() where !["<", ">"].contains(word) {
+                if index > 0, ["<", ">"].contains(words[index - 1]) { continue }
+                kept.append(word)
+            }
+            return kept
+        }
+    }
+
+    @Test func aLineIsReadAsAShellDoes() {
+        let commands = Self.commands(of: #"reel a '{"x": 1}' "" < in | jq .type > out"#)
+        #expect(commands == [["reel", "a", #"{"x": 1}"#, ""], ["jq", ".type"]])
+    }
+
+    @Test func everyExampleIsACommandLineOfItsCommand() throws {
+        let parser = ArgumentParser(commands: CommandTable.all, environment: [:])
+        for command in CommandTable.all {
+            for example in command.examples {
+                let commands = Self.commands(of: example.line).filter { $0.first == "reel" }
+                #expect(commands.contains { $0.dropFirst().first == command.name }, "\(example.line)")
+                for words in commands {
+                    guard case .run = try parser.request(Array(words.dropFirst())) else {
+                        Issue.record("\(example.line) runs nothing")
+                        continue
+                    }
+                }
+            }
+        }
+    }
+
+    @Test(arguments: ["reel help fold", "reel help --markdown > docs/cli.md", "reel version --json"])
+    func thoseThatNeedNothingRun(line: String) async {
+        #expect(CommandTable.all.flatMap(\.examples).contains { $0.line == line })
+        let run = await CommandRun(Array(Self.commands(of: line)[0].dropFirst()))
+        #expect(run.code == .done)
+        #expect(!run.output.isEmpty)
+    }
+}

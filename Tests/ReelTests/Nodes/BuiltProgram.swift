@@ -1,0 +1,105 @@
+import Foundation
+import Testing
+
+@testable import reel
+
+/// The program as it was built, run as a stranger runs it: by its name, with words, and with its exit code.
+enum BuiltProgram {
+    /// Where it lies: beside the tests.
+    static let path: String = {
+        let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? "/"
+        return URL(filePath: own).deletingLastPathComponent().appending(path: "reel").path
+    }()
+
+    /// How a run ended, and what it said.
+    struct Run: CustomStringConvertible {
+        var code: Int32
+        var output: String
+        var errors: String
+
+        var description: String { "exit code \(code)\n\(output.prefix(2_000))\n\(errors.prefix(2_000))" }
+    }
+
+    /// Runs it to its end. `shell` stands in front of it, such as `ulimit -n 20;`.
+    static func run(
+        _ words: [String],
+        shell: String = "",
+        environment: [String: String] = [:],
+        seconds: Int = 120
+    ) async throws -> Run {
+        try await Shell.run(shell + " exec \"$0\" \"$@\"", [path] + words, environment: environment, seconds: seconds)
+    }
+}
+
+/// A line for the shell, run to its end.
+enum Shell {
+    static func run(
+        _ line: String,
+        _ words: [String] = [],
+        environment: [String: String] = [:],
+        seconds: Int = 120
+    ) async throws -> BuiltProgram.Run {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "reel-run-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (output, errors) = (folder.appending(path: "out"), folder.appending(path: "err"))
+        for file in [output, errors] { try Data().write(to: file) }
+        let process = Process()
+        process.executableURL = URL(filePath: "/bin/sh")
+        process.arguments = ["-c", line] + words
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = try FileHandle(forWritingTo: output)
+        process.standardError = try FileHandle(forWritingTo: errors)
+        try process.run()
+        defer { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+        try await eventually("`\(words.isEmpty ? line : words.joined(separator: " "))` ends", seconds: seconds) {
+            !process.isRunning
+        }
+        return BuiltProgram.Run(
+            code: process.terminationStatus,
+            output: try String(contentsOf: output, encoding: .utf8),
+            errors: try String(contentsOf: errors, encoding: .utf8)
+        )
+    }
+}
+
+/// Waits until something is true; throws if it never comes.
+func eventually(
+    _ what: String,
+    seconds: Int = 30,
+    _ isTrue: () async throws -> Bool
+) async throws {
+    let end = ContinuousClock.now + .seconds(seconds)
+    while try await !isTrue() {
+        guard ContinuousClock.now < end else { throw NeverCame(description: "never came: \(what)") }
+        try await Task.sleep(for: .milliseconds(5))
+    }
+}
+
+/// What a test waited for in vain.
+struct NeverCame: Error, CustomStringConvertible {
+    let description: String
+}
+
+/// How much of everything: `REEL_EFFORT`, by default 1.
+let effort = ProcessInfo.processInfo.environment["REEL_EFFORT"].flatMap(Int.init) ?? 1
+
+/// Random numbers that can be had again: the seed is printed, `REEL_SEED` sets it.
+struct SeededNumbers: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(_ test: String) {
+        state =
+            ProcessInfo.processInfo.environment["REEL_SEED"].flatMap(UInt64.init) ?? UInt64.random(in: 0...UInt64.max)
+        print("\(test): REEL_SEED=\(state)")
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}

@@ -1,0 +1,77 @@
+import Foundation
+import ReelLab
+import ReelNet
+import Testing
+
+/// How a node begins and ends.
+@Suite(.timeLimit(.minutes(1))) struct LeavingTests {
+    /// Each kind of node.
+    static func node(_ kind: String, in folder: TemporaryFolder) throws -> NodeProcess {
+        switch kind {
+        case "serve": try .serve(in: folder)
+        case "gateway": try .gateway(in: folder)
+        default: try .snapshot(in: folder)
+        }
+    }
+
+    @Test(arguments: ["serve", "gateway", "snapshot"])
+    func aNodeThatIsToldToLeaveEndsWithZero(kind: String) async throws {
+        let folder = try TemporaryFolder(prefix: "reel-leaving-")
+        // Its first line was `listening on HOST:PORT`, or it would not be here.
+        let node = try Self.node(kind, in: folder)
+        #expect(try await node.ask("GET", "/healthz").status == 200)
+        node.process.signal(SIGTERM)
+        try await eventually("its end") { node.process.hasEnded() }
+        #expect(node.process.end == .exited(0), "\(node.journal)")
+        #expect(try node.process.readLine(timeoutMs: 1_000) == nil, "it prints one line and no more")
+    }
+
+    @Test func clientsAreToldWhenToGoAndClosed() async throws {
+        let folder = try TemporaryFolder(prefix: "reel-leaving-")
+        let node = try NodeProcess.serve(in: folder)
+        let client = try await RawClient.socket(port: node.port)
+        node.process.signal(SIGTERM)
+        let goaway = try await client.hear("goaway")
+        #expect(goaway["after_ms"] is Int)
+        #expect(goaway["nodes"] as? [String] == [])
+        #expect(try await client.closeCode() == 1012)
+        try await eventually("its end") { node.process.hasEnded() }
+        #expect(node.process.end == .exited(0))
+    }
+
+    @Test func whatWasTakenBeforeIsAckedBeforeItEnds() async throws {
+        let folder = try TemporaryFolder(prefix: "reel-leaving-")
+        let node = try NodeProcess.serve(in: folder)
+        let client = try await RawClient.socket(port: node.port)
+        let site = "00000000-0000-4000-8000-000000000001"
+        for op in 0..<50 {
+            try await client.say(
+                #"{"t":"publish","stream":"todo","events":[{"type":"insert","site":"\#(site)","op":\#(op),"model":"m","id":"\#(op)"}]}"#
+            )
+        }
+        _ = try await client.hear("ack")
+        node.process.signal(SIGTERM)
+        var last = 0
+        while last < 49 {
+            let ack = try await client.hear("ack")
+            last = (ack["acks"] as? [[String: Any]])?.compactMap { $0["op"] as? Int }.max() ?? last
+        }
+        #expect(try await client.closeCode() == 1012)
+    }
+
+    @Test(arguments: ["serve", "gateway", "snapshot"])
+    func whoIsToldTwiceEndsAtOnce(kind: String) async throws {
+        let folder = try TemporaryFolder(prefix: "reel-leaving-")
+        let node = try Self.node(kind, in: folder)
+        // Somebody who never answers: a body that is not whole keeps the connection busy.
+        let client = try RawClient(port: node.port)
+        try await client.send("POST /v1/streams/todo/events HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n")
+        let start = ContinuousClock.now
+        node.process.signal(SIGTERM)
+        try await eventually("that it leaves") { node.journal.contains("leaving") }
+        node.process.signal(SIGTERM)
+        try await eventually("its end") { node.process.hasEnded() }
+        #expect(node.process.end == .exited(0), "\(node.journal)")
+        #expect(ContinuousClock.now - start < .seconds(6), "it waits 8 s for such a client, if it is told once")
+    }
+}

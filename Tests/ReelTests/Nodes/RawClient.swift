@@ -1,0 +1,186 @@
+import Foundation
+
+/// A client that says whatever a test wants said: bytes on a TCP connection, and frames of a WebSocket made by hand.
+final class RawClient {
+    private let descriptor: Int32
+    private var unread: [UInt8] = []
+    private(set) var hasEnded = false
+
+    /// A frame of a WebSocket as the server sent it.
+    enum Frame: Equatable {
+        case text(String)
+        case close(Int)
+        case other(UInt8)
+        /// The connection ended without a close frame.
+        case end
+    }
+
+    /// Connects to `127.0.0.1:PORT`.
+    init(port: UInt16) throws {
+        descriptor = Foundation.socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        let descriptor = descriptor
+        let status = withUnsafePointer(to: address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard status == 0 else { throw NeverCame(description: "connecting: \(String(cString: strerror(errno)))") }
+        _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
+    }
+
+    deinit { close(descriptor) }
+
+    /// A socket of the protocol, open; with a hello said and answered unless `hello` is false.
+    static func socket(port: UInt16, hello: Bool = true) async throws -> RawClient {
+        let client = try RawClient(port: port)
+        try await client.send(
+            """
+            GET /v1/socket HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+            Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\
+            Sec-WebSocket-Protocol: reel.v1\r\n\r\n
+            """
+        )
+        let answer = try await client.receive(until: "\r\n\r\n")
+        guard answer.hasPrefix("HTTP/1.1 101 ") else { throw NeverCame(description: "an upgrade: \(answer)") }
+        if hello {
+            try await client.say(#"{"t":"hello","client":"raw/1"}"#)
+            _ = try await client.hear("welcome")
+        }
+        return client
+    }
+
+    // MARK: Bytes
+
+    func send(_ text: String) async throws {
+        try await send(Array(text.utf8))
+    }
+
+    /// Sends as much as the server takes; what it does not want to hear any more is dropped.
+    func send(_ bytes: [UInt8]) async throws {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes {
+                Foundation.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            if count > 0 {
+                rest = rest.dropFirst(count)
+            } else if errno == EAGAIN {
+                try await Task.sleep(for: .milliseconds(1))
+            } else {
+                return
+            }
+        }
+    }
+
+    /// Waits until more has come, or the end; throws if neither does.
+    private func fill(_ seconds: Int) async throws {
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        try await eventually("more from the server, behind \(unread.count) bytes", seconds: seconds) {
+            let count = recv(descriptor, &buffer, buffer.count, 0)
+            if count > 0 { unread += buffer.prefix(count) }
+            if count == 0 || count < 0 && errno != EAGAIN { hasEnded = true }
+            return count > 0 || hasEnded
+        }
+    }
+
+    /// All that comes until this has been seen, or until the end.
+    func receive(until text: String, seconds: Int = 30) async throws -> String {
+        while true {
+            if let range = unread.firstRange(of: Array(text.utf8)) {
+                defer { unread.removeSubrange(..<range.upperBound) }
+                return String(decoding: unread[..<range.upperBound], as: UTF8.self)
+            }
+            if hasEnded {
+                defer { unread = [] }
+                return String(decoding: unread, as: UTF8.self)
+            }
+            try await fill(seconds)
+        }
+    }
+
+    /// All that comes until the server ends the connection.
+    func receiveAll(seconds: Int = 30) async throws -> String {
+        while !hasEnded { try await fill(seconds) }
+        return try await receive(until: "\0\0\0")
+    }
+
+    // MARK: Frames
+
+    /// A text frame, masked as a client's must be.
+    func say(_ text: String) async throws {
+        try await send(Self.frame(0x81, Array(text.utf8)))
+    }
+
+    /// A frame with this first byte.
+    static func frame(_ first: UInt8, _ payload: [UInt8], isMasked: Bool = true) -> [UInt8] {
+        var frame = [first]
+        let mark: UInt8 = isMasked ? 0x80 : 0
+        switch payload.count {
+        case 0..<126: frame.append(mark | UInt8(payload.count))
+        case 126..<65_536: frame += [mark | 126, UInt8(payload.count >> 8), UInt8(payload.count & 0xff)]
+        default: frame += [mark | 127] + (0..<8).reversed().map { UInt8(truncatingIfNeeded: payload.count >> ($0 * 8)) }
+        }
+        guard isMasked else { return frame + payload }
+        let mask: [UInt8] = [0x37, 0xfa, 0x21, 0x3d]
+        return frame + mask + payload.enumerated().map { $0.element ^ mask[$0.offset & 3] }
+    }
+
+    /// The next frame.
+    func frame(seconds: Int = 30) async throws -> Frame {
+        while true {
+            if let (first, payload) = takeFrame() {
+                switch first {
+                case 0x81: return .text(String(decoding: payload, as: UTF8.self))
+                case 0x88: return .close(payload.count < 2 ? 1005 : Int(payload[0]) << 8 | Int(payload[1]))
+                default: return .other(first)
+                }
+            }
+            if hasEnded { return .end }
+            try await fill(seconds)
+        }
+    }
+
+    private func takeFrame() -> (UInt8, [UInt8])? {
+        guard unread.count >= 2 else { return nil }
+        var (start, length) = (2, Int(unread[1]))
+        if length == 126 || length == 127 {
+            start += length == 126 ? 2 : 8
+            guard unread.count >= start else { return nil }
+            length = unread[2..<start].reduce(0) { $0 << 8 | Int($1) }
+        }
+        guard unread.count >= start + length else { return nil }
+        defer { unread.removeSubrange(..<(start + length)) }
+        return (unread[0], Array(unread[start..<(start + length)]))
+    }
+
+    /// The next message of this kind, as its members; others are passed over.
+    func hear(_ kind: String, seconds: Int = 30) async throws -> [String: Any] {
+        while true {
+            let frame = try await frame(seconds: seconds)
+            guard case .text(let text) = frame else {
+                if case .other = frame { continue }
+                throw NeverCame(description: "a frame `\(kind)`: \(frame)")
+            }
+            let members = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any] ?? [:]
+            if members["t"] as? String == kind { return members }
+        }
+    }
+
+    /// The close code, answered with the same; messages before it are passed over.
+    func closeCode(seconds: Int = 30) async throws -> Int? {
+        while true {
+            switch try await frame(seconds: seconds) {
+            case .close(let code):
+                try await send(Self.frame(0x88, [UInt8(code >> 8 & 0xff), UInt8(code & 0xff)]))
+                shutdown(descriptor, Int32(SHUT_WR))
+                return code
+            case .end: return nil
+            default: continue
+            }
+        }
+    }
+}
