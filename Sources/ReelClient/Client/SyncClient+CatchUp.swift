@@ -53,8 +53,8 @@ extension SyncClient {
     private func received(_ response: TransportResponse, _ download: Download, _ name: StreamName) {
         guard let stream = streams[name], !isClosed else { return }
         if case .body(let bytes) = response {
-            statistics_.bytesReceived += Int64(bytes.count)
-            statistics_.snapshotBytes += Int64(bytes.count)
+            counters.bytesReceived += Int64(bytes.count)
+            counters.snapshotBytes += Int64(bytes.count)
         }
         do throws(ReelError) {
             guard let fold = try download.received(response) else { return }
@@ -62,8 +62,8 @@ extension SyncClient {
             stream.phase = .idle
             stream.isCaughtUp = true
             stream.catchUpFailures = 0
-            statistics_.snapshots += download.isDelta ? 0 : 1
-            statistics_.deltas += download.isDelta ? 1 : 0
+            counters.snapshots += download.isDelta ? 0 : 1
+            counters.deltas += download.isDelta ? 1 : 0
             if link?.welcome == nil { stream.arrived = fold } else { install(fold, stream) }
             advance(stream)
         } catch {
@@ -86,8 +86,9 @@ extension SyncClient {
         stream.arrived = nil
         stream.needsSnapshot = false
         guard fold.epoch == welcome.epoch, fold.stream == stream.name, fold.partition < welcome.partitions else {
+            // Of another log: the node that answered is not where the connected one is.
             stream.isCaughtUp = false
-            return
+            return retry(stream, afterMs: 500)
         }
         var progress = View.Progress()
         if stream.view == nil {

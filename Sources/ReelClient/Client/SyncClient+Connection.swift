@@ -43,8 +43,8 @@ extension SyncClient {
         guard let link, link.welcome == nil else { return }
         failover.welcomed(nowMs: transport.nowMs)
         if let lostAtMs {
-            statistics_.failoverMs = transport.nowMs - lostAtMs
-            statistics_.reconnects += 1
+            counters.failoverMs = transport.nowMs - lostAtMs
+            counters.reconnects += 1
         }
         lostAtMs = nil
         link.timer?.cancel()
@@ -103,8 +103,8 @@ extension SyncClient {
 
     func send(_ frame: ClientFrame) {
         let bytes = frame.encoded()
-        statistics_.framesSent += 1
-        statistics_.bytesSent += Int64(bytes.count)
+        counters.framesSent += 1
+        counters.bytesSent += Int64(bytes.count)
         link?.connection?.send(bytes)
     }
 

@@ -9,8 +9,8 @@ extension SyncClient {
     }
 
     func received(_ bytes: [UInt8]) {
-        statistics_.framesReceived += 1
-        statistics_.bytesReceived += Int64(bytes.count)
+        counters.framesReceived += 1
+        counters.bytesReceived += Int64(bytes.count)
         guard let number = link?.number else { return }
         do throws(ReelError) {
             let frame = try bytes.lend { (bytes) throws(ReelError) in try ServerFrame(bytes) }
@@ -115,7 +115,7 @@ extension SyncClient {
                 nowMs: transport.nowMs
             )
         }
-        statistics_.eventsReceived += Int64(progress.received.count)
+        counters.eventsReceived += Int64(progress.received.count)
         stream.eventsBehindState += progress.received.count
         if store != nil { stream.unwritten += progress.received }
         if !progress.seen.isEmpty, !stream.feeds.isEmpty {
@@ -150,7 +150,7 @@ extension SyncClient {
         case .truncated:
             stream.phase = .idle
             stream.needsSnapshot = true
-            advance(stream)
+            retry(stream, afterMs: 50)
         case .badStream, .unauthorized, .forbidden, .limit:
             stop(stream, "\(error.code.rawValue): \(error.message)")
         default:

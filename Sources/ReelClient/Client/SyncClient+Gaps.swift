@@ -65,8 +65,8 @@ extension SyncClient {
     }
 
     private func begin(_ stream: StreamState, _ ranges: SeqRanges, request: (any TransportRequest)?) {
-        statistics_.gapsFetched += 1
-        statistics_.seqsFetched += ranges.count
+        counters.gapsFetched += 1
+        counters.seqsFetched += ranges.count
         let name = stream.name
         let deadline = after(Self.fetchMs) { client in
             guard let stream = client.streams[name] else { return }
@@ -79,7 +79,7 @@ extension SyncClient {
 
     private func received(_ response: TransportResponse, _ page: EventsPage, _ name: StreamName) {
         guard let stream = streams[name], !isClosed else { return }
-        if case .body(let bytes) = response { statistics_.bytesReceived += Int64(bytes.count) }
+        if case .body(let bytes) = response { counters.bytesReceived += Int64(bytes.count) }
         do throws(ReelError) {
             guard let events = try page.received(response, name) else { return }
             guard events.to >= events.from, events.epoch == stream.view?.fold.epoch else {

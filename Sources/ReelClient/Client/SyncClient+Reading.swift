@@ -33,14 +33,9 @@ extension SyncClient {
 
     func objects(_ model: String, of name: StreamName) -> [SyncObject] {
         guard let fold = streams[name]?.view?.fold else { return [] }
-        var objects: [SyncObject] = []
-        for slot in fold.slots() {
-            let state = fold.object(at: slot)
-            guard !state.isDeleted else { continue }
-            let object = SyncObject(state)
-            if object.name.model.utf8.elementsEqual(model.utf8) { objects.append(object) }
-        }
-        return objects
+        return fold.slots().lazy.map(fold.object(at:))
+            .filter { !$0.isDeleted && $0.isOf(model) }
+            .map(SyncObject.init)
     }
 
     func seq(of name: StreamName) -> Seq { streams[name]?.seq ?? .none }

@@ -37,7 +37,7 @@ public actor SyncClient {
     var random: SeededGenerator
     var failover: Failover
     var streams: [StreamName: StreamState] = [:]
-    var statistics_ = SyncStatistics()
+    var counters = SyncStatistics()
     var noticeSinks: [AsyncStream<SyncNotice>.Continuation] = []
 
     // The present connection.
@@ -116,7 +116,7 @@ public actor SyncClient {
     // MARK: The client
 
     /// What it has done so far.
-    public var statistics: SyncStatistics { statistics_ }
+    public var statistics: SyncStatistics { counters }
 
     /// The node that it is connected with.
     public var connectedNode: String? { link?.welcome == nil ? nil : link?.node }

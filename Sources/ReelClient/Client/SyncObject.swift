@@ -33,6 +33,13 @@ public struct SyncObject: Sendable, Equatable {
     }
 }
 
+extension ObjectState {
+    /// Whether it is an object of this model.
+    func isOf(_ model: String) -> Bool {
+        self.model.withUnsafeBytes { JSONText($0).string }.utf8.elementsEqual(model.utf8)
+    }
+}
+
 extension ObjectName {
     init(escaped model: [UInt8], _ id: [UInt8]) {
         self.init(String(escaped: model), String(escaped: id))

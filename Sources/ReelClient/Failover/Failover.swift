@@ -68,7 +68,7 @@ struct Failover: Sendable {
         failures += 1
     }
 
-    /// The node asks to go elsewhere within `afterMs`: the moment at which this client goes. Not counted as a failure.
+    /// The node asks to go elsewhere within `afterMs`: the moment at which this client goes.
     mutating func leaves(afterMs: Int64, nodes: [String], nowMs: Int64) -> Int64 {
         learn(nodes)
         let span = min(max(afterMs, 0), 60_000)
