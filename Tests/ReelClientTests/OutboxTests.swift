@@ -103,6 +103,25 @@ import Testing
         #expect(again?.events.count == 2)
     }
 
+    @Test func whatALostConnectionLeftOpenGoesAgainOnTheNextFromTheFirstOpWithoutAnAck() {
+        var outbox = Outbox(seed: 1)
+        for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
+        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        outbox.acked(Event.Author(site: outbox.site, op: 0), seq: 10, folded: 5, nowMs: 0)
+        #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0) == nil, "it waits for the other acks")
+        outbox.connected()
+        let again = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        #expect(again?.events == parcel.map { Array($0.events.dropFirst()) })
+    }
+
+    @Test func whatWasMadeBelowTheHorizonIsMadeAnewBeforeItIsHandedOver() {
+        var outbox = Outbox(seed: 1)
+        _ = outbox.add(.insert("m", "1"), base: -1, isKnown: false)
+        let parcel = outbox.handOver(Self.wide, base: 900, horizon: 400, nowMs: 0)
+        let author = Event.Author(site: outbox.site, op: 0)
+        #expect(parcel?.events == [Event.insert("m", "1").encoded(base: 900, author: author)])
+    }
+
     @Test func whatIsNoEventsFaultHoldsTheQueueUntilTheNextConnection() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)

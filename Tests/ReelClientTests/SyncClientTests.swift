@@ -184,6 +184,10 @@ import Testing
         #expect(await again.object("m", "9")?["a"] == 2)
         #expect(try await network.on { $0.log.count } == 10, "insert and updates were merged")
         await online.close()
+        try await network.on { $0.down = ["a"] }
+        let later = try network.client(store: .file(path), seed: 1)
+        #expect(try await later.open("s").queued == 0, "what was consumed is gone from the store too")
+        await later.close()
     }
 
     @Test func twoClientsCannotHaveOneStore() async throws {
