@@ -16,8 +16,8 @@ enum Batches {
 
     static func value(_ site: Site, _ op: Op, _ text: String, base: Seq = -1) -> [UInt8] {
         Array(
-            #"{"at":1,"base":\#(base),"fields":{"t":"\#(text)"},"id":"a","model":"task","op":\#(op),"site":"\#(site)","type":"insert"}"#
-                .utf8
+            (#"{"at":1,"base":\#(base),"fields":{"t":"\#(text)"},"id":"a","model":"task","op":\#(op),"#
+                + #""site":"\#(site)","type":"insert"}"#).utf8
         )
     }
 

@@ -242,8 +242,8 @@ final class TestSocket: Sendable {
 enum Sent {
     static func insert(_ site: Site, _ op: Op, _ id: String, _ title: String = "x") -> [UInt8] {
         Array(
-            #"{"type":"insert","site":"\#(site)","op":\#(op),"model":"task","id":"\#(id)","fields":{"title":"\#(title)"}}"#
-                .utf8
+            (#"{"type":"insert","site":"\#(site)","op":\#(op),"model":"task","id":"\#(id)","#
+                + #""fields":{"title":"\#(title)"}}"#).utf8
         )
     }
 }
