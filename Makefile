@@ -33,6 +33,7 @@ build: libraries ## Build the release binary, .build/release/reel
 demo: setup build ## Watch it work: a whole cluster on this machine, in under a minute
 	@$(REEL) demo
 
+# Not optimised: that takes longer to build than the tests take to run.
 test: setup ## Build and run all tests (REEL_EFFORT=10 for ten times the random cases, REEL_SEED to repeat one)
 	swift test --disable-xctest
 

@@ -82,7 +82,11 @@ let package = Package(
         ),
 
         .executableTarget(
-            name: "example-todo", dependencies: ["ReelClient"], path: "Examples/Todo", swiftSettings: settings),
+            name: "example-todo",
+            dependencies: ["ReelClient"],
+            path: "Examples/Todo",
+            swiftSettings: settings
+        ),
 
         tests("ReelCoreTests", ["ReelCheck", "ReelCore"]),
         tests("ReelCheckTests", ["CZlib", "ReelCheck", "ReelCore"]),

@@ -21,13 +21,13 @@ struct Rooms: Equatable {
         }
     }
 
-    /// The targets of Package.swift and what they depend on: `library("ReelLog", ["ReelCore"])`, and the executable.
+    /// The targets of Package.swift and what they depend on: `library("ReelLog", ["ReelCore"])`, and the others by name.
     init(package: TrackedFile) {
         arrows = [:]
         let text = package.lines.map(\.text).joined(separator: " ")
-        for call in text.matches(
-            of: /(?:library\(|executableTarget\(\s*name:\s*)"(\w+)"(?:,\s*(?:dependencies:\s*)?\[([^\]]*)\])?/
-        ) {
+        let target =
+            /(?:library\(|(?:executableTarget|\.target)\(\s*name:\s*)"([Rr]eel\w*)"(?:,\s*(?:dependencies:\s*)?\[([^\]]*)\])?/
+        for call in text.matches(of: target) {
             let names = (call.2 ?? "").matches(of: /"(\w+)"/).map { String($0.1) }
             arrows[String(call.1)] = Set(names)
         }

@@ -11,15 +11,15 @@ extension Command {
             A second `publish` of the same site and op is answered with the same seq.
             """,
         operands: [Operand("STREAM"), Operand("EVENT", .any)],
-        settings: [NodeArguments.url, NodeArguments.epoch, outcome, CommonSettings.json],
+        settings: [NodeArguments.url, NodeArguments.epoch, CommonSettings.json],
         examples: [
             Example(
                 #"reel publish todo '{"type":"insert","model":"task","id":"1","fields":{"title":"Milk"}}'"#,
                 "make an object"
             ),
             Example(
-                #"reel publish todo --outcome '{"type":"update","model":"task","id":"1","fields":{"done":true}}'"#,
-                "change it, and wait for what the fold says"
+                #"reel publish todo '{"type":"update","model":"task","id":"1","fields":{"done":true}}'"#,
+                "change it"
             ),
             Example("reel publish todo < events.jsonl", "many events, a line each"),
         ]
@@ -29,11 +29,11 @@ extension Command {
         let texts = given.isEmpty ? try InputFile.read("-").split(separator: UInt8(ascii: "\n")) : Array(given)
         let events = try SentEvents(texts)
         let caller = try await NodeCaller(try NodeArguments.addresses(options))
-        let target = "/v1/streams/\(stream)/events\(options[outcome] ? "?outcome=1" : "")"
+        let target = "/v1/streams/\(stream)/events"
         for body in events.bodies(epoch: options[NodeArguments.epoch]) {
             for ack in try Acks(try await caller.post(target, body)).acks {
                 if console.isTerminal, !options[CommonSettings.json] {
-                    try console.print("seq \(ack.seq)" + (ack.outcome.map { ", \($0)" } ?? ""))
+                    try console.print("seq \(ack.seq)")
                 } else {
                     try console.write(ack.bytes + [UInt8(ascii: "\n")])
                 }
@@ -43,7 +43,6 @@ extension Command {
         return .done
     }
 
-    private static let outcome = Setting<Bool>.flag("outcome", "wait for a snapshot node and print what became of each")
 }
 
 /// Events as they will be sent: each with a site and an op.

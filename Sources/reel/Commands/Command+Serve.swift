@@ -27,7 +27,7 @@ extension Command {
         let (journal, metrics) = (Journal(), Metrics())
         let snapshot = try SnapshotNode(
             log: folded,
-            settings: SnapshotSettings(folder: options[LogArguments.data] + "/snapshot"),
+            settings: SnapshotSettings(folder: try LogArguments.path("snapshot", inDataOf: options)),
             journal: journal,
             metrics: metrics
         )

@@ -23,7 +23,7 @@ extension Command {
         defer { log.close() }
         let server = try SnapshotServer(
             log: log,
-            settings: SnapshotSettings(folder: options[LogArguments.data] + "/snapshot"),
+            settings: SnapshotSettings(folder: try LogArguments.path("snapshot", inDataOf: options)),
             common: ServingArguments.nodeSettings(options)
         )
         try server.end.onSignals()

@@ -48,6 +48,12 @@ enum LogArguments {
         return String(words[1])
     }
 
+    /// A path in the data folder, which is made if it is not there.
+    static func path(_ name: String, inDataOf options: Options) throws(Complaint) -> String {
+        try makeFolder(options[data])
+        return "\(options[data])/\(name)"
+    }
+
     private static func makeFolder(_ path: String) throws(Complaint) {
         guard mkdir(path, 0o755) == 0 || errno == EEXIST else {
             throw Complaint(.failed, "the folder `\(path)` cannot be made: \(String(cString: strerror(errno)))")

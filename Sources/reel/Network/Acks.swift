@@ -9,8 +9,6 @@ struct Acks {
         var site = ""
         var op: Op = 0
         var seq = Seq.none
-        /// What the fold said, if that was asked for.
-        var outcome: String?
     }
 
     private(set) var epoch = ""
@@ -47,7 +45,6 @@ struct Acks {
             case "site": ack.site = try reader.string()
             case "op": ack.op = try reader.integer()
             case "seq": ack.seq = try reader.integer()
-            case "outcome": ack.outcome = try reader.string()
             default: try reader.skip()
             }
         }

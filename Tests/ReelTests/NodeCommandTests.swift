@@ -1,0 +1,132 @@
+import Foundation
+import ReelLab
+import Testing
+
+@testable import reel
+
+/// The commands that speak to nodes, against real ones: a gateway and a snapshot node on one log, as processes.
+@Suite struct NodeCommandTests {
+    private let cluster: LocalCluster
+
+    init() throws {
+        cluster = try LocalCluster()
+    }
+
+    private func reel(_ words: String..., isTerminal: Bool = false) async -> CommandRun {
+        await CommandRun(words + ["--url", cluster.gateway.url], isTerminal: isTerminal)
+    }
+
+    private func milk(_ op: Int) -> String {
+        #"{"type":"insert","model":"task","id":"\#(op)","fields":{"title":"Milk \#(op)"}}"#
+    }
+
+    @Test func whatIsPublishedIsFetchedAndFolded() async throws {
+        let published = await reel("publish", "todo", milk(0), milk(1), "--json")
+        #expect(published.code == .done, "\(published.errors)")
+        let acks = published.output.split(separator: "\n")
+        #expect(acks.count == 2 && acks[0].hasSuffix(#""seq":0}"#) && acks[1].hasSuffix(#""seq":1}"#))
+
+        let fetched = await reel("fetch", "todo")
+        let events = fetched.output.split(separator: "\n")
+        #expect(events.count == 2)
+        #expect(events.first?.hasPrefix(#"{"seq":0,"#) == true)
+        #expect(events.last?.contains(#""last":true"#) == true, "the fresh site ends")
+        #expect(fetched.errors.hasPrefix("all of todo in 0…1 of epoch "))
+        #expect(await reel("fetch", "todo", "--from", "1", "--to", "1").output.split(separator: "\n").count == 1)
+
+        try await cluster.snapshotReaches(1)
+        let rows = await reel("get", "todo", isTerminal: true)
+        #expect(rows.output.split(separator: "\n") == [#"task/0  0  title="Milk 0""#, #"task/1  1  title="Milk 1""#])
+        let one = await reel("get", "todo", "task", "1")
+        #expect(one.output.contains(#""title":["Milk 1",1]"#), "\(one.output)")
+        #expect(await reel("get", "todo", "task", "2").code == .failed)
+
+        let digest = await reel("digest", "todo", "--json")
+        #expect(digest.code == .done, "\(digest.output)")
+        let folded = await CommandRun(["digest", "todo", "--url", cluster.snapshot.url, "--json"])
+        #expect(folded.output.suffix(40) == digest.output.suffix(40), "the node itself says the same")
+    }
+
+    @Test func aBadEventIsRefusedAndNothingIsAppended() async throws {
+        let run = await reel("publish", "todo", milk(0), #"{"type":"insert"}"#)
+        #expect(run.code == .badData)
+        #expect(run.errors.contains("(bad_event)"))
+        #expect(await reel("fetch", "todo").output.isEmpty)
+        #expect(await reel("publish", "todo", "{").errors.contains("event 1: "))
+        #expect(await reel("publish", "no/stream", milk(0)).code == .usage)
+    }
+
+    @Test func aTailGoesOnThroughAnotherGateway() async throws {
+        let second = try cluster.startGateway("gateway-b")
+        let tail = try ChildProcess(
+            reelExecutable,
+            ["tail", "todo", "--after", "-1", "--url", second.url, "--url", cluster.gateway.url],
+            errorLog: cluster.folder.path + "/tail.log"
+        )
+        _ = await reel("publish", "todo", milk(0))
+        #expect(try tail.readLine(timeoutMs: 20_000)?.hasPrefix(#"{"seq":0,"#) == true)
+        second.process.killNow()
+        _ = await reel("publish", "todo", milk(1))
+        #expect(try tail.readLine(timeoutMs: 20_000)?.hasPrefix(#"{"seq":1,"#) == true)
+        tail.killNow()
+    }
+
+    @Test func aSessionIsReplayedThroughTwoGateways() async throws {
+        let second = try cluster.startGateway("gateway-b")
+        let edits = [(0, "[]", 0, "a"), (1, "[]", 0, "x"), (0, "[0]", 1, "b"), (1, "[1]", 1, "y")].map {
+            #"{"agent":\#($0.0),"parents":\#($0.1),"patches":[[\#($0.2),0,"\#($0.3)"]]}"#
+        }
+        let file = cluster.folder.path + "/session.json"
+        let session = #"{"endContent":"xyab","txns":[\#(edits.joined(separator: ","))]}"#
+        try Data(session.utf8).write(to: URL(filePath: file))
+        let run = await reel("replay", file, "--json", "--url", second.url)
+        #expect(run.code == .done, "\(run.errors)\(run.output)")
+        #expect(run.output.contains(#""right":true"#))
+    }
+
+    @Test func aNodeThatIsNotThereIsNamed() async throws {
+        cluster.gateway.process.killNow()
+        let run = await reel("fetch", "todo")
+        #expect(run.code == .unreachable)
+        #expect(run.errors.contains(cluster.gateway.url))
+        #expect(await reel("tail", "todo").code == .unreachable)
+        #expect(await CommandRun(["fetch", "todo", "--url", "https://a.example"]).code == .usage)
+    }
+}
+
+/// A gateway and a snapshot node on one SQLite log.
+private struct LocalCluster {
+    let folder: TemporaryFolder
+    let gateway: LocalNode
+    let snapshot: LocalNode
+
+    init() throws {
+        folder = try TemporaryFolder(prefix: "reel-nodes-")
+        gateway = try Self.start("gateway", "gateway-a", folder)
+        snapshot = try Self.start("snapshot", "snapshot-a", folder)
+    }
+
+    func startGateway(_ name: String) throws -> LocalNode {
+        try Self.start("gateway", name, folder)
+    }
+
+    /// Returns once the snapshot node has folded this seq of `todo`.
+    func snapshotReaches(_ seq: Int) async throws {
+        for _ in 0..<1_000 {
+            let head = await CommandRun(["digest", "todo", "--json", "--url", gateway.url]).output
+            if head.contains(#""seq":\#(seq),"#) { return }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        Issue.record("the snapshot node has not folded seq \(seq) in time")
+    }
+
+    private static func start(_ role: String, _ name: String, _ folder: TemporaryFolder) throws -> LocalNode {
+        let log = "sqlite:\(folder.path)/log.sqlite"
+        let arguments = [role, "--log", log, "--data", "\(folder.path)/\(name)"]
+        return try LocalNode(name: name, reel: reelExecutable, arguments: arguments, folder: folder.path)
+    }
+}
+
+/// The program, which the build puts beside the tests.
+private let reelExecutable = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+    .appending(path: "reel").path
