@@ -1,0 +1,37 @@
+import ReelClient
+import ReelCore
+
+extension Demo {
+    /// A device that comes last does not read what happened, but what is.
+    func lateDevice() async throws {
+        screen.chapter("Finn joins last, from a snapshot")
+        let finn = try await device("finn")
+        let head = try await devices[0].client.open(counter).seq
+        let start = Clock.nowMs()
+        let stream = try await finn.client.open(counter, from: .snapshot)
+        try await stream.waitUntil(seq: head)
+        let took = Clock.nowMs() - start
+        let snapshot = await finn.client.statistics.snapshotBytes
+        let history = try await historyBytes(of: counter)
+        screen.say("\(snapshot) bytes of snapshot instead of \(history) bytes of history, folded after \(took) ms")
+        screen.check(snapshot < history / 10, "the snapshot follows what is there, not what happened")
+        let gone = try await devices[0].client.open(counter).digest
+        screen.check(await stream.digest == gone, "and its state is that of those who read everything")
+    }
+
+    private func historyBytes(of stream: String) async throws -> Int {
+        let reader = try SyncClient(nodes: [cluster.snapshot.url], store: .memory, transport: transport)
+        await reader.close()
+        var bytes = 0
+        var after: Seq = .none
+        while true {
+            let page = try await cluster.get(cluster.snapshot, "/v1/streams/\(stream)/events?after=\(after)&limit=10000")
+            bytes += page.count
+            let to = try page.withUnsafeBytes { page in
+                try JSONObject(page, levels: ClientFrame.levels, shape: .badFrame).integer("to", from: -1) ?? .none
+            }
+            guard to > after else { return bytes }
+            after = to
+        }
+    }
+}

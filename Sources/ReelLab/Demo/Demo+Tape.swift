@@ -1,0 +1,54 @@
+import Glibc
+import ReelClient
+import ReelCore
+
+extension Demo {
+    /// A device that was away shows what is new at once, knows by subtraction what it misses, and fetches that from the
+    /// other gateway.
+    func missedRange(_ ann: DemoDevice) async throws {
+        screen.chapter("Eve misses a range")
+        let tapeOfAnn = try await ann.client.open(tape)
+        var eve = try await device("eve", gaps: .peers)
+        var tapeOfEve = try await eve.client.open(tape, from: .all)
+        try await publish(0...9, on: tapeOfAnn)
+        try await tapeOfEve.waitUntil(seq: 9)
+        screen.say("eve holds \(await tapeOfEve.coverage), then she is offline")
+        await eve.client.close()
+        devices.removeLast()
+        try await publish(10...14, on: tapeOfAnn)
+
+        eve = try await device("eve", gaps: .peers)
+        try await eve.connected()
+        let here = cluster.gateway(await eve.client.connectedNode ?? "")
+        let there = cluster.other(than: here)
+        // The other gateway is held still for a moment, so that one can see what eve has before it answers.
+        there.process.signal(SIGSTOP)
+        defer { there.process.signal(SIGCONT) }
+        tapeOfEve = try await eve.client.open(tape, from: .now)
+        let changes = await tapeOfEve.changes
+        try await DemoWait.until("eve is live") { await tapeOfEve.gaps.contains(14) }
+        try await tapeOfAnn.publish(.insert("frame", "15", ["number": 15]))
+        var seen: Set<Seq> = []
+        for await batch in changes {
+            seen.formUnion(batch.seen.map(\.seq))
+            if seen.contains(15) { break }
+        }
+        let gaps = await tapeOfEve.gaps
+        screen.say("eve is back at \(here.name), live from now on: 15 is on her screen at once")
+        screen.say("[0…15] − \(await tapeOfEve.coverage) = \(gaps): she asks \(there.name) for it")
+        screen.check(seen.contains(15) && gaps == SeqRanges([10...14]), "she knows exactly what she misses")
+        screen.check(await tapeOfEve.seq == 9, "and claims no more than she has: her state is that of seq 9")
+        there.process.signal(SIGCONT)
+        try await tapeOfEve.waitUntil(seq: 15)
+        let statistics = await eve.client.statistics
+        screen.say("fetched \(statistics.seqsFetched) seqs; eve holds \(await tapeOfEve.coverage)")
+        let frames = await tapeOfEve.objects("frame").count
+        screen.check(frames == 16, "all 16 frames are there, each once")
+    }
+
+    private func publish(_ numbers: ClosedRange<Int>, on tape: SyncStream) async throws {
+        for number in numbers {
+            try await tape.publish(.insert("frame", "\(number)", ["number": .number(Double(number))])).acked()
+        }
+    }
+}

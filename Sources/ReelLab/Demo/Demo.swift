@@ -1,0 +1,79 @@
+import Glibc
+import ReelClient
+import ReelCore
+
+/// The main job, shown: devices publish, every device gets every event in one order, one misses a range and fetches it,
+/// one starts cold from a snapshot, a gateway is killed in the middle, and at the end all hold the same digest.
+public final class Demo {
+    let screen: DemoScreen
+    let cluster: DemoCluster
+    let transport: NetTransport
+    let lamp, todo, note, tape, counter: String
+    var devices: [DemoDevice] = []
+
+    /// Starts the nodes: `reel` is the path of the program itself.
+    public init(reel: String, screen: DemoScreen) throws {
+        self.screen = screen
+        screen.title("reel demo: two gateways and a snapshot node on one log, and devices that share data")
+        cluster = try DemoCluster(reel: reel, folder: try TemporaryFolder(prefix: "reel-demo-"))
+        transport = try NetTransport()
+        let names = DemoCluster.streamNames(["lamp", "todo", "note", "tape", "counter"])
+        (lamp, todo, note, tape, counter) = (names[0], names[1], names[2], names[3], names[4])
+    }
+
+    /// Tells the story; true if everything that must hold held.
+    public func run() async throws -> Bool {
+        screen.chapter("Three processes, one log")
+        for node in cluster.nodes { screen.say("\(node.name)  \(node.url)  pid \(node.process.pid)") }
+        let ann = try await device("ann")
+        let bob = try await device("bob")
+        try await lightSwitch(ann, bob)
+        try await todoList(ann, bob)
+        try await twoTypists(ann, bob)
+        try await missedRange(ann)
+        let publishers = [ann, bob, try await device("cem"), try await device("dora")]
+        try await killedGateway(publishers)
+        try await lateDevice()
+        try await finalTable()
+        screen.title("")
+        screen.title(
+            screen.failures == 0
+                ? "All held: nothing lost, nothing twice, one order, equal digests. \(screen.elapsed)"
+                : "\(screen.failures) of the checks above failed."
+        )
+        return screen.failures == 0
+    }
+
+    /// Leaves the nodes running until the process is asked to end.
+    public func keep() {
+        cluster.folder.keep = true
+        let living = cluster.nodes.filter { !$0.process.hasEnded() }
+        let url = living.first { $0 !== cluster.snapshot }?.url ?? cluster.a.url
+        screen.title("")
+        screen.title("The nodes go on. Try, in another terminal:")
+        screen.say("reel tail \(todo) --url \(url)")
+        screen.say("reel get \(todo) --url \(url)")
+        screen.say("reel digest \(counter) --url \(url) --url \(cluster.snapshot.url)")
+        screen.say("reel dump --log \(cluster.log)")
+        screen.say("curl \(url)/v1/cluster")
+        screen.title("Ctrl-C ends them; their files stay in \(cluster.folder.path)")
+    }
+
+    /// Ends devices and nodes.
+    public func end() async {
+        for device in devices { await device.client.close() }
+        for node in cluster.nodes { node.process.signal(SIGTERM) }
+        for node in cluster.nodes { node.process.wait(timeoutMs: 5_000) }
+    }
+
+    func device(_ name: String, gaps: SyncClient.GapSource = .connection) async throws -> DemoDevice {
+        let device = try DemoDevice(name, cluster, transport: transport, gaps: gaps)
+        devices.append(device)
+        return device
+    }
+
+    /// Waits until these devices have folded a stream up to the same seq.
+    func settle(_ streams: [SyncStream], to seq: Seq) async throws {
+        for stream in streams { try await stream.waitUntil(seq: seq) }
+    }
+}

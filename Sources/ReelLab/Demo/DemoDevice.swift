@@ -1,0 +1,50 @@
+import ReelClient
+import ReelCore
+
+/// A device of a demo: a client with a name and a store of its own.
+final class DemoDevice {
+    let name: String
+    let client: SyncClient
+    private let cluster: DemoCluster
+
+    init(
+        _ name: String,
+        _ cluster: DemoCluster,
+        transport: NetTransport,
+        gaps: SyncClient.GapSource = .connection
+    ) throws {
+        self.name = name
+        self.cluster = cluster
+        client = try SyncClient(
+            nodes: cluster.gateways,
+            store: .file("\(cluster.folder.path)/\(name).device"),
+            transport: transport,
+            gaps: gaps
+        )
+    }
+
+    /// The name of the node that it is connected with.
+    var node: String {
+        get async { await client.connectedNode.map(cluster.name(of:)) ?? "nobody" }
+    }
+
+    /// Waits until it is connected.
+    func connected() async throws {
+        try await DemoWait.until("\(name) is connected") { await client.connectedNode != nil }
+    }
+}
+
+/// Waiting for what must come, with a limit.
+enum DemoWait {
+    static let limitMs: Int64 = 10_000
+
+    static func until(_ what: String, _ condition: () async throws -> Bool) async throws {
+        let end = Clock.nowMs() + limitMs
+        while try await !condition() {
+            guard Clock.nowMs() < end else {
+                throw ChildProcess.Failure(description: "waited \(limitMs / 1_000) s in vain until \(what)")
+            }
+            try await Task.sleep(for: .milliseconds(1))
+        }
+    }
+}
