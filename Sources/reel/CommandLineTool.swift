@@ -1,6 +1,9 @@
 import Glibc
 import ReelCore
+import ReelLab
 import ReelLog
+import ReelNet
+import ReelSnapshot
 
 /// From the words of the command line to the exit code.
 enum CommandLineTool {
@@ -44,6 +47,9 @@ extension Complaint {
         case let error as Complaint: self = error
         case let error as ReelError: self.init(ExitCode(error.code), "\(error.message) (\(error.code.rawValue))")
         case let error as LogError: self.init(ExitCode(error.code), "\(error.message) (\(error.code.rawValue))")
+        case let error as SnapshotError: self.init(ExitCode(error.code), error.message)
+        case let error as NetError: self.init(.failed, error.message)
+        case let error as ChildProcess.Failure: self.init(.failed, error.description)
         default: self.init(.failed, "\(error)")
         }
     }

@@ -39,6 +39,8 @@ final class StreamState {
     var catchUpFailures = 0
     /// A snapshot or delta was read since the stream was opened.
     var isCaughtUp = false
+    /// A subscription has been live since the stream was opened: the next one goes on where that one ended.
+    var hasBeenLive = false
     /// A delta does not reach so far back.
     var needsSnapshot = false
     var fetching: Fetching?

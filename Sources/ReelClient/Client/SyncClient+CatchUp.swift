@@ -13,8 +13,8 @@ extension SyncClient {
         if wantsSnapshot(stream) { return catchUp(stream) }
         guard link?.welcome != nil else { return }
         stream.phase = .subscribing
-        let isCold = stream.view == nil || stream.seq == .none
-        let position: ClientFrame.Position = stream.start == .now && isCold ? .now : .after(stream.seq)
+        let beginsNow = stream.start == .now && !stream.hasBeenLive
+        let position: ClientFrame.Position = beginsNow ? .now : .after(stream.seq)
         send(
             ClientFrame(
                 .subscribe(.init(stream: stream.name, position: position, epoch: stream.view?.fold.epoch)),

@@ -78,6 +78,7 @@ extension SyncClient {
         }
         stream.view?.subscribed(after: subscribed.after, head: subscribed.head)
         stream.phase = .live
+        stream.hasBeenLive = true
         stream.catchUpFailures = 0
         markDirty(stream)
         fillGaps(stream)

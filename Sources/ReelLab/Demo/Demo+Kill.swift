@@ -11,10 +11,9 @@ extension Demo {
         var streams: [SyncStream] = []
         for device in publishers {
             streams.append(try await device.client.open(counter))
-            try await device.connected()
             screen.say("\(device.name) is at \(await device.node)")
         }
-        let victim = cluster.gateway(await publishers[0].client.connectedNode ?? "")
+        let victim = cluster.a
         var moved: [DemoDevice] = []
         for device in publishers where await device.client.connectedNode == victim.url { moved.append(device) }
 

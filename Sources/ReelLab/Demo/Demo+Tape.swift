@@ -8,7 +8,7 @@ extension Demo {
     func missedRange(_ ann: DemoDevice) async throws {
         screen.chapter("Eve misses a range")
         let tapeOfAnn = try await ann.client.open(tape)
-        var eve = try await device("eve", gaps: .peers)
+        var eve = try await device("eve", at: cluster.a, gaps: .peers)
         var tapeOfEve = try await eve.client.open(tape, from: .all)
         try await publish(0...9, on: tapeOfAnn)
         try await tapeOfEve.waitUntil(seq: 9)
@@ -17,10 +17,8 @@ extension Demo {
         devices.removeLast()
         try await publish(10...14, on: tapeOfAnn)
 
-        eve = try await device("eve", gaps: .peers)
-        try await eve.connected()
-        let here = cluster.gateway(await eve.client.connectedNode ?? "")
-        let there = cluster.other(than: here)
+        let (here, there) = (cluster.a, cluster.b)
+        eve = try await device("eve", at: here, gaps: .peers)
         // The other gateway is held still for a moment, so that one can see what eve has before it answers.
         there.process.signal(SIGSTOP)
         defer { there.process.signal(SIGCONT) }

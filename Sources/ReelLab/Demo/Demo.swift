@@ -25,13 +25,13 @@ public final class Demo {
     public func run() async throws -> Bool {
         screen.chapter("Three processes, one log")
         for node in cluster.nodes { screen.say("\(node.name)  \(node.url)  pid \(node.process.pid)") }
-        let ann = try await device("ann")
-        let bob = try await device("bob")
+        let ann = try await device("ann", at: cluster.a)
+        let bob = try await device("bob", at: cluster.b)
         try await lightSwitch(ann, bob)
         try await todoList(ann, bob)
         try await twoTypists(ann, bob)
         try await missedRange(ann)
-        let publishers = [ann, bob, try await device("cem"), try await device("dora")]
+        let publishers = [ann, bob, try await device("cem", at: cluster.a), try await device("dora", at: cluster.b)]
         try await killedGateway(publishers)
         try await lateDevice()
         try await finalTable()
@@ -66,10 +66,23 @@ public final class Demo {
         for node in cluster.nodes { node.process.wait(timeoutMs: 5_000) }
     }
 
-    func device(_ name: String, gaps: SyncClient.GapSource = .connection) async throws -> DemoDevice {
-        let device = try DemoDevice(name, cluster, transport: transport, gaps: gaps)
-        devices.append(device)
-        return device
+    /// A device that begins at this gateway. A client chooses its first node by chance, so the device is made again
+    /// until it has chosen that one.
+    func device(
+        _ name: String,
+        at node: LocalNode,
+        gaps: SyncClient.GapSource = .connection
+    ) async throws -> DemoDevice {
+        while true {
+            let device = try DemoDevice(name, cluster, transport: transport, gaps: gaps)
+            try await device.client.open(lamp)
+            try await device.connected()
+            if await device.client.connectedNode == node.url {
+                devices.append(device)
+                return device
+            }
+            await device.client.close()
+        }
     }
 
     /// Waits until these devices have folded a stream up to the same seq.

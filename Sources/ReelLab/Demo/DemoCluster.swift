@@ -37,12 +37,6 @@ final class DemoCluster {
 
     func name(of url: String) -> String { nodes.first { $0.url == url }?.name ?? url }
 
-    /// The other gateway than this one.
-    func other(than node: LocalNode) -> LocalNode { node === a ? b : a }
-
-    /// The gateway with this URL.
-    func gateway(_ url: String) -> LocalNode { url == b.url ? b : a }
-
     /// The body of a GET; throws unless the answer is 200.
     func get(_ node: LocalNode, _ target: String) async throws -> [UInt8] {
         let address = node.url.dropFirst("http://".count)

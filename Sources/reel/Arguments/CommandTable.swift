@@ -1,6 +1,7 @@
 /// All commands, in the order in which the help lists them.
 enum CommandTable {
     static let all: [Command] = [
+        .demo,
         .serve, .gateway, .snapshot,
         .publish, .tail, .fetch, .get, .digest,
         .dump, .fold, .replay,
