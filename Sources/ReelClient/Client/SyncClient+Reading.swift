@@ -2,17 +2,21 @@ internal import ReelCore
 
 // What a `SyncStream` asks its client.
 extension SyncClient {
-    func publish(_ event: Event, to name: StreamName) async throws -> Publication {
+    func publish(_ event: Event, to name: StreamName, base: Seq?) async throws -> Publication {
         try checkOpen()
         guard let stream = streams[name] else { throw CancellationError() }
+        let base = base ?? stream.seq
+        guard (Seq.none...stream.seq).contains(base) else {
+            throw ReelError(.badBase, "found base \(base), expected at most \(stream.seq), the last seq folded here")
+        }
         var intake = EventIntake(limit: Limits.value)
         var checked: [UInt8] = []
         let author = Event.Author(site: stream.outbox.site, op: 0)
-        try event.encoded(base: stream.seq, author: author).lend { (bytes) throws(ReelError) in
-            try intake.take(bytes, stamp: .init(by: nil, atMs: 0, base: stream.seq), into: &checked)
+        try event.encoded(base: base, author: author).lend { (bytes) throws(ReelError) in
+            try intake.take(bytes, stamp: .init(by: nil, atMs: 0, base: base), into: &checked)
         }
         let isKnown = event.single.map { $0.kind != .insert || folded($0.model, $0.id, stream) != nil } ?? true
-        let number = stream.outbox.add(event, base: stream.seq, isKnown: isKnown)
+        let number = stream.outbox.add(event, base: base, isKnown: isKnown)
         let publication = Publication()
         stream.publications[number, default: []].append(publication)
         markDirty(stream)
@@ -28,14 +32,14 @@ extension SyncClient {
 
     func object(_ model: String, _ id: String, of name: StreamName) -> SyncObject? {
         guard let stream = streams[name], let state = folded(model, id, stream), !state.isDeleted else { return nil }
-        return SyncObject(state)
+        return SyncObject(state, readAt: stream.seq)
     }
 
     func objects(_ model: String, of name: StreamName) -> [SyncObject] {
         guard let fold = streams[name]?.view?.fold else { return [] }
         return fold.slots().lazy.map(fold.object(at:))
             .filter { !$0.isDeleted && $0.isOf(model) }
-            .map(SyncObject.init)
+            .map { SyncObject($0, readAt: fold.seq) }
     }
 
     func seq(of name: StreamName) -> Seq { streams[name]?.seq ?? .none }

@@ -16,13 +16,16 @@ public struct SyncObject: Sendable, Equatable {
     public var name: ObjectName
     /// The seq of the last event applied to it.
     public var seq: Seq
+    /// The seq up to which the stream was folded when this was read: the `base` of an event that is made of it.
+    public var readAt: Seq
     /// Its fields by name.
     public var fields: Members<Field>
 
     /// The value of a field, nil if it is absent.
     public subscript(field: String) -> JSON? { fields[field]?.value }
 
-    init(_ state: ObjectState) {
+    init(_ state: ObjectState, readAt: Seq) {
+        self.readAt = readAt
         name = ObjectName(escaped: state.model, state.id)
         seq = state.seq
         fields = [:]

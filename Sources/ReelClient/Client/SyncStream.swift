@@ -5,7 +5,8 @@ public enum SyncStart: Sendable {
     /// With a snapshot, or a delta where an older state is there, from any node; then live. What came before is known
     /// by its result.
     case snapshot
-    /// With what comes from now on, shown at once; what is missing before is fetched meanwhile.
+    /// With what comes from now on, shown at once; what is missing before is fetched meanwhile, also on a device that
+    /// holds an older state.
     case now
     /// With the stream's first event.
     case all
@@ -32,11 +33,16 @@ public struct SyncStream: Sendable {
     /// Returns when it is durable on this device: it survives the process and the network from then on, is sent in the
     /// order of publishing, and happens once.
     ///
-    /// Throws a `ReelError`: `bad_event` and its like for an event that no gateway would take, `internal` if the store
-    /// failed (then the event is not taken).
+    /// `base` is what its author had seen: the `readAt` of the object that the event was made of. Splices and guards
+    /// mean what they say only with it, since others' events may be folded between reading and publishing; nil: all
+    /// that is folded now. A splice counts the author's own earlier splices as well, also those still in the queue:
+    /// wait for their fate before the next one, or count them in.
+    ///
+    /// Throws a `ReelError`: `bad_event` and its like for an event that no gateway would take, `bad_base` for one that
+    /// is made of what is not folded yet, `internal` if the store failed (then the event is not taken).
     @discardableResult
-    public func publish(_ event: Event) async throws -> Publication {
-        try await client.publish(event, to: name)
+    public func publish(_ event: Event, base: Seq? = nil) async throws -> Publication {
+        try await client.publish(event, to: name, base: base)
     }
 
     /// The object, nil if it is not there or was deleted.

@@ -34,7 +34,9 @@ extension Demo {
         let acked = rounds.1.joined().count
         screen.check(acked == total, "\(acked) of \(total) events acked, on \(publishers.count) devices")
         for device in moved {
-            screen.say("\(device.name) went on at \(await device.node) after \(await device.client.statistics.failoverMs) ms")
+            screen.say(
+                "\(device.name) went on at \(await device.node) after \(await device.client.statistics.failoverMs) ms"
+            )
         }
         let pause = rounds.1.map { Self.longestPause($0, around: rounds.0) }.max() ?? 0
         screen.check(pause < 2_000, "the longest wait for an ack around the kill: \(pause) ms")

@@ -24,7 +24,10 @@ extension Demo {
         var bytes = 0
         var after: Seq = .none
         while true {
-            let page = try await cluster.get(cluster.snapshot, "/v1/streams/\(stream)/events?after=\(after)&limit=10000")
+            let page = try await cluster.get(
+                cluster.snapshot,
+                "/v1/streams/\(stream)/events?after=\(after)&limit=10000"
+            )
             bytes += page.count
             let to = try page.withUnsafeBytes { page in
                 try JSONObject(page, levels: ClientFrame.levels, shape: .badFrame).integer("to", from: -1) ?? .none

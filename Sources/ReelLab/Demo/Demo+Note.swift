@@ -24,11 +24,16 @@ extension Demo {
         var typed = ""
         var last: Seq = 0
         for letter in words {
-            let shown = await text(note)
-            let end = shown.firstRange(of: typed).map { typed.isEmpty ? shown.endIndex : $0.upperBound } ?? shown.endIndex
+            guard let object = await note.object("note", "1") else { break }
+            let shown = object["text"]?.string ?? ""
+            let end =
+                shown.firstRange(of: typed).map { typed.isEmpty ? shown.endIndex : $0.upperBound } ?? shown.endIndex
             let offset = Int64(shown[..<end].unicodeScalars.count)
             let splice = Operation.splice([Splice(offset, 0, String(letter))])
-            let publication = try await note.publish(.update("note", "1", operations: ["text": splice]))
+            let publication = try await note.publish(
+                .update("note", "1", operations: ["text": splice]),
+                base: object.readAt
+            )
             guard case .applied(let seq) = try await publication.fate() else { continue }
             last = seq
             typed.append(letter)

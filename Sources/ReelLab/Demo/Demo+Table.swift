@@ -18,7 +18,8 @@ extension Demo {
                 guard name == counter || name == tape else { continue }
                 rows.append([device.name, name, "\(await stream.seq)", "\(await stream.coverage)", digest])
             }
-            for node in [cluster.snapshot] + cluster.nodes.filter({ $0 !== cluster.snapshot && !$0.process.hasEnded() }) {
+            for node in [cluster.snapshot] + cluster.nodes.filter({ $0 !== cluster.snapshot && !$0.process.hasEnded() })
+            {
                 let state = try await state(of: name, at: node, seq: head)
                 digests.insert(state.digest)
                 guard name == counter || name == tape else { continue }
@@ -45,7 +46,9 @@ extension Demo {
     private func state(of stream: String, at node: LocalNode, seq: Seq) async throws -> (seq: Seq, digest: String) {
         var found: (seq: Seq, digest: String) = (.none, "")
         try await DemoWait.until("\(node.name) has folded \(stream) to \(seq)") {
-            let lines = try await cluster.get(node, "/v1/streams/\(stream)/snapshot").split(separator: UInt8(ascii: "\n"))
+            let lines = try await cluster.get(node, "/v1/streams/\(stream)/snapshot").split(
+                separator: UInt8(ascii: "\n")
+            )
             guard let first = lines.first, let last = lines.last else { return false }
             let reached = try Array(first).withUnsafeBytes {
                 try JSONObject($0, levels: ClientFrame.levels, shape: .badFrame).integer("seq", from: -1) ?? .none

@@ -17,7 +17,10 @@ extension Demo {
         try await settle([annsList, bobsList], to: max(try await done ?? 0, try await gone ?? 0))
         let lists = [await text(annsList), await text(bobsList)]
         screen.say("ann and bob see: \(lists[0])")
-        screen.check(lists[0] == lists[1] && lists[0] == "[x] Milk, [ ] Bread", "bob's tick and ann's delete are on both")
+        screen.check(
+            lists[0] == lists[1] && lists[0] == "[x] Milk, [ ] Bread",
+            "bob's tick and ann's delete are on both"
+        )
     }
 
     private func text(_ list: SyncStream) async -> String {
