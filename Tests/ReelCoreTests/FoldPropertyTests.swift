@@ -132,6 +132,8 @@ import Testing
                 var fold = history.fold
                 var loaded = try store.load()
                 #expect(try loaded.lines() == fold.lines())
+                #expect(store.objects.count == fold.objectCount)
+                #expect(store.sites.count == fold.sites().count)
             }
         }
     }
