@@ -38,9 +38,9 @@ final class LogReader: Sendable {
         if isClosed { tail.fail(.closed) } else { bell.ring() }
     }
 
-    /// Something was committed here.
+    /// Something was committed here. The file's bell says it to this process too, where it can be heard.
     func wake() {
-        bell.ring()
+        if watch == nil { bell.ring() }
     }
 
     /// Ends all tails.
