@@ -51,13 +51,16 @@ public final class HTTPClient {
     /// The loop that it lives on.
     public let loop: EventLoop
     private let maxIdle: Int
+    private let idleDeadline: Duration
     private var idle: [IdleConnection] = []
 
-    /// A client that keeps so many connections open. On the loop, as everything here.
-    public init(on loop: EventLoop, maxIdle: Int = 4) {
+    /// A client that keeps so many connections open, each for so long: shorter than servers do. On the loop, as
+    /// everything here.
+    public init(on loop: EventLoop, maxIdle: Int = 4, idleDeadline: Duration = .seconds(20)) {
         loop.checkIsolated()
         self.loop = loop
         self.maxIdle = maxIdle
+        self.idleDeadline = idleDeadline
     }
 
     /// Asks, and gives the answer on as it comes.
@@ -120,7 +123,7 @@ public final class HTTPClient {
     func keep(_ tcp: TCPConnection, _ authority: String) {
         if idle.count >= maxIdle, let oldest = idle.first { oldest.tcp.close() }
         guard idle.count < maxIdle else { return tcp.close() }
-        idle.append(IdleConnection(self, tcp, authority))
+        idle.append(IdleConnection(self, tcp, authority, idleDeadline))
     }
 
     fileprivate func lost(_ connection: IdleConnection) {
@@ -149,15 +152,12 @@ private final class IdleConnection: TCPHandler {
     let authority: String
     private weak var client: HTTPClient?
 
-    /// Shorter than the time for which servers keep idle connections.
-    private static let deadline = Duration.seconds(20)
-
-    init(_ client: HTTPClient, _ tcp: TCPConnection, _ authority: String) {
+    init(_ client: HTTPClient, _ tcp: TCPConnection, _ authority: String, _ deadline: Duration) {
         self.client = client
         self.tcp = tcp
         self.authority = authority
         tcp.handler = self
-        tcp.deadline.set(Self.deadline)
+        tcp.deadline.set(deadline)
     }
 
     func received(_ bytes: Span<UInt8>) { tcp.close() }
