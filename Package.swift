@@ -96,7 +96,10 @@ let package = Package(
         tests("ReelGatewayTests", ["ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode"]),
         tests("ReelSnapshotTests", ["ReelCore", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "ReelSnapshot"]),
         tests("ReelClientTests", ["ReelClient", "ReelCore", "ReelNet", "ReelSQLite", "example-todo"]),
-        tests("ReelTests", ["reel", "ReelCheck", "ReelClient", "ReelCore", "ReelLab", "ReelLog", "ReelNet"]),
+        tests(
+            "ReelTests",
+            ["reel", "ReelCheck", "ReelClient", "ReelCore", "ReelLab", "ReelLog", "ReelNet", "ReelSQLite"]
+        ),
         // Benchmarks, and the bare C that shows how far one can get.
         .target(name: "CFanOutFloor", path: "Tests/Benchmarks/FanOutFloor"),
         .target(name: "CLogFloor", dependencies: ["CSQLite"], path: "Tests/Benchmarks/LogFloor"),

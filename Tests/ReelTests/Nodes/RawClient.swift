@@ -159,14 +159,19 @@ final class RawClient {
 
     /// The next message of this kind, as its members; others are passed over.
     func hear(_ kind: String, seconds: Int = 30) async throws -> [String: Any] {
+        try await hear([kind], seconds: seconds)
+    }
+
+    /// The next message of one of these kinds.
+    func hear(_ kinds: [String], seconds: Int = 30) async throws -> [String: Any] {
         while true {
             let frame = try await frame(seconds: seconds)
             guard case .text(let text) = frame else {
                 if case .other = frame { continue }
-                throw NeverCame(description: "a frame `\(kind)`: \(frame)")
+                throw NeverCame(description: "a frame of \(kinds): \(frame)")
             }
             let members = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any] ?? [:]
-            if members["t"] as? String == kind { return members }
+            if let kind = members["t"] as? String, kinds.contains(kind) { return members }
         }
     }
 

@@ -1,0 +1,267 @@
+import Foundation
+import ReelCore
+import ReelLab
+import ReelNet
+import ReelSQLite
+import Testing
+
+/// What a node finds where it lives: files of somebody else, damaged ones, no room, no descriptors, no port.
+@Suite(.timeLimit(.minutes(2))) struct BadSurroundingsTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder(prefix: "reel-around-")
+    }
+
+    private func event(_ op: Int, _ text: String = "") -> String {
+        #"{"type":"insert","site":"00000000-0000-4000-8000-000000000001","op":\#(op),"model":"m","id":"\#(op)","#
+            + #""fields":{"text":"\#(text)"}}"#
+    }
+
+    private func publish(_ ops: Range<Int>, to node: NodeProcess, _ text: String = "") async throws -> HTTPResponse {
+        let events = ops.map { event($0, text) }.joined(separator: ",")
+        return try await node.ask("POST", "/v1/streams/todo/events", body: #"{"events":[\#(events)]}"#)
+    }
+
+    private func contents(_ path: String) throws -> Data { try Data(contentsOf: URL(filePath: path)) }
+
+    private func write(_ text: String, to path: String) throws {
+        try Data(text.utf8).write(to: URL(filePath: path))
+    }
+
+    // MARK: The command line
+
+    static let mistakes: [(words: [String], code: Int32, says: String)] = [
+        (["serve", "--listne", "127.0.0.1:0"], 2, "did you mean --listen?"),
+        (["serve", "--listen"], 2, "--listen needs a value"),
+        (["serve", "--partitions", "0"], 2, "expected is a whole number from 1 to"),
+        (["serve", "--loops", "many"], 2, "`many`"),
+        (["gateway", "extra"], 2, "`extra` is one operand too many"),
+        (["gateway", "--log", "kafka:x", "--listen", "127.0.0.1:0"], 2, "expected is sqlite:"),
+        (["gateway", "--data", "DATA", "--listen", "127.0.0.1"], 2, "expected is HOST:PORT"),
+        (["serve", "--data", "DATA", "--listen", "127.0.0.1:99999"], 2, "expected is HOST:PORT"),
+        (["serve", "--data", "DATA", "--listen", "no.such.host.invalid:0"], 1, "no.such.host.invalid"),
+        (["serve", "--data", "DATA", "--advertise", "ftp:/x", "--listen", "127.0.0.1:0"], 2, "--advertise"),
+        (["gateway", "--log", "sqlite:DATA/none/log.sqlite", "--listen", "127.0.0.1:0"], 3, "its folder must exist"),
+        (["dump", "--log", "sqlite:DATA/none.sqlite"], 3, "there is no log"),
+        (["get", "todo", "--url", "http://127.0.0.1:1"], 3, "http://127.0.0.1:1"),
+        (["publish", "todo", "{}", "--url", "http://127.0.0.1:1"], 3, "no node answered"),
+        (["get", "todo", "--url", "127.0.0.1"], 2, "--url"),
+        (["get", "a b"], 2, "a b"),
+        (["fetch", "todo", "--from", "-7"], 2, "--from"),
+        (["fold", "DATA/none"], 1, "DATA/none"),
+    ]
+
+    @Test(arguments: mistakes.indices)
+    func aMistakeHasItsExitCodeAndSaysWhatHelps(index: Int) async throws {
+        let (words, code, says) = Self.mistakes[index]
+        let place = folder.path + "/data"
+        let run = try await BuiltProgram.run(
+            words.map { $0.replacingOccurrences(of: "DATA", with: place) },
+            seconds: 20
+        )
+        #expect(run.code == code, "\(words): \(run)")
+        #expect(run.errors.contains(says.replacingOccurrences(of: "DATA", with: place)), "\(words): \(run)")
+        #expect(run.errors.hasPrefix("reel: "), "\(words): \(run)")
+        #expect(run.output.isEmpty)
+    }
+
+    @Test func aPortInUseIsNamed() async throws {
+        let node = try NodeProcess.serve(in: folder)
+        let good = try await WellBehavedClient(node)
+        for kind in ["serve", "gateway", "snapshot"] {
+            let run = try await BuiltProgram.run(
+                [kind, "--data", folder.path + "/other", "--listen", "127.0.0.1:\(node.port)"],
+                seconds: 20
+            )
+            #expect(run.code == 1, "\(kind): \(run)")
+            #expect(run.errors.contains("127.0.0.1:\(node.port)"), "\(kind): \(run)")
+            #expect(run.errors.contains("in use"), "\(kind): \(run)")
+        }
+        try await good.check(nothingButItsOwn: true)
+    }
+
+    // MARK: Files
+
+    @Test(arguments: ["serve", "snapshot"])
+    func aFolderOfAnotherProcessIsLeftAlone(kind: String) async throws {
+        let data = folder.path + "/data"
+        let node = try NodeProcess.serve(in: folder)
+        let good = try await WellBehavedClient(node)
+        let run = try await BuiltProgram.run([kind, "--data", data, "--listen", "127.0.0.1:0"], seconds: 20)
+        #expect(run.code == 1, "\(run)")
+        #expect(run.errors.contains("\(data)/snapshot is in use by another process"), "\(run)")
+        try await good.check()
+    }
+
+    @Test func aLogOfAnotherSizeIsRefused() async throws {
+        let node = try NodeProcess.serve(in: folder)
+        let run = try await BuiltProgram.run(
+            ["gateway", "--data", folder.path + "/data", "--partitions", "5", "--listen", "127.0.0.1:0"],
+            seconds: 20
+        )
+        #expect(run.code == 2, "\(run)")
+        #expect(run.errors.contains("found a log with 4 partitions, expected 5"), "\(run)")
+        #expect(try await node.ask("GET", "/readyz").status == 200)
+    }
+
+    @Test(arguments: ["text", "zeros", "an empty database of another program", "a damaged header"])
+    func aFileThatIsNoLogIsNotTouched(kind: String) async throws {
+        let path = folder.path + "/log.sqlite"
+        switch kind {
+        case "text": try write(String(repeating: "This is a letter to my aunt. ", count: 1_000), to: path)
+        case "zeros": try Data(count: 100_000).write(to: URL(filePath: path))
+        case "a damaged header":
+            let run = try await Shell.run(
+                "exec \"$0\" gateway --log sqlite:\"$1\" --listen 127.0.0.1:0 & sleep 1; kill $!; wait $!; true",
+                [BuiltProgram.path, path],
+                seconds: 20
+            )
+            #expect(run.code == 0)
+            var bytes = try contents(path)
+            bytes.replaceSubrange(20..<60, with: Data(repeating: 0xff, count: 40))
+            try bytes.write(to: URL(filePath: path))
+        default:
+            let run = try await Shell.run(
+                "python3 -c \"import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute('CREATE TABLE aunt(x)'); c.commit()\" \"$0\"",
+                [path]
+            )
+            guard run.code == 0 else { return print("NOT TESTED: python3 with sqlite3 is not installed") }
+        }
+        let before = try contents(path)
+        for command in ["gateway", "dump"] {
+            let run = try await BuiltProgram.run(
+                [command, "--log", "sqlite:\(path)"] + (command == "gateway" ? ["--listen", "127.0.0.1:0"] : []),
+                seconds: 20
+            )
+            #expect(run.code == 4, "\(command): \(run)")
+            #expect(run.errors.contains(path), "\(command): \(run)")
+        }
+        #expect(try contents(path) == before)
+    }
+
+    @Test(arguments: ["zeros", "text", "nothing", "a page in the middle"])
+    func aDamagedSnapshotIsPutAsideAndMadeAnew(kind: String) async throws {
+        let node = try NodeProcess.serve(in: folder)
+        #expect(try await publish(0..<500, to: node, String(repeating: "x", count: 200)).status == 200)
+        let lines = try await node.snapshot(of: "todo", upTo: 499)
+        let partition = try #require(StreamName("todo")).partition(of: 4)
+        let path = folder.path + "/data/snapshot/partition-\(partition).sqlite"
+        node.process.terminate(timeoutMs: 15_000)
+        try Connection(path: path, mode: .create).execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        var bytes = try contents(path)
+        switch kind {
+        case "zeros": bytes = Data(count: bytes.count)
+        case "text": bytes = Data("this is no database".utf8)
+        case "nothing": bytes = Data()
+        default: bytes.replaceSubrange(8_192..<bytes.count, with: Data(repeating: 0xa5, count: bytes.count - 8_192))
+        }
+        try bytes.write(to: URL(filePath: path))
+        try node.restart()
+        #expect(try await node.snapshot(of: "todo", upTo: 499) == lines)
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder.path + "/data/snapshot")
+        let aside = files.filter { $0.hasPrefix("partition-\(partition).sqlite.aside-") }
+        #expect(
+            kind == "nothing"
+                ? aside.isEmpty : try aside.contains { try contents("\(folder.path)/data/snapshot/\($0)") == bytes }
+        )
+        #expect(try await node.ask("GET", "/v1/streams/todo/objects/m/7").status == 200)
+    }
+
+    @Test func filesOfAnotherEpochArePutAsideAndPositionsOfItRefused() async throws {
+        let node = try NodeProcess.serve(in: folder)
+        #expect(try await publish(0..<50, to: node).status == 200)
+        _ = try await node.snapshot(of: "todo", upTo: 49)
+        let head = try await node.members("/v1/streams/todo/head")
+        let (former, partition) = (try #require(head["epoch"] as? String), try #require(head["partition"] as? Int))
+        node.process.terminate(timeoutMs: 15_000)
+        for suffix in ["", "-wal", "-shm", ".lock"] {
+            try? FileManager.default.removeItem(atPath: folder.path + "/data/log.sqlite" + suffix)
+        }
+        let file = folder.path + "/data/snapshot/partition-\(partition).sqlite"
+        let before = try contents(file)
+        try node.restart()
+        let good = try await WellBehavedClient(node)
+
+        let answer = try await node.ask("GET", "/v1/streams/todo/events?after=3&epoch=\(former)")
+        #expect(answer.status == 409)
+        let problem = String(decoding: answer.body, as: UTF8.self)
+        #expect(problem.contains(#""code":"epoch_changed""#) && problem.contains(#""epoch":"#), "\(problem)")
+        let client = try await RawClient.socket(port: node.port)
+        try await client.say(#"{"t":"subscribe","stream":"todo","after":3,"epoch":"\#(former)","ref":"r"}"#)
+        let error = try await client.hear("error")
+        #expect(error["code"] as? String == "epoch_changed" && error["ref"] as? String == "r")
+        #expect(error["epoch"] as? String != former)
+
+        #expect(try await publish(0..<1, to: node).status == 200)
+        let lines = String(decoding: try await node.snapshot(of: "todo", upTo: 0), as: UTF8.self)
+        #expect(lines.contains(#""count":2,"#) && !lines.contains(former), "\(lines)")
+        #expect(try contents(file + ".aside-0") == before)
+        try await good.check()
+    }
+
+    // MARK: Room and descriptors
+
+    @Test func aFullDiskRefusesWhatItCannotKeepAndGoesOnWhenThereIsRoom() async throws {
+        let disk = folder.path + "/disk"
+        try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: false)
+        guard mount("reel-test", disk, "tmpfs", 0, "size=4096k") == 0 else {
+            print("NOT TESTED: no small disk can be mounted here; run as root to test a full disk")
+            return
+        }
+        defer { umount2(disk, Int32(MNT_DETACH)) }
+        try Data(count: 1 << 20).write(to: URL(filePath: disk + "/ballast"))
+        let node = try NodeProcess.serve(in: folder, data: disk + "/data")
+        let good = try await WellBehavedClient(node)
+        var (op, refusal): (Int, HTTPResponse?) = (0, nil)
+        while refusal == nil, op < 20_000 {
+            let answer = try await publish(op..<op + 50, to: node, String(repeating: "x", count: 500))
+            if answer.status == 200 { op += 50 } else { refusal = answer }
+        }
+        #expect(refusal?.status == 503)
+        #expect(refusal?.headers["retry-after"] != nil)
+        let problem = String(decoding: refusal?.body ?? [], as: UTF8.self)
+        #expect(problem.contains(#""code":"log_unavailable""#) && problem.contains("room"), "\(problem)")
+        // Reading goes on, and so does the connection of somebody who only reads.
+        #expect(try await node.ask("GET", "/v1/streams/todo/events?limit=5").status == 200)
+        #expect(try await node.ask("GET", "/healthz").status == 200)
+
+        try FileManager.default.removeItem(atPath: disk + "/ballast")
+        try await eventually("room again") {
+            try await publish(op..<op + 1, to: node).status == 200
+        }
+        try await good.check()
+        _ = try await node.snapshot(of: "todo", upTo: Int64(op))
+        var log = DumpedLog(of: "todo", at: disk + "/data/log.sqlite")
+        try await log.fold()
+        #expect(try log.agrees(with: try await node.snapshot(of: "todo", upTo: log.seq)))
+        #expect(log.outcomes.values.count { $0 == "applied" } == op + 1)
+    }
+
+    @Test func tooFewDescriptorsAreSaidAtTheStartAndSurvivedLater() async throws {
+        for limit in [12, 18] {
+            let run = try await BuiltProgram.run(
+                ["serve", "--data", folder.path + "/few-\(limit)", "--listen", "127.0.0.1:0"],
+                shell: "ulimit -n \(limit);",
+                seconds: 20
+            )
+            #expect(run.code == 3 || run.code == 1, "\(limit): \(run)")
+            #expect(run.errors.contains("descriptors"), "\(limit): \(run)")
+        }
+        let node = try NodeProcess.serve(in: folder, shell: "ulimit -n 90;")
+        let good = try await WellBehavedClient(node)
+        var crowd = try (0..<120).map { _ in try RawClient(port: node.port) }
+        for client in crowd { try await client.send("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n") }
+        _ = try await crowd[0].receive(until: #"{"healthy":true}"#)
+        try await good.check()
+        crowd = []
+        try await eventually("room for others") {
+            let client = try RawClient(port: node.port)
+            try await client.send("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            return try await client.receiveAll().hasPrefix("HTTP/1.1 200 ")
+        }
+        try await good.check()
+        #expect(try await publish(0..<10, to: node).status == 200)
+        _ = try await node.snapshot(of: "todo", upTo: 9)
+    }
+}
