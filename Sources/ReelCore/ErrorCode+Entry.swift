@@ -188,6 +188,14 @@ extension ErrorCode {
                 "Something happened that should not be possible.",
                 "Try again; report it with the node's log."
             )
+        case .damaged:
+            Entry(
+                500,
+                .later,
+                "Damaged data",
+                "A file of the node is damaged, or is not of the kind that it should be.",
+                "Ask another node. The operator puts the file aside, and does not delete it."
+            )
         case .epochChanged:
             Entry(
                 409,

@@ -21,6 +21,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case logUnavailable = "log_unavailable"
     case nodeBehind = "node_behind"
     case `internal`
+    case damaged
     // A position that does not fit the log.
     case epochChanged = "epoch_changed"
     case truncated

@@ -2,8 +2,8 @@ public import ReelCore
 
 /// Why a log could not do what it was asked for.
 public struct LogError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// `log_unavailable`, `truncated`, `ahead_of_log`, `diverged`, `epoch_changed`, `too_large`, `internal` (the file
-    /// is damaged, or no log of ours).
+    /// `log_unavailable`, `truncated`, `ahead_of_log`, `diverged`, `epoch_changed`, `too_large`, `damaged` (also: a
+    /// file of another kind), `bad_request` (another number of partitions than the log's), `internal`.
     public var code: ErrorCode
     /// What was found, what was expected, what to do.
     public var message: String

@@ -46,9 +46,10 @@ extension Complaint {
         switch error {
         case let error as Complaint: self = error
         case let error as ReelError: self.init(ExitCode(error.code), "\(error.message) (\(error.code.rawValue))")
+        case let error as LogError where error.code == .badRequest: self.init(.usage, error.message)
         case let error as LogError: self.init(ExitCode(error.code), "\(error.message) (\(error.code.rawValue))")
         case let error as SnapshotError: self.init(ExitCode(error.code), error.message)
-        case let error as NetError: self.init(.failed, error.message)
+        case let error as NetError: self.init(error.code == .badAddress ? .usage : .failed, error.message)
         case let error as ChildProcess.Failure: self.init(.failed, error.description)
         default: self.init(.failed, "\(error)")
         }
@@ -60,7 +61,7 @@ extension ExitCode {
     init(_ code: ErrorCode) {
         switch code {
         case .logUnavailable, .nodeBehind, .overloaded: self = .unreachable
-        case .badJSON, .badFrame, .badEvent, .badNumber, .epochChanged, .truncated, .aheadOfLog, .diverged:
+        case .badJSON, .badFrame, .badEvent, .badNumber, .epochChanged, .truncated, .aheadOfLog, .diverged, .damaged:
             self = .badData
         default: self = .failed
         }

@@ -124,7 +124,7 @@ struct SQLiteLogTests {
                 return
             }
             let before = files.contents(atPath: path)
-            #expect(failure(path)?.code == .internal)
+            #expect(failure(path)?.code == .damaged)
             #expect(files.contents(atPath: path) == before)
         }
     }
@@ -160,11 +160,11 @@ struct SQLiteLogTests {
             defer { log.close() }
             #expect(try log.read(0, from: 49, to: 49, bytes: 1).entries.count == 1)
             let error = #expect(throws: LogError.self) { try log.read(0, from: 50, to: 50, bytes: 1) }
-            #expect(error?.code == .internal)
+            #expect(error?.code == .damaged)
             #expect(error?.message.contains("seq 50") == true)
             let sink = CollectingSink()
             _ = log.tail(0, from: 0, to: sink)
-            try await eventually("an error") { sink.error?.code == .internal }
+            try await eventually("an error") { sink.error?.code == .damaged }
         }
     }
 
@@ -178,7 +178,7 @@ struct SQLiteLogTests {
                 defer { log.close() }
                 _ = try log.read(0, from: 0, to: 99, bytes: 1 << 20)
             }
-            #expect(error?.code == .internal)
+            #expect(error?.code == .damaged)
         }
     }
 
@@ -192,10 +192,10 @@ struct SQLiteLogTests {
                 .execute("DELETE FROM records_0 WHERE last BETWEEN 4 AND 5")
             #expect(try log.read(0, from: 0, to: 9, bytes: 999).seqs == 0..<4)
             let error = #expect(throws: LogError.self) { try log.read(0, from: 4, to: 9, bytes: 999) }
-            #expect(error?.code == .internal)
+            #expect(error?.code == .damaged)
             let sink = CollectingSink()
             _ = log.tail(0, from: 0, to: sink)
-            try await eventually("an error") { sink.error?.code == .internal }
+            try await eventually("an error") { sink.error?.code == .damaged }
             #expect(sink.count == 4)
         }
     }

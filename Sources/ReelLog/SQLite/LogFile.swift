@@ -19,7 +19,7 @@ struct LogFile: Sendable {
     /// Opens the file, or makes it with `partitions` (nil: 4) if it is not there; who comes first makes it.
     init(path: String, partitions: Int?, walFrames: Int) throws(LogError) {
         if let partitions, !(1...Self.largestPartitionCount).contains(partitions) {
-            throw LogError(.internal, "found \(partitions) partitions, expected 1 to \(Self.largestPartitionCount)")
+            throw LogError(.badRequest, "found \(partitions) partitions, expected 1 to \(Self.largestPartitionCount)")
         }
         try Self.refuseWhatIsNoFile(path)
         let lock = try FileLock(path: path + ".lock")
@@ -35,7 +35,7 @@ struct LogFile: Sendable {
         identity = try Identity(path)
         if let partitions, partitions != self.partitions {
             throw LogError(
-                .internal,
+                .badRequest,
                 "found a log with \(self.partitions) partitions, expected \(partitions): \(path); their number is fixed"
             )
         }
@@ -68,7 +68,7 @@ struct LogFile: Sendable {
         var status = stat()
         guard stat(path, &status) == 0 else { return }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw LogError(.internal, "found a folder or device, expected a log's file: \(path)")
+            throw LogError(.damaged, "found a folder or device, expected a log's file: \(path)")
         }
         // A file that cannot be written would open for reading only, and fail much later.
         guard access(path, R_OK | W_OK) == 0 else { throw LogError(errno: errno, "write \(path)") }
@@ -90,13 +90,13 @@ struct LogFile: Sendable {
             throw LogError(error, path)
         }
         guard found.mark == applicationID else {
-            throw LogError(.internal, "found an SQLite database of another program, expected a log: \(path)")
+            throw LogError(.damaged, "found an SQLite database of another program, expected a log: \(path)")
         }
         guard found.version == version else {
-            throw LogError(.internal, "found a log of version \(found.version), expected \(version): \(path)")
+            throw LogError(.damaged, "found a log of version \(found.version), expected \(version): \(path)")
         }
         guard let epoch = found.epoch, (1...largestPartitionCount).contains(found.partitions) else {
-            throw LogError(.internal, "the log's epoch or partitions are damaged: put the file aside: \(path)")
+            throw LogError(.damaged, "the log's epoch or partitions are damaged: put the file aside: \(path)")
         }
         return (epoch, found.partitions)
     }
@@ -192,9 +192,9 @@ extension LogError {
     init(_ error: SQLiteError, _ path: String) {
         switch error.kind {
         case .corrupt:
-            self.init(.internal, "the log's file is damaged: put it aside, do not delete it: \(path): \(error)")
+            self.init(.damaged, "the log's file is damaged: put it aside, do not delete it: \(path): \(error)")
         case .notADatabase:
-            self.init(.internal, "found a file of another kind, expected a log: \(path): \(error)")
+            self.init(.damaged, "found a file of another kind, expected a log: \(path): \(error)")
         case .full:
             self.init(.logUnavailable, "no room on the disk; it works again when there is: \(path): \(error)")
         case .readOnly, .cannotOpen:

@@ -58,7 +58,7 @@ final class RowReader {
         let bounds = try bounds(partition)
         if from < bounds.first { throw .belowTheFirst(from, first: bounds.first) }
         throw LogError(
-            .internal,
+            .damaged,
             "records from seq \(from) on are missing in partition \(partition): the file is damaged: put it"
                 + " aside, do not delete it: \(file.path)"
         )
@@ -84,7 +84,7 @@ final class RowReader {
         switch found {
         case .damaged(let last):
             throw LogError(
-                .internal,
+                .damaged,
                 "the row that ends with seq \(last) in partition \(partition) is damaged: put the file aside,"
                     + " do not delete it: \(file.path)"
             )

@@ -40,6 +40,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// Starts the thread. It runs until `stop`.
     public init() throws(NetError) {
         Self.ignoreBrokenPipes
+        try Self.checkDescriptors()
         var status = uv_loop_init(handle)
         guard status == 0 else { throw NetError(status: status, "starting an event loop") }
         handle.pointee.data = Unmanaged.passUnretained(self).toOpaque()
@@ -60,6 +61,13 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         check.deallocate()
         readBuffer.deallocate()
         writeBuffer.deallocate()
+    }
+
+    /// Where libuv finds no descriptors for the pipe of its signals, which the first loop makes, it aborts the process.
+    private static func checkDescriptors() throws(NetError) {
+        var ends: [Int32] = [0, 0]
+        guard pipe(&ends) == 0 else { throw NetError(status: -errno, "starting an event loop") }
+        for end in ends { Glibc.close(end) }
     }
 
     /// A write to a closed socket is an error of that socket, not a signal to the process.

@@ -18,10 +18,10 @@ extension Command {
             Example("reel gateway --listen 0.0.0.0:7350 --advertise http://a.example:7350", "for clients elsewhere"),
         ]
     ) { options, console in
+        var settings = GatewaySettings()
+        settings.node = try ServingArguments.nodeSettings(options)
         let log = try LogArguments.open(options, ifAbsent: .make)
         defer { log.close() }
-        var settings = GatewaySettings()
-        settings.node = ServingArguments.nodeSettings(options)
         let gateway = try Gateway(log: log, settings: settings)
         try gateway.end.onSignals()
         try console.print("listening on \(gateway.address)")

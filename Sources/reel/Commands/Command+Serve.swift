@@ -19,6 +19,7 @@ extension Command {
             Example("reel serve --data /var/lib/reel --listen 0.0.0.0:7350", "for other machines"),
         ]
     ) { options, console in
+        let node = try ServingArguments.nodeSettings(options)
         let log = try LogArguments.open(options, ifAbsent: .make)
         defer { log.close() }
         // Its own opening of the log: when folding does not keep up, only its own tails are held back.
@@ -33,7 +34,7 @@ extension Command {
         )
         defer { snapshot.close() }
         var settings = GatewaySettings()
-        settings.node = ServingArguments.nodeSettings(options)
+        settings.node = node
         let gateway = try Gateway(
             log: log,
             settings: settings,

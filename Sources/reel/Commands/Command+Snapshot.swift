@@ -19,12 +19,13 @@ extension Command {
             Example("reel snapshot --listen 127.0.0.1:0", "on a free port, which the first line names"),
         ]
     ) { options, console in
+        let node = try ServingArguments.nodeSettings(options)
         let log = try LogArguments.open(options, ifAbsent: .make)
         defer { log.close() }
         let server = try SnapshotServer(
             log: log,
             settings: SnapshotSettings(folder: try LogArguments.path("snapshot", inDataOf: options)),
-            common: ServingArguments.nodeSettings(options)
+            common: node
         )
         try server.end.onSignals()
         try console.print("listening on \(server.address)")

@@ -1,3 +1,4 @@
+import ReelNet
 import ReelNode
 
 /// The settings of every command that runs a node; what only one kind of node has stands in its command.
@@ -40,7 +41,14 @@ enum ServingArguments {
     ]
 
     /// What the options say for any kind of node.
-    static func nodeSettings(_ options: Options) -> NodeSettings {
+    static func nodeSettings(_ options: Options) throws(Complaint) -> NodeSettings {
+        guard SocketAddress.split(options[listen]) != nil else {
+            throw Complaint(.usage, "--listen is `\(options[listen])`; expected is HOST:PORT, such as 127.0.0.1:7350")
+        }
+        if let url = options[nodeURL] { _ = try NodeAddress(url) }
+        if let url = options[advertise], !["http://", "https://"].contains(where: { url.hasPrefix($0) }) {
+            throw Complaint(.usage, "--advertise is `\(url)`; expected is a URL such as https://reel.example")
+        }
         var settings = NodeSettings()
         settings.listen = options[listen]
         settings.advertise = options[advertise]

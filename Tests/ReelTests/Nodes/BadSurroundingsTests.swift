@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelLab
+import ReelLog
 import ReelNet
 import ReelSQLite
 import Testing
@@ -40,13 +41,13 @@ import Testing
         (["gateway", "--log", "kafka:x", "--listen", "127.0.0.1:0"], 2, "expected is sqlite:"),
         (["gateway", "--data", "DATA", "--listen", "127.0.0.1"], 2, "expected is HOST:PORT"),
         (["serve", "--data", "DATA", "--listen", "127.0.0.1:99999"], 2, "expected is HOST:PORT"),
-        (["serve", "--data", "DATA", "--listen", "no.such.host.invalid:0"], 1, "no.such.host.invalid"),
+        (["serve", "--data", "DATA", "--listen", "no.such.host.invalid:0"], 2, "no.such.host.invalid"),
         (["serve", "--data", "DATA", "--advertise", "ftp:/x", "--listen", "127.0.0.1:0"], 2, "--advertise"),
         (["gateway", "--log", "sqlite:DATA/none/log.sqlite", "--listen", "127.0.0.1:0"], 3, "its folder must exist"),
         (["dump", "--log", "sqlite:DATA/none.sqlite"], 3, "there is no log"),
         (["get", "todo", "--url", "http://127.0.0.1:1"], 3, "http://127.0.0.1:1"),
         (["publish", "todo", "{}", "--url", "http://127.0.0.1:1"], 3, "no node answered"),
-        (["get", "todo", "--url", "127.0.0.1"], 2, "--url"),
+        (["get", "todo", "--url", "127.0.0.1"], 2, "expected is http://HOST:PORT"),
         (["get", "a b"], 2, "a b"),
         (["fetch", "todo", "--from", "-7"], 2, "--from"),
         (["fold", "DATA/none"], 1, "DATA/none"),
@@ -105,28 +106,19 @@ import Testing
         #expect(try await node.ask("GET", "/readyz").status == 200)
     }
 
-    @Test(arguments: ["text", "zeros", "an empty database of another program", "a damaged header"])
+    @Test(arguments: ["text", "zeros", "a database of another program", "a damaged header"])
     func aFileThatIsNoLogIsNotTouched(kind: String) async throws {
         let path = folder.path + "/log.sqlite"
         switch kind {
         case "text": try write(String(repeating: "This is a letter to my aunt. ", count: 1_000), to: path)
         case "zeros": try Data(count: 100_000).write(to: URL(filePath: path))
         case "a damaged header":
-            let run = try await Shell.run(
-                "exec \"$0\" gateway --log sqlite:\"$1\" --listen 127.0.0.1:0 & sleep 1; kill $!; wait $!; true",
-                [BuiltProgram.path, path],
-                seconds: 20
-            )
-            #expect(run.code == 0)
+            try SQLiteLog(path: path).close()
+            try Connection(path: path, mode: .readWrite).execute("PRAGMA wal_checkpoint(TRUNCATE)")
             var bytes = try contents(path)
-            bytes.replaceSubrange(20..<60, with: Data(repeating: 0xff, count: 40))
+            bytes.replaceSubrange(0..<100, with: Data(repeating: 0xff, count: 100))
             try bytes.write(to: URL(filePath: path))
-        default:
-            let run = try await Shell.run(
-                "python3 -c \"import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute('CREATE TABLE aunt(x)'); c.commit()\" \"$0\"",
-                [path]
-            )
-            guard run.code == 0 else { return print("NOT TESTED: python3 with sqlite3 is not installed") }
+        default: try Connection(path: path, mode: .create).execute("CREATE TABLE aunt (name)")
         }
         let before = try contents(path)
         for command in ["gateway", "dump"] {
@@ -205,18 +197,18 @@ import Testing
     @Test func aFullDiskRefusesWhatItCannotKeepAndGoesOnWhenThereIsRoom() async throws {
         let disk = folder.path + "/disk"
         try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: false)
-        guard mount("reel-test", disk, "tmpfs", 0, "size=4096k") == 0 else {
+        guard mount("reel-test", disk, "tmpfs", 0, "size=64m") == 0 else {
             print("NOT TESTED: no small disk can be mounted here; run as root to test a full disk")
             return
         }
         defer { umount2(disk, Int32(MNT_DETACH)) }
-        try Data(count: 1 << 20).write(to: URL(filePath: disk + "/ballast"))
+        try Data(count: 52 << 20).write(to: URL(filePath: disk + "/ballast"))
         let node = try NodeProcess.serve(in: folder, data: disk + "/data")
         let good = try await WellBehavedClient(node)
         var (op, refusal): (Int, HTTPResponse?) = (0, nil)
         while refusal == nil, op < 20_000 {
-            let answer = try await publish(op..<op + 50, to: node, String(repeating: "x", count: 500))
-            if answer.status == 200 { op += 50 } else { refusal = answer }
+            let answer = try await publish(op..<op + 10, to: node, String(repeating: "x", count: 20_000))
+            if answer.status == 200 { op += 10 } else { refusal = answer }
         }
         #expect(refusal?.status == 503)
         #expect(refusal?.headers["retry-after"] != nil)

@@ -27,12 +27,21 @@ enum BuiltProgram {
         environment: [String: String] = [:],
         seconds: Int = 120
     ) async throws -> Run {
-        try await Shell.run(shell + " exec \"$0\" \"$@\"", [path] + words, environment: environment, seconds: seconds)
+        try await Shell.run(
+            Shell.closingWhatIsInherited + shell + " exec \"$0\" \"$@\"",
+            [path] + words,
+            environment: environment,
+            seconds: seconds
+        )
     }
 }
 
 /// A line for the shell, run to its end.
 enum Shell {
+    /// What stands in front where descriptors are counted: other tests' files may be open in this process.
+    static let closingWhatIsInherited =
+        "for fd in /proc/self/fd/*; do fd=${fd##*/}; [ $fd -gt 2 ] && eval \"exec $fd>&-\"; done; "
+
     static func run(
         _ line: String,
         _ words: [String] = [],
@@ -45,7 +54,7 @@ enum Shell {
         let (output, errors) = (folder.appending(path: "out"), folder.appending(path: "err"))
         for file in [output, errors] { try Data().write(to: file) }
         let process = Process()
-        process.executableURL = URL(filePath: "/bin/sh")
+        process.executableURL = URL(filePath: "/bin/bash")
         process.arguments = ["-c", line] + words
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardInput = FileHandle.nullDevice

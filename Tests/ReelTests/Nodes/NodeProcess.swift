@@ -62,8 +62,10 @@ final class NodeProcess {
         _ shell: String
     ) throws -> ChildProcess {
         try ChildProcess(
-            "/bin/sh",
-            ["-c", shell + " exec \"$0\" \"$@\"", BuiltProgram.path] + words + ["--listen", "127.0.0.1:\(port)"],
+            "/bin/bash",
+            ["-c", Shell.closingWhatIsInherited + shell + " exec \"$0\" \"$@\"", BuiltProgram.path] + words + [
+                "--listen", "127.0.0.1:\(port)",
+            ],
             errorLog: "\(folder.path)/\(name).log"
         )
     }
