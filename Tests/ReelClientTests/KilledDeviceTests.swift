@@ -5,7 +5,7 @@ import Testing
 @testable import ReelClient
 
 /// A device's process that dies by SIGKILL in the middle of its work.
-@Suite(.timeLimit(.minutes(1))) struct KilledDeviceTests {
+@Suite(.timeLimit(.minutes(5))) struct KilledDeviceTests {
     @Test func aKilledDeviceLosesNoEventThatPublishHadReturnedFor() async throws {
         try await Seeds.runAsync(4) { seed in
             var random = SeededGenerator(seed: seed)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelClient
 
-@Suite(.timeLimit(.minutes(1))) struct SyncClientTests {
+@Suite(.timeLimit(.minutes(5))) struct SyncClientTests {
     @Test func whatOneDevicePublishesEveryDeviceShows() async throws {
         let network = try FakeNetwork()
         let (one, two) = (try network.client(seed: 1), try network.client(seed: 2))

@@ -6,7 +6,7 @@ import Testing
 @testable import ReelGateway
 
 /// Whatever a client says: it has a code, changes nothing, and leaves the others alone.
-@Suite(.timeLimit(.minutes(1))) struct BadInputTests {
+@Suite(.timeLimit(.minutes(5))) struct BadInputTests {
     static let todo = StreamName("todo")!
     let todo = BadInputTests.todo
     let site = Site(high: 1, low: 1)

@@ -7,7 +7,7 @@ import Testing
 @testable import ReelGateway
 
 /// Catching up, fetching, lagging: on a log in memory whose records are more than the ring holds.
-@Suite(.timeLimit(.minutes(1))) struct DeliveryTests {
+@Suite(.timeLimit(.minutes(5))) struct DeliveryTests {
     let todo = StreamName("todo")!
     let note = StreamName("note")!
     let site = Site(high: 1, low: 1)

@@ -7,7 +7,7 @@ import Testing
 @testable import ReelGateway
 
 /// A gateway among other nodes: how it leaves, and what it passes on.
-@Suite(.timeLimit(.minutes(1))) struct NodeLifeTests {
+@Suite(.timeLimit(.minutes(5))) struct NodeLifeTests {
     let todo = StreamName("todo")!
 
     @Test func clientsAreSentAwayBeforeItEnds() async throws {

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// What every log does, whatever lies behind it.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct EventLogConformance {
     static let kinds = LogKind.allCases
 

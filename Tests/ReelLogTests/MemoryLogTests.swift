@@ -3,7 +3,7 @@ import ReelLog
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct MemoryLogFaults {
     private let down = LogError(.logUnavailable, "down")
 

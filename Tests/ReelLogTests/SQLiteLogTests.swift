@@ -5,7 +5,7 @@ import ReelSQLite
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct SQLiteLogTests {
     @Test("a log opened again is the same log, and goes on") func reopens() async throws {
         try await withFolder { folder in

@@ -5,7 +5,7 @@ import ReelSQLite
 import Testing
 
 /// A log that runs out of disk or of file descriptors.
-@Suite(.serialized, .timeLimit(.minutes(2)))
+@Suite(.serialized, .timeLimit(.minutes(5)))
 struct ScarcityTests {
     /// A tmpfs of so many KiB on a new folder; nil where this user may not mount one.
     private func withSmallDisk(_ kilobytes: Int, _ body: (String) async throws -> Void) async throws {

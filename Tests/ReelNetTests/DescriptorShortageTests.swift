@@ -3,7 +3,7 @@ import Testing
 
 @testable import ReelNet
 
-@Suite(.timeLimit(.minutes(1))) struct DescriptorShortageTests {
+@Suite(.timeLimit(.minutes(5))) struct DescriptorShortageTests {
     // In a process of its own: a shortage is everybody's.
     @Test func whoIsConnectedIsServedWhileOthersWait() async {
         await #expect(processExitsWith: .success) {

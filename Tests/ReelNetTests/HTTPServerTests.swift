@@ -3,7 +3,7 @@ import Testing
 
 @testable import ReelNet
 
-@Suite(.timeLimit(.minutes(1))) struct HTTPServerTests {
+@Suite(.timeLimit(.minutes(5))) struct HTTPServerTests {
     @Test func answersRequestsThatComeInOnePacketOneByOne() throws {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)

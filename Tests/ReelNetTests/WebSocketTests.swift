@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelNet
 
-@Suite(.timeLimit(.minutes(1))) struct WebSocketTests {
+@Suite(.timeLimit(.minutes(5))) struct WebSocketTests {
     @Test func echoesThroughItsOwnClient() async throws {
         let server = try EchoServer()
         let payloads = [0, 1, 125, 126, 65535, 65536, 1_000_000].map {

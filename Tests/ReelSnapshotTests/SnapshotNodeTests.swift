@@ -37,7 +37,7 @@ private struct Lab {
     }
 }
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct SnapshotNodeTests {
     let todo = StreamName("todo")!
 

@@ -4,7 +4,7 @@ import ReelNet
 import Testing
 
 /// How a node begins and ends.
-@Suite(.timeLimit(.minutes(1))) struct LeavingTests {
+@Suite(.timeLimit(.minutes(5))) struct LeavingTests {
     /// Each kind of node.
     static func node(_ kind: String, in folder: TemporaryFolder) throws -> NodeProcess {
         switch kind {

@@ -3,7 +3,7 @@ import ReelLab
 import Testing
 
 /// Clients that we have not written, against a whole node. Where one is not installed, the test says so and passes.
-@Suite(.timeLimit(.minutes(1))) struct OtherPeoplesClientTests {
+@Suite(.timeLimit(.minutes(5))) struct OtherPeoplesClientTests {
     @Test func pythonWebsocketsSpeaksTheProtocol() async throws {
         guard try await isThere("python3 -c 'import websockets'", "Python's websockets, PyPI's `websockets`") else {
             return
