@@ -27,7 +27,7 @@ extension GatewayLoop {
                     error.index = index
                     if let (site, op) = EventIntake.author(of: bytes) {
                         offers.append(
-                            PublishLedger.Offer(site: site, op: op, value: [], givenBase: false, refusal: error)
+                            PublishLedger.Offer(site: site, op: op, value: [], refusal: error)
                         )
                     } else {
                         isRefused = true
@@ -44,10 +44,8 @@ extension GatewayLoop {
             ref: ref,
             isRefused: isRefused,
             nowMs: nowMs
-        ) { site, op, isSame in
-            ring.event(of: publish.stream, site: site, op: op).map { seq, batch, item in
-                (seq, batch.withValue(item) { isSame(PublishedContent($0)) })
-            }
+        ) { offer in
+            ring.conflict(with: offer.value, of: publish.stream, site: offer.site, op: offer.op)
         }
         append(taken, to: partition)
         answer(settled)
@@ -72,12 +70,7 @@ extension GatewayLoop {
                 "found a base or a guard in a publish without epoch, expected the epoch of its seqs"
             )
         }
-        return PublishLedger.Offer(
-            site: intake.event.site,
-            op: intake.event.op,
-            value: value,
-            givenBase: intake.givesBase
-        )
+        return PublishLedger.Offer(site: intake.event.site, op: intake.event.op, value: value)
     }
 
     /// Tells clients what became of their events: acks of one publish in one frame.

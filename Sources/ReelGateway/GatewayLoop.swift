@@ -52,7 +52,7 @@ final class GatewayLoop {
         guard rings[batch.partition].append(batch) else {
             return share.diverged(ReelError(.internal, "a batch from \(batch.seqs.lowerBound) on came out of order"))
         }
-        if ledger.count > 0 { readBack(batch) }
+        if !ledger.isIdle { readBack(batch) }
         subscriptions.deliver(
             batch,
             send: { client, frame in client.push(frame) },
@@ -211,12 +211,12 @@ final class GatewayLoop {
                     "the log gave seq \(seq) to a record, \(flight.headWhenHandedOver) had been read before"
                 )
                 share.diverged(error)
-                return answer(ledger.failed(taken, error))
+                return answer(ledger.failed(taken, error, nowMs: nowMs))
             }
             answer(ledger.reported(taken))
         case .failure(let error):
             let retryMs: Int64? = error.code == .logUnavailable ? 1_000 : nil
-            answer(ledger.failed(taken, ReelError(error.code, error.message, retryMs: retryMs)))
+            answer(ledger.failed(taken, ReelError(error.code, error.message, retryMs: retryMs), nowMs: nowMs))
         }
     }
 }

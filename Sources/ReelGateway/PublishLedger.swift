@@ -3,8 +3,11 @@ import ReelCore
 /// What clients published through one loop and has not been answered yet.
 ///
 /// An event is acked once it was read back from the log *and* the log reported it without an error; of one stream and
-/// site a connection gets its acks in the order in which it published. After a nack, later ops of that stream and site
-/// are nacked `gap` on this connection until the nacked op comes again.
+/// site a connection gets its acks in the order in which it published. An event that comes again is appended again: only
+/// a fold knows whether an earlier copy was consumed, and it consumes each op once.
+///
+/// After a nack, later ops of that stream and site are nacked `gap` on this connection until the nacked op comes again,
+/// from the client or from the log: then the client's own fold may have consumed it, and it will not be sent again.
 struct PublishLedger {
     /// An event that was checked, made canonical and stamped.
     struct Offer {
@@ -12,8 +15,6 @@ struct PublishLedger {
         var op: Op
         /// The record's value.
         var value: [UInt8]
-        /// The client itself gave a base.
-        var givenBase: Bool
         /// Why it cannot be taken; `value` does not matter then.
         var refusal: ReelError?
     }
@@ -43,22 +44,16 @@ struct PublishLedger {
         fileprivate var seq: Seq?
         fileprivate var isReported = false
         fileprivate var isOver = false
-        fileprivate var lanes: [(connection: Int, key: LaneKey)]
+        fileprivate let connection: Int
 
-        fileprivate init(_ key: EventKey, _ value: [UInt8], takenMs: Int64, lane: (Int, LaneKey)) {
+        fileprivate init(_ key: EventKey, _ value: [UInt8], takenMs: Int64, connection: Int) {
             self.key = key
             self.value = value
             self.takenMs = takenMs
-            lanes = [lane]
+            self.connection = connection
         }
 
-        var stream: StreamName { key.stream }
-    }
-
-    fileprivate struct EventKey: Hashable {
-        var stream: StreamName
-        var site: Site
-        var op: Op
+        var stream: StreamName { key.lane.stream }
     }
 
     fileprivate struct LaneKey: Hashable {
@@ -66,16 +61,16 @@ struct PublishLedger {
         var site: Site
     }
 
+    fileprivate struct EventKey: Hashable {
+        var lane: LaneKey
+        var op: Op
+    }
+
     /// What one connection waits for, of one stream and site, in its order.
     private struct Lane {
-        enum Place {
-            /// The event was in the log already.
-            case known(Seq)
-            case flight(Flight)
-        }
-        var waiting: [(op: Op, ref: [UInt8]?, place: Place)] = []
-        /// The lowest op that was nacked and has not come again.
-        var nacked: Op?
+        var waiting: [(op: Op, ref: [UInt8]?, flight: Flight)] = []
+        /// The lowest op that was nacked and has not come again, and the highest one.
+        var nacked: (ops: ClosedRange<Op>, untilMs: Int64)?
     }
 
     /// How the log does, judged by the oldest event that waits for it.
@@ -84,8 +79,12 @@ struct PublishLedger {
     }
 
     private var lanes: [Int: [LaneKey: Lane]] = [:]
-    private var flights: [EventKey: Flight] = [:]
+    /// The connections that wait for a nacked op of the lane.
+    private var refusing: [LaneKey: Set<Int>] = [:]
+    private var flights: [EventKey: [Flight]] = [:]
     private var oldest = Queue<Flight>()
+    /// How many events wait for the log.
+    private(set) var count = 0
     private(set) var byteCount = 0
     private let byteLimit: Int
 
@@ -93,14 +92,17 @@ struct PublishLedger {
     static let unavailableMs: Int64 = 5_000
     /// More lanes than these are not kept for a connection.
     static let lanesPerConnection = 10_000
+    /// So long a nack holds up later ops. What a client's fold has consumed is not sent again, and the gateway may have
+    /// read it before the nack.
+    static let refusalMs: Int64 = 10_000
 
     /// A ledger that takes so many bytes of events in flight, and no more.
     init(byteLimit: Int) {
         self.byteLimit = byteLimit
     }
 
-    /// How many events wait for the log.
-    var count: Int { flights.count }
+    /// Whether nothing that is read back matters here.
+    var isIdle: Bool { flights.isEmpty && refusing.isEmpty }
 
     func state(nowMs: Int64) -> LogState {
         guard let first = oldest.first else { return .ok }
@@ -111,7 +113,7 @@ struct PublishLedger {
     // MARK: Taking
 
     /// Takes a publish whole or not at all. What is to be appended comes back in order; what can be answered already
-    /// is answered. `known` finds an event that was read before, with the content that stands in the log.
+    /// is answered. `conflict` finds the seq of an event of the same op that was consumed and says something else.
     mutating func offer(
         _ offers: [Offer],
         to stream: StreamName,
@@ -119,17 +121,16 @@ struct PublishLedger {
         ref: [UInt8]?,
         isRefused: Bool = false,
         nowMs: Int64,
-        known: (Site, Op, (PublishedContent) -> Bool) -> (seq: Seq, isSame: Bool)?
+        conflict: (Offer) -> Seq?
     ) -> (append: [Flight], settled: [Settled]) {
         var refusals: [ReelError?] = offers.map(\.refusal)
-        var places: [Seq?] = []
         let closed = refusal(of: offers, connection, nowMs)
         var cleared: Set<Site> = []
         var own: [EventKey: Int] = [:]
-        for (index, offer) in offers.enumerated() {
-            places.append(nil)
-            guard refusals[index] == nil else { continue }
-            let nacked = lanes[connection]?[LaneKey(stream: stream, site: offer.site)]?.nacked
+        for (index, offer) in offers.enumerated() where refusals[index] == nil {
+            let lane = LaneKey(stream: stream, site: offer.site)
+            let key = EventKey(lane: lane, op: offer.op)
+            let nacked = nacked(lane, connection, nowMs)
             if let nacked, offer.op > nacked, !cleared.contains(offer.site) {
                 refusals[index] = Self.behind(nacked)
                 continue
@@ -137,22 +138,20 @@ struct PublishLedger {
             if nacked == offer.op { cleared.insert(offer.site) }
             if let closed {
                 refusals[index] = closed
-                continue
-            }
-            let key = EventKey(stream: stream, site: offer.site, op: offer.op)
-            if let twin = own.updateValue(index, forKey: key), !Self.isSame(offer, offers[twin].value) {
+            } else if let twin = own.updateValue(index, forKey: key),
+                PublishedContent.contradict(offer.value, offers[twin].value)
+            {
                 refusals[index] = ReelError(.badEvent, "found op \(offer.op) twice with different content")
-            } else if let flight = flights[key] {
-                refusals[index] = Self.isSame(offer, flight.value) ? nil : Self.uncertain
-            } else if let found = known(offer.site, offer.op, { Self.isSame(offer, $0) }) {
-                places[index] = found.seq
-                refusals[index] = found.isSame ? nil : Self.conflict(found.seq, index)
+            } else if flights[key]?.contains(where: { PublishedContent.contradict(offer.value, $0.value) }) == true {
+                refusals[index] = Self.uncertain
+            } else if let seq = conflict(offer) {
+                refusals[index] = Self.conflict(seq, index)
             }
         }
         if isRefused || refusals.contains(where: { $0 != nil }) {
-            return ([], refuse(offers, refusals, stream, connection, ref))
+            return ([], refuse(offers, refusals, stream, connection, ref, nowMs))
         }
-        return take(offers, places, stream, connection, ref, nowMs)
+        return (take(offers, stream, connection, ref, nowMs), [])
     }
 
     /// Why nothing at all can be taken now.
@@ -175,7 +174,8 @@ struct PublishLedger {
         _ refusals: [ReelError?],
         _ stream: StreamName,
         _ connection: Int,
-        _ ref: [UInt8]?
+        _ ref: [UInt8]?,
+        _ nowMs: Int64
     ) -> [Settled] {
         var settled: [Settled] = []
         for (offer, refusal) in zip(offers, refusals) {
@@ -190,46 +190,38 @@ struct PublishLedger {
                     answer: .nacked(error)
                 )
             )
-            nack(offer.op, LaneKey(stream: stream, site: offer.site), connection)
+            // The first copy of what is a conflict was consumed: nothing is missing before later ops.
+            if error.code != .conflict {
+                nack(offer.op, LaneKey(stream: stream, site: offer.site), connection, nowMs)
+            }
         }
         return settled
     }
 
     private mutating func take(
         _ offers: [Offer],
-        _ places: [Seq?],
         _ stream: StreamName,
         _ connection: Int,
         _ ref: [UInt8]?,
         _ nowMs: Int64
-    ) -> ([Flight], [Settled]) {
-        var append: [Flight] = []
-        var touched: [LaneKey] = []
-        for (offer, place) in zip(offers, places) {
+    ) -> [Flight] {
+        offers.map { offer in
             let lane = LaneKey(stream: stream, site: offer.site)
-            let key = EventKey(stream: stream, site: offer.site, op: offer.op)
-            var entry = Lane.Place.known(place ?? .none)
-            if place == nil, let flight = flights[key] {
-                flight.lanes.append((connection, lane))
-                entry = .flight(flight)
-            } else if place == nil {
-                let flight = Flight(key, offer.value, takenMs: nowMs, lane: (connection, lane))
-                flights[key] = flight
-                oldest.append(flight)
-                byteCount += Self.cost(of: offer.value)
-                append.append(flight)
-                entry = .flight(flight)
-            }
-            lanes[connection, default: [:]][lane, default: Lane()].waiting.append((offer.op, ref, entry))
-            if lanes[connection]?[lane]?.nacked == offer.op { lanes[connection]?[lane]?.nacked = nil }
-            if touched.last != lane { touched.append(lane) }
+            let key = EventKey(lane: lane, op: offer.op)
+            let flight = Flight(key, offer.value, takenMs: nowMs, connection: connection)
+            flights[key, default: []].append(flight)
+            oldest.append(flight)
+            count += 1
+            byteCount += Self.cost(of: offer.value)
+            lanes[connection, default: [:]][lane, default: Lane()].waiting.append((offer.op, ref, flight))
+            if lanes[connection]?[lane]?.nacked?.ops.lowerBound == offer.op { clear(lane, connection) }
+            return flight
         }
-        return (append, touched.flatMap { settle(connection, $0) })
     }
 
     // MARK: Resolving
 
-    /// A record was read back. Only the very bytes that were handed over count.
+    /// A record was read back. Only the very bytes that were handed over count for an ack.
     mutating func readBack(
         stream: StreamName,
         site: Site,
@@ -237,8 +229,10 @@ struct PublishLedger {
         seq: Seq,
         value: UnsafeRawBufferPointer
     ) -> [Settled] {
-        guard let flight = flights[EventKey(stream: stream, site: site, op: op)], flight.seq == nil,
-            flight.value.withUnsafeBytes({ $0.equals(value) })
+        let lane = LaneKey(stream: stream, site: site)
+        for connection in refusing[lane] ?? [] { cameBack(op, lane, connection) }
+        let waiting = flights[EventKey(lane: lane, op: op)]
+        guard let flight = waiting?.first(where: { $0.seq == nil && $0.value.withUnsafeBytes { $0.equals(value) } })
         else { return [] }
         flight.seq = seq
         return flight.isReported ? finish(flight) : []
@@ -255,31 +249,37 @@ struct PublishLedger {
     }
 
     /// The log could not append these records, or does not know whether it has.
-    mutating func failed(_ flights: [Flight], _ error: ReelError) -> [Settled] {
+    mutating func failed(_ flights: [Flight], _ error: ReelError, nowMs: Int64) -> [Settled] {
         var settled: [Settled] = []
         for flight in flights {
             remove(flight)
-            for (connection, key) in flight.lanes {
-                settled += fail(flight, connection, key, error)
-            }
+            settled += fail(flight, error, nowMs)
         }
         return settled
     }
 
+    /// What has not been read back of these streams, in the order in which it was taken.
+    func unread(where isMeant: (StreamName) -> Bool) -> [Flight] {
+        (0..<oldest.count).map { oldest[$0] }.filter { !$0.isOver && $0.seq == nil && isMeant($0.stream) }
+    }
+
     /// The connection is gone; what it published may still reach the log.
     mutating func forget(_ connection: Int) {
+        for (key, lane) in lanes[connection] ?? [:] where lane.nacked != nil { clear(key, connection) }
         lanes[connection] = nil
     }
 
     private mutating func finish(_ flight: Flight) -> [Settled] {
         remove(flight)
-        return flight.lanes.flatMap { settle($0.connection, $0.key) }
+        return settle(flight.connection, flight.key.lane)
     }
 
     private mutating func remove(_ flight: Flight) {
         guard !flight.isOver else { return }
         flight.isOver = true
-        flights[flight.key] = nil
+        flights[flight.key]?.removeAll { $0 === flight }
+        if flights[flight.key]?.isEmpty == true { flights[flight.key] = nil }
+        count -= 1
         byteCount -= Self.cost(of: flight.value)
         while oldest.first?.isOver == true { _ = oldest.popFirst() }
     }
@@ -289,12 +289,7 @@ struct PublishLedger {
         guard let lane = lanes[connection]?[key] else { return [] }
         var settled: [Settled] = []
         for entry in lane.waiting {
-            let seq: Seq? =
-                switch entry.place {
-                case .known(let seq): seq
-                case .flight(let flight): flight.isReported ? flight.seq : nil
-                }
-            guard let seq else { break }
+            guard entry.flight.isReported, let seq = entry.flight.seq else { break }
             settled.append(
                 Settled(
                     connection: connection,
@@ -311,18 +306,11 @@ struct PublishLedger {
         return settled
     }
 
-    /// Nacks the flight's entry in the lane, and all behind it.
-    private mutating func fail(
-        _ flight: Flight,
-        _ connection: Int,
-        _ key: LaneKey,
-        _ error: ReelError
-    ) -> [Settled] {
-        guard let lane = lanes[connection]?[key] else { return [] }
-        let index = lane.waiting.firstIndex { entry in
-            if case .flight(let waiting) = entry.place { waiting === flight } else { false }
-        }
-        guard let index else { return [] }
+    /// Nacks the flight's entry in its lane, and all behind it.
+    private mutating func fail(_ flight: Flight, _ error: ReelError, _ nowMs: Int64) -> [Settled] {
+        let (connection, key) = (flight.connection, flight.key.lane)
+        guard let lane = lanes[connection]?[key], let index = lane.waiting.firstIndex(where: { $0.flight === flight })
+        else { return [] }
         var settled: [Settled] = []
         for (place, entry) in lane.waiting.enumerated().dropFirst(index) {
             let answer = place == index ? error : Self.behind(flight.key.op)
@@ -336,15 +324,46 @@ struct PublishLedger {
                     answer: .nacked(answer)
                 )
             )
-            nack(entry.op, key, connection)
+            if entry.flight.seq == nil { nack(entry.op, key, connection, nowMs) }
         }
         lanes[connection]?[key]?.waiting.removeSubrange(index...)
+        dropIfIdle(connection, key)
         return settled
     }
 
-    private mutating func nack(_ op: Op, _ key: LaneKey, _ connection: Int) {
-        let nacked = lanes[connection]?[key]?.nacked ?? op
-        lanes[connection, default: [:]][key, default: Lane()].nacked = min(op, nacked)
+    // MARK: Refusing what comes behind
+
+    /// The op that later ones of the lane must wait for.
+    private func nacked(_ key: LaneKey, _ connection: Int, _ nowMs: Int64) -> Op? {
+        guard let nacked = lanes[connection]?[key]?.nacked, nowMs < nacked.untilMs else { return nil }
+        return nacked.ops.lowerBound
+    }
+
+    private mutating func nack(_ op: Op, _ key: LaneKey, _ connection: Int, _ nowMs: Int64) {
+        if nacked(key, connection, nowMs) ?? .max <= op {
+            let ops = lanes[connection]?[key]?.nacked?.ops ?? op...op
+            lanes[connection]?[key]?.nacked?.ops = ops.lowerBound...max(op, ops.upperBound)
+            return
+        }
+        let isKnown = lanes[connection]?[key] != nil
+        guard isKnown || lanes[connection]?.count ?? 0 < Self.lanesPerConnection else { return }
+        let highest = max(op, lanes[connection]?[key]?.nacked?.ops.upperBound ?? op)
+        lanes[connection, default: [:]][key, default: Lane()].nacked = (op...highest, nowMs + Self.refusalMs)
+        refusing[key, default: []].insert(connection)
+    }
+
+    /// The log shows a nacked op: the next one that was nacked is what is missing now.
+    private mutating func cameBack(_ op: Op, _ key: LaneKey, _ connection: Int) {
+        guard let ops = lanes[connection]?[key]?.nacked?.ops, ops.lowerBound == op else { return }
+        guard op < ops.upperBound else { return clear(key, connection) }
+        lanes[connection]?[key]?.nacked?.ops = op + 1...ops.upperBound
+    }
+
+    private mutating func clear(_ key: LaneKey, _ connection: Int) {
+        lanes[connection]?[key]?.nacked = nil
+        refusing[key]?.remove(connection)
+        if refusing[key]?.isEmpty == true { refusing[key] = nil }
+        dropIfIdle(connection, key)
     }
 
     private mutating func dropIfIdle(_ connection: Int, _ key: LaneKey) {
@@ -356,14 +375,6 @@ struct PublishLedger {
     // MARK: Words
 
     private static func cost(of value: [UInt8]) -> Int { value.count + 256 }
-
-    private static func isSame(_ offer: Offer, _ value: [UInt8]) -> Bool {
-        value.withUnsafeBytes { isSame(offer, PublishedContent($0)) }
-    }
-
-    private static func isSame(_ offer: Offer, _ content: PublishedContent) -> Bool {
-        offer.value.withUnsafeBytes { PublishedContent($0).isSame(as: content, givenBase: offer.givenBase) }
-    }
 
     private static func behind(_ op: Op) -> ReelError {
         ReelError(.gap, "op \(op) was nacked and has not come again", retryMs: 0)

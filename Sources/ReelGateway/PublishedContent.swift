@@ -1,24 +1,33 @@
 import ReelCore
 
-/// What a client said in an event, apart from what its gateway stamped: two records of one (site, op) are the same
-/// event exactly if this is equal. `at`, `base` and `by` are the first names in canonical order, so they stand in
-/// front.
+/// What a client said in an event, apart from what may change when it sends it again: `at`, `base` and `by` are the
+/// first names in canonical order, so they stand in front.
 struct PublishedContent {
-    private var base: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
-    private var by: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
+    private var base: UnsafeRawBufferPointer?
+    private var by: UnsafeRawBufferPointer?
     private var rest: UnsafeRawBufferPointer
 
     /// Takes a record's canonical value apart.
     init(_ value: UnsafeRawBufferPointer) {
         rest = UnsafeRawBufferPointer(rebasing: value.dropFirst())
         _ = take(#""at":"#)
-        base = take(#""base":"#) ?? base
-        by = take(#""by":"#) ?? by
+        base = take(#""base":"#)
+        by = take(#""by":"#)
     }
 
-    /// Whether both are one event; the bases count only if the client itself gave one.
-    func isSame(as other: PublishedContent, givenBase: Bool) -> Bool {
-        rest.equals(other.rest) && by.equals(other.by) && (!givenBase || base.equals(other.base))
+    /// The last seq that the event's author had folded.
+    var baseSeq: Seq? { base.flatMap { Seq(String(decoding: $0, as: UTF8.self)) } }
+
+    /// Whether two events of one (site, op) cannot both be what its author means. Those of two authors can stand side
+    /// by side: the fold refuses the one that is foreign.
+    func contradicts(_ other: PublishedContent) -> Bool {
+        guard !rest.equals(other.rest) else { return false }
+        guard let by, let theirs = other.by else { return by == nil && other.by == nil }
+        return by.equals(theirs)
+    }
+
+    static func contradict(_ a: [UInt8], _ b: [UInt8]) -> Bool {
+        a.withUnsafeBytes { a in b.withUnsafeBytes { PublishedContent(a).contradicts(PublishedContent($0)) } }
     }
 
     /// The number or text behind this name, if the rest begins with it; the rest then begins behind its comma.

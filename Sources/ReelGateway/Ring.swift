@@ -7,19 +7,41 @@ struct Ring {
     /// What the ring knows of a stream whose events it holds.
     private struct Track {
         var seqs = Queue<Seq>()
-        /// For each site that has an event here, the highest op of them and the last of their seqs.
-        var sites: [Site: (op: Op, seq: Seq)] = [:]
+        var sites: [Site: Run] = [:]
 
-        mutating func remember(_ seq: Seq, _ site: Site, _ op: Op) {
+        mutating func remember(_ seq: Seq, _ site: Site, _ op: Op, mayBegin: Bool) {
             seqs.append(seq)
-            sites[site] = (max(op, sites[site]?.op ?? op), seq)
+            if sites[site] == nil, op == 0, mayBegin { sites[site] = Run() }
+            sites[site]?.remember(seq, op)
         }
 
         mutating func forget(_ seq: Seq, _ site: Site) {
             _ = seqs.popFirst()
-            if sites[site]?.seq == seq { sites[site] = nil }
+            guard sites[site]?.seqs.first == seq else { return }
+            _ = sites[site]?.seqs.popFirst()
+            if sites[site]?.seqs.isEmpty == true { sites[site] = nil }
         }
     }
+
+    /// The events of a site from op 0 on, each the first of its op behind the one before: what the fold consumes.
+    private struct Run {
+        var seqs = Queue<Seq>()
+        private var next: Op = 0
+
+        mutating func remember(_ seq: Seq, _ op: Op) {
+            guard op == next else { return }
+            seqs.append(seq)
+            next += 1
+        }
+
+        func seq(of op: Op) -> Seq? {
+            let index = op - (next - Op(seqs.count))
+            return op < next && index >= 0 ? seqs[Int(index)] : nil
+        }
+    }
+
+    /// Between a stream's horizon and its newest event lie at least so many seqs.
+    private static let horizonSeqs = Seq(Limits.marks - 1) * Limits.markEvery
 
     /// The lowest seq that the ring accounts for; `head + 1` if none.
     private(set) var first: Seq
@@ -54,7 +76,8 @@ struct Ring {
             slots.append((batch, index))
             switch batch.items[index].kind {
             case .event(let stream, let site, let op):
-                tracks[batch.streams[stream], default: Track()].remember(seq, site, op)
+                let mayBegin = op == 0 && Self.isFresh(batch, batch.items[index])
+                tracks[batch.streams[stream], default: Track()].remember(seq, site, op, mayBegin: mayBegin)
             case .barrier: barriers.append(seq)
             case .void: break
             }
@@ -65,6 +88,12 @@ struct Ring {
         witness = batch.witness ?? witness
         while byteCount > byteLimit, batches.count > 1 { evict() }
         return true
+    }
+
+    /// Whether an event is surely not `stale`, whatever the stream's horizon is.
+    private static func isFresh(_ batch: TailBatch, _ item: TailBatch.Item) -> Bool {
+        let base = batch.withValue(item) { PublishedContent($0).baseSeq }
+        return base.map { $0 >= item.entry.seq - horizonSeqs } ?? false
     }
 
     /// What the ring itself needs for a batch besides its records' bytes.
@@ -115,15 +144,14 @@ struct Ring {
         }
     }
 
-    /// The first record of this op of a site that the ring holds.
-    func event(of stream: StreamName, site: Site, op: Op) -> (seq: Seq, batch: TailBatch, item: TailBatch.Item)? {
-        guard let track = tracks[stream], let known = track.sites[site], op <= known.op else { return nil }
-        for index in 0..<track.seqs.count {
-            let seq = track.seqs[index]
-            guard let (batch, item) = item(at: seq) else { continue }
-            if case .event(_, site, op) = item.kind { return (seq, batch, item) }
+    /// The seq of an event of this op that the fold has consumed and that says something else; nil if there is none, or
+    /// if the ring cannot prove it.
+    func conflict(with value: [UInt8], of stream: StreamName, site: Site, op: Op) -> Seq? {
+        guard let seq = tracks[stream]?.sites[site]?.seq(of: op), let (batch, item) = item(at: seq) else { return nil }
+        let isOther = value.withUnsafeBytes { value in
+            batch.withValue(item) { PublishedContent(value).contradicts(PublishedContent($0)) }
         }
-        return nil
+        return isOther ? seq : nil
     }
 
     /// Whether the record at this seq is an event of the stream with this hash; nil if the ring does not hold the seq.

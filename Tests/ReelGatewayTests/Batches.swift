@@ -1,3 +1,4 @@
+import Foundation
 import ReelCore
 import ReelLog
 import ReelNet
@@ -81,6 +82,11 @@ enum Batches {
 /// A seeded generator; `REEL_SEED` in the environment overrides the seed.
 struct Seeded: RandomNumberGenerator {
     private var state: UInt64
+
+    /// A seed for this run, to be printed by who uses it.
+    static var seed: UInt64 {
+        ProcessInfo.processInfo.environment["REEL_SEED"].flatMap(UInt64.init) ?? .random(in: 0...UInt64.max)
+    }
 
     init(_ seed: UInt64) { state = seed }
 

@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func whatWasNackedAndIsInTheLogIsAckedThereWhenItComesAgain() async throws {
+    @Test func whatWasNackedAndIsInTheLogHoldsUpNobodyAndMayComeAgain() async throws {
         let log = try MemoryLog()
         try await LiveGateway.with(log) { live in
             let (socket, reader) = (try await live.connect(), try await live.connect())
@@ -93,9 +93,28 @@ import Testing
             #expect(try await socket.nextNack().error.code == .logUnavailable)
             log.onAppend(nil)
             _ = try await reader.events(of: todo, partition: partition, after: -1, through: 0)
+            publish(socket, 1...1)
+            #expect(try await socket.nextAck().acks.map(\.seq) == [1], "the client's fold has consumed op 0")
             publish(socket, 0...0)
-            #expect(try await socket.nextAck().acks.map(\.seq) == [0])
-            #expect(try places(log, 0) == [0], "it was not appended again")
+            let seq = try await socket.nextAck().acks[0].seq
+            #expect(try places(log, 0) == [0, 2] && seq == 2, "at a place of its own")
+        }
+    }
+
+    @Test func aResendOfAnEventThatWasNotConsumedIsAppendedAgain() async throws {
+        let log = try MemoryLog()
+        try await LiveGateway.with(log) { live in
+            let socket = try await live.connect()
+            publish(socket, 1...1)
+            #expect(try await socket.nextAck().acks.map(\.seq) == [0], "a gap for the fold")
+            publish(socket, 0...1)
+            #expect(try await socket.nextAck().acks.map(\.seq) == [1, 2])
+            socket.send(.publish(.init(stream: todo, events: [Sent.insert(site, 2, "first")])))
+            _ = try await socket.nextAck()
+            socket.send(.publish(.init(stream: todo, events: [Sent.insert(site, 4, "first")])))
+            _ = try await socket.nextAck()
+            socket.send(.publish(.init(stream: todo, events: [Sent.insert(site, 4, "second")])))
+            #expect(try await socket.nextAck().acks.map(\.seq) == [5], "nobody has consumed the first op 4")
         }
     }
 

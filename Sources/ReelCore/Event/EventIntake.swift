@@ -24,8 +24,6 @@ public struct EventIntake {
     public private(set) var event = ParsedEvent()
     /// Whether the event that was taken in last has a `base` of its client or a guard, which mean seqs of one epoch.
     public private(set) var namesSeqs = false
-    /// Whether the client itself gave the `base` of the event that was taken in last.
-    public private(set) var givesBase = false
     private var canonical: [UInt8] = []
 
     /// An intake for events up to this size, which is at most that of a record.
@@ -39,6 +37,7 @@ public struct EventIntake {
         canonical.removeAll(keepingCapacity: true)
         try CanonicalJSON.canonicalize(sent, into: &canonical)
         let start = output.count
+        let givesBase: Bool
         do throws(ReelError) {
             givesBase = try canonical.withUnsafeBufferPointer { (bytes) throws(ReelError) in
                 try EventIntake.stamp(Bytes(bytes), stamp, &output)
