@@ -38,7 +38,7 @@ demo: setup build ## Watch it work: a whole cluster on this machine, in under a 
 test: setup ## Build and run all tests (REEL_EFFORT=10 for ten times the random cases, REEL_SEED to repeat one)
 	SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=6 swift test --disable-xctest
 
-bench: setup ## Measure, beside the peer or the bare floor of each figure
+bench: setup build ## Measure, beside the peer or the bare floor of each figure, in under six minutes
 	swift build -c release --static-swift-stdlib --product reel-bench
 	@.build/release/reel-bench
 

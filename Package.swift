@@ -105,7 +105,10 @@ let package = Package(
         .target(name: "CLogFloor", dependencies: ["CSQLite"], path: "Tests/Benchmarks/LogFloor"),
         .executableTarget(
             name: "reel-bench",
-            dependencies: ["CFanOutFloor", "CLogFloor", "ReelCore", "ReelLog", "ReelNet", "ReelNode", "ReelSnapshot"],
+            dependencies: [
+                "CFanOutFloor", "CLogFloor", "ReelClient", "ReelCore", "ReelLab", "ReelLog", "ReelNet", "ReelNode",
+                "ReelSnapshot",
+            ],
             path: "Tests/Benchmarks/reel-bench",
             swiftSettings: settings
         ),

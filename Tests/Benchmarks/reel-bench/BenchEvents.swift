@@ -1,13 +1,17 @@
-import ReelCore
+import Dispatch
+import ReelLog
+import Synchronization
 
-/// Events as apps write them: objects of five fields, updates of about 200 bytes, four sites.
+/// Events as apps write them: objects of five fields, updates of about 200 bytes, four sites. An update's value is
+/// about as long as the one before, so the state does not grow.
 enum BenchEvents {
     private static let pad = String(repeating: "x", count: 200)
+    private static let insertedBytes = 38
 
     /// The first event of each of so many objects, from seq `first` on.
     static func inserts(_ objects: Int) -> [[UInt8]] {
         (0..<objects).map { number in
-            let fields = (0..<5).map { #""field\#($0)":"value \#($0) of \#(number)""# }.joined(separator: ",")
+            let fields = (0..<5).map { #""field\#($0)":"\#(pad.prefix(insertedBytes))""# }.joined(separator: ",")
             return event(number, op: number / 4, seq: number, fields: fields, type: "insert", id: number)
         }
     }
@@ -44,5 +48,22 @@ struct SplitMix: RandomNumberGenerator {
         z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
         z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
         return z ^ (z >> 31)
+    }
+}
+
+extension EventLog {
+    /// Appends these events to the stream `bench` in partition 0, and waits until they are durable.
+    func fill(_ values: [[UInt8]]) throws {
+        for start in stride(from: 0, to: values.count, by: 10_000) {
+            let part = values[start..<min(values.count, start + 10_000)]
+            let answer = Mutex<LogError?>(nil)
+            let done = DispatchSemaphore(value: 0)
+            append(part.map { LogAppend(key: Array("bench".utf8), value: $0) }, to: 0) { result in
+                if case .failure(let error) = result { answer.withLock { $0 = error } }
+                done.signal()
+            }
+            done.wait()
+            if let error = answer.withLock({ $0 }) { throw error }
+        }
     }
 }

@@ -13,10 +13,12 @@ enum Redis {
             ]
             server.standardOutput = FileHandle.nullDevice
             try server.run()
+            Leftovers.started(server.processIdentifier)
             defer {
                 // A server started from a thread of the pool inherits its blocked signals; this one cannot be blocked.
                 kill(server.processIdentifier, SIGKILL)
                 server.waitUntilExit()
+                Leftovers.ended(server.processIdentifier)
             }
             let client = try connect(folder + "/redis.sock")
             defer { close(client) }

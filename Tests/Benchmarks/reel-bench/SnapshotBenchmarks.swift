@@ -34,7 +34,7 @@ enum SnapshotWriterBenchmark {
     ) throws -> (rate: Double, commitMs: Double) {
         let log = try SQLiteLog(path: folder + "/log.db", partitions: 1)
         defer { log.close() }
-        try fill(log, with: BenchEvents.inserts(objects))
+        try log.fill(BenchEvents.inserts(objects))
         let node = try SnapshotNode(
             log: log,
             settings: SnapshotSettings(folder: folder + "/snapshot"),
@@ -43,7 +43,7 @@ enum SnapshotWriterBenchmark {
         )
         while node.positions[0] < Seq(objects) - 1 { usleep(1_000) }
         node.close()
-        try fill(log, with: BenchEvents.updates(updates, of: objects))
+        try log.fill(BenchEvents.updates(updates, of: objects))
         let metrics = Metrics()
         let last = Seq(objects + updates) - 1
         let second = try SnapshotNode(
@@ -68,16 +68,5 @@ enum SnapshotWriterBenchmark {
         }
         let total = buckets.last?.count ?? 0
         return (buckets.first { $0.count >= 0.99 * total }?.bound ?? .infinity) / 1_000
-    }
-
-    private static func fill(_ log: SQLiteLog, with values: [[UInt8]]) throws {
-        let done = DispatchSemaphore(value: 0)
-        var rest = values[...]
-        while !rest.isEmpty {
-            let part = rest.prefix(10_000)
-            rest = rest.dropFirst(part.count)
-            log.append(part.map { LogAppend(key: Array("bench".utf8), value: $0) }, to: 0) { _ in done.signal() }
-            done.wait()
-        }
     }
 }

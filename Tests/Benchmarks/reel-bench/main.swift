@@ -1,3 +1,8 @@
-// reel-bench [NAME…]: runs the benchmarks of these names, or all, and prints a table for each.
+import Foundation
 
-await Benchmarks.run(CommandLine.arguments.dropFirst())
+// reel-bench [NAME…]: runs the benchmarks of these names, or all, and prints their table.
+
+try Leftovers.begin()
+let status = await Benchmarks.run(CommandLine.arguments.dropFirst())
+Leftovers.end()
+exit(status)

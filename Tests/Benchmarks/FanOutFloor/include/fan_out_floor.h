@@ -11,10 +11,12 @@ typedef struct {
     long long deliveries;
 } floor_result;
 
-// Opens `sockets` WebSockets at /sub and one at /pub, publishes text messages of `payload` bytes half a `window`
-// in one write and at most a whole one under way, and counts what arrives. Returns 0, or -1 if the server does not
-// behave.
-int floor_drive(int port, int sockets, int payload, int window, double seconds, floor_result *result);
+// The servers that the reader can speak with.
+typedef enum { floor_bare, floor_reel, floor_nats } floor_server;
+
+// Opens `sockets` WebSockets that listen and one that publishes messages of 200 bytes, half a `window` in one write and
+// at most a whole one under way, and counts what arrives. Returns 0, or -1 if the server does not behave.
+int floor_drive(floor_server server, int port, int sockets, int window, double seconds, floor_result *result);
 
 // A WebSocket to 127.0.0.1, non-blocking behind the handshake; -1 if it was refused.
 int floor_open(int port, const char *path);

@@ -1,0 +1,85 @@
+import Foundation
+import ReelClient
+import ReelCore
+import ReelLab
+import ReelLog
+import ReelNet
+
+/// A device that knows nothing meets `reel serve`: from the connect to the folded state in the device's own file.
+/// A snapshot is as large as the state, however long the history.
+enum ColdStartBenchmark {
+    private static let objects = 1_000
+
+    @Sendable static func run() async throws -> [Measured] {
+        let short = try await served(updates: 10_000) { node, last in try await snapshotBytes(node, last) }
+        let (long, millis) = try await served(updates: 100_000) { node, last in
+            let bytes = try await snapshotBytes(node, last)
+            var millis: [Double] = []
+            for _ in 0..<25 { millis.append(try await coldStart(node, last)) }
+            return (bytes, millis)
+        }
+        return [
+            Measured(
+                work: "cold start: \(objects) live objects after 100000 updates, p50 of 25",
+                value: median(millis),
+                unit: "ms",
+                goal: .atMost(60)
+            ),
+            Measured(
+                work: "its snapshot",
+                value: Double(long),
+                unit: "B",
+                peer: ("after 10000 updates", Double(short)),
+                goal: .within(0.05)
+            ),
+        ]
+    }
+
+    /// `reel serve` on a log of so many updates; the body gets the last seq.
+    private static func served<R>(updates: Int, _ body: (LocalNode, Seq) async throws -> R) async throws -> R {
+        try await withFolder { folder in
+            let log = try SQLiteLog(path: folder + "/log.sqlite", partitions: 1)
+            try log.fill(BenchEvents.inserts(objects))
+            try log.fill(BenchEvents.updates(updates, of: objects))
+            log.close()
+            return try await withReel(["serve", "--data", folder], in: folder) { node in
+                try await body(node, Seq(objects + updates) - 1)
+            }
+        }
+    }
+
+    /// Waits until the node has folded all, and says how large its snapshot is.
+    private static func snapshotBytes(_ node: LocalNode, _ last: Seq) async throws -> Int {
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        let client = try loop.sync { LoopBound(HTTPClient(on: loop), on: loop) }
+        guard let (host, port) = SocketAddress.split(String(node.url.dropFirst(7))) else { return 0 }
+        let question = HTTPClientRequest("GET", host: host, port: port, target: "/v1/streams/bench/snapshot")
+        for _ in 0..<1_000 {
+            let answer = try await client.fetch(question)
+            if answer.status == 200, answer.headers["etag"]?.hasSuffix(":\(last)\"") == true {
+                return answer.body.count
+            }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        throw BenchmarkError("the node does not get to seq \(last)")
+    }
+
+    private static func coldStart(_ node: LocalNode, _ last: Seq) async throws -> Double {
+        try await withFolder { folder in
+            let start = ContinuousClock.now
+            let client = try SyncClient(
+                nodes: [node.url],
+                store: .file(folder + "/device.sqlite"),
+                transport: try NetTransport()
+            )
+            let stream = try await client.open("bench")
+            try await stream.waitUntil(seq: last)
+            let taken = ContinuousClock.now - start
+            let held = await stream.objects("task").count
+            await client.close()
+            guard held == objects else { throw BenchmarkError("the device holds \(held) objects") }
+            return taken / .milliseconds(1)
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import Foundation
+import ReelCore
+import ReelLab
+
+/// Records taken apart and folded, on one core: what a device and a snapshot node do with each event.
+enum FoldBenchmark {
+    static func run() throws -> [Measured] {
+        let (objects, updates) = (10_000, 300_000)
+        let (inserts, events) = (BenchEvents.inserts(objects), BenchEvents.updates(updates, of: objects))
+        let rates = try (0..<5).map { _ in
+            var tape = Tape()
+            tape.fold(inserts)
+            let taken = seconds { tape.fold(events) }
+            guard tape.isWhole, tape.state.objectCount == objects else { throw BenchmarkError("an event was refused") }
+            return Double(updates) / taken
+        }
+        return [
+            Measured(
+                work: "decode + fold, 200 B updates of \(objects) objects of 5 fields, one core",
+                value: median(rates),
+                unit: "events/s",
+                goal: .atLeast(400_000)
+            )
+        ]
+    }
+
+    private struct Tape {
+        var rules = PartitionRules(partition: 0, of: 1)
+        var event = ParsedEvent()
+        var state = Fold(stream: StreamName("bench")!, partition: 0, epoch: Epoch(0))
+        var next: Seq = 0
+        var isWhole = true
+
+        mutating func fold(_ records: [[UInt8]]) {
+            Array("bench".utf8).withUnsafeBytes { key in
+                for record in records {
+                    record.withUnsafeBytes { value in
+                        if case .event = rules.read(key: key, value: value, into: &event) {
+                            if state.apply(event, value, seq: next) != .applied { isWhole = false }
+                        } else {
+                            isWhole = false
+                        }
+                    }
+                    next += 1
+                }
+            }
+        }
+    }
+}
+
+/// A recorded editing session taken apart and folded: 137,993 splices into one text.
+enum SessionBenchmark {
+    static func run() throws -> [Measured] {
+        guard let folder = ProcessInfo.processInfo.environment["REEL_TRACES"] else {
+            throw NotMeasured("REEL_TRACES is not set; it names the folder that holds seph-blog1.json.gz")
+        }
+        let file = try Data(contentsOf: URL(fileURLWithPath: folder + "/seph-blog1.json.gz"))
+        let session = try EditingSession(file: Array(file))
+        let rates = try (0..<5).map { _ in
+            let folded = session.folded()
+            guard folded.isRight else { throw BenchmarkError("the text does not end as it did in its editor") }
+            return Double(session.patchCount) / (Double(folded.durationNs) / 1e9)
+        }
+        return [
+            Measured(
+                work: "seph-blog1: \(session.patchCount) splices through decode + fold",
+                value: median(rates),
+                unit: "splices/s",
+                goal: .atLeast(150_000)
+            )
+        ]
+    }
+}

@@ -1,0 +1,77 @@
+import Foundation
+import ReelLab
+import ReelNet
+import Synchronization
+
+/// Servers and files of the benchmarks: they end with the run, also when it is interrupted.
+enum Leftovers {
+    private static let servers = Mutex(Set<Int32>())
+    /// Holds all files of the run.
+    static let folder = FileManager.default.temporaryDirectory.path + "/reel-bench-\(getpid())"
+
+    /// Makes the folder, and watches for the signals that end the run.
+    static func begin() throws {
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        let loop = try EventLoop()
+        try loop.sync {
+            for signal in [SIGINT, SIGTERM, SIGHUP] {
+                loop.onSignal(signal) {
+                    end()
+                    _exit(128 + signal)
+                }
+            }
+        }
+    }
+
+    /// Kills the servers and removes the files.
+    static func end() {
+        servers.withLock { servers in
+            for server in servers {
+                kill(server, SIGKILL)
+                waitpid(server, nil, 0)
+            }
+        }
+        // An interrupted benchmark may be removing its own part at the same moment, and then this stops half-way.
+        while FileManager.default.fileExists(atPath: folder) { try? FileManager.default.removeItem(atPath: folder) }
+    }
+
+    /// A process that must not outlive the run, until `ended` is called with it.
+    static func started(_ pid: Int32) { servers.withLock { _ = $0.insert(pid) } }
+    static func ended(_ pid: Int32) { servers.withLock { _ = $0.remove(pid) } }
+}
+
+/// A folder of its own for `body`, removed afterwards.
+func withFolder<R>(_ body: (String) throws -> R) throws -> R {
+    let path = try newFolder()
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    return try body(path)
+}
+
+/// A folder of its own for `body`, removed afterwards.
+func withFolder<R>(_ body: (String) async throws -> R) async throws -> R {
+    let path = try newFolder()
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    return try await body(path)
+}
+
+private func newFolder() throws -> String {
+    let path = Leftovers.folder + "/\(UUID().uuidString.prefix(8))"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    return path
+}
+
+/// A process of the release binary beside this one: `reel` with these arguments, on a free port; killed behind `body`.
+func withReel<R>(_ arguments: [String], in folder: String, _ body: (LocalNode) async throws -> R) async throws -> R {
+    let own = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+    let reel = own.deletingLastPathComponent().appending(path: "reel").path
+    guard FileManager.default.isExecutableFile(atPath: reel) else {
+        throw BenchmarkError("\(reel) is not there: `make bench` builds it")
+    }
+    let node = try LocalNode(name: arguments[0], reel: reel, arguments: arguments, folder: folder)
+    Leftovers.started(node.process.pid)
+    defer {
+        node.process.killNow()
+        Leftovers.ended(node.process.pid)
+    }
+    return try await body(node)
+}
