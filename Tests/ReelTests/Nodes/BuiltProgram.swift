@@ -1,4 +1,5 @@
 import Foundation
+import ReelLab
 import Testing
 
 @testable import reel
@@ -24,13 +25,11 @@ enum BuiltProgram {
     static func run(
         _ words: [String],
         shell: String = "",
-        environment: [String: String] = [:],
         seconds: Int = 120
     ) async throws -> Run {
         try await Shell.run(
             Shell.closingWhatIsInherited + shell + " exec \"$0\" \"$@\"",
             [path] + words,
-            environment: environment,
             seconds: seconds
         )
     }
@@ -45,30 +44,21 @@ enum Shell {
     static func run(
         _ line: String,
         _ words: [String] = [],
-        environment: [String: String] = [:],
         seconds: Int = 120
     ) async throws -> BuiltProgram.Run {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "reel-run-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let (output, errors) = (folder.appending(path: "out"), folder.appending(path: "err"))
-        for file in [output, errors] { try Data().write(to: file) }
-        let process = Process()
-        process.executableURL = URL(filePath: "/bin/bash")
-        process.arguments = ["-c", line] + words
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = try FileHandle(forWritingTo: output)
-        process.standardError = try FileHandle(forWritingTo: errors)
-        try process.run()
-        defer { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+        let folder = try TemporaryFolder(prefix: "reel-run-")
+        let (output, errors) = (folder.path + "/out", folder.path + "/err")
+        let process = try ChildProcess("/bin/bash", ["-c", "exec > '\(output)'; " + line] + words, errorLog: errors)
         try await eventually("`\(words.isEmpty ? line : words.joined(separator: " "))` ends", seconds: seconds) {
-            !process.isRunning
+            process.hasEnded()
+        }
+        guard case .exited(let code) = process.end else {
+            throw NeverCame(description: "an exit code: \(process.end.map { "\($0)" } ?? "none")")
         }
         return BuiltProgram.Run(
-            code: process.terminationStatus,
-            output: try String(contentsOf: output, encoding: .utf8),
-            errors: try String(contentsOf: errors, encoding: .utf8)
+            code: code,
+            output: try String(contentsOfFile: output, encoding: .utf8),
+            errors: try String(contentsOfFile: errors, encoding: .utf8)
         )
     }
 }
