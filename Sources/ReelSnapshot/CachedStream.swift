@@ -14,6 +14,8 @@ final class CachedStream {
     var events = EventChunk()
     /// The number of the batch that changed it last.
     var batch: Int64 = 0
+    /// How much of the folder's memory it counts for.
+    var held = 0
 
     init(id: Int64, name: StreamName, fold: Fold) {
         self.id = id

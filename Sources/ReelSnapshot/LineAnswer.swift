@@ -5,12 +5,14 @@ import ReelNet
 final class LineAnswer {
     private let lines: StateReader.Lines
     private let epoch: Epoch
+    private let turn: AnswerTurns.Turn
     private var offset = 0
     private var isReading = false
 
-    init(_ lines: StateReader.Lines, epoch: Epoch) {
+    init(_ lines: StateReader.Lines, epoch: Epoch, _ turn: AnswerTurns.Turn) {
         self.lines = lines
         self.epoch = epoch
+        self.turn = turn
     }
 
     /// Begins. The exchange keeps the answer until it has ended or its client has gone.

@@ -37,6 +37,13 @@ final class PartitionFolder {
     private var batch: Int64 = 0
     /// The last seq that the file holds.
     private var stored: Seq
+    /// The last record that was folded.
+    private var last: Witness?
+    /// Objects, tombstones, sites and streams in memory.
+    private var held = 0
+    /// The index has every event from this seq on.
+    private var oldestEvent: Seq
+    private var checkpoint: CheckpointPlan
     private var row: [UInt8] = []
 
     /// The next seq to fold.
@@ -52,6 +59,9 @@ final class PartitionFolder {
         let position = try StoredPosition(reading: file.connection)
         next = position.next
         stored = position.seq
+        last = position.last
+        oldestEvent = try file.oldestEvent()
+        checkpoint = CheckpointPlan(frames: settings.checkpointBytes / SnapshotFile.pageBytes)
         rules = PartitionRules(partition: identity.partition, of: identity.partitions, phase: position.phase)
         newStream = (try file.connection.integer("SELECT max(id) FROM stream") ?? 0) + 1
     }
@@ -69,6 +79,7 @@ final class PartitionFolder {
         }
         if end > next { rules.hole() }
         next = max(next, end)
+        if let entry = entries.last { last = records.witness(of: entry) }
         report.seqs = Int(next - start)
         try write()
         evict()
@@ -136,13 +147,13 @@ final class PartitionFolder {
         return stream
     }
 
-    /// Drops the streams that were written to longest ago, until few enough objects are in memory.
+    /// Drops the streams that were written to longest ago, until few enough objects are in memory; a quarter more than
+    /// needed, so that it is not done for every batch.
     private func evict() {
-        var held = streams.values.reduce(0) { $0 + $1.fold.objectCount }
         guard held > settings.cachedObjects else { return }
         for stream in streams.values.sorted(by: { $0.batch < $1.batch }) where streams.count > 1 {
-            guard held > settings.cachedObjects else { break }
-            held -= stream.fold.objectCount
+            guard held > settings.cachedObjects / 4 * 3 else { break }
+            held -= stream.held
             streams[stream.name] = nil
         }
         latest = nil
@@ -157,15 +168,20 @@ final class PartitionFolder {
         for stream in changed {
             if !stream.events.isEmpty { try writeEvents(of: stream) }
             try stream.writeChanges(to: file, row: &row)
+            held -= stream.held
+            stream.held = stream.fold.entryCount + 1
+            held += stream.held
         }
         changed.removeAll(keepingCapacity: true)
-        let oldest = max(0, next - settings.keptEvents)
-        try file.trimEvents(before: oldest)
-        try file.setMeta("events", oldest)
-        try StoredPosition(next: next, phase: rules.phase).write(to: file)
+        oldestEvent = max(oldestEvent, next - settings.keptEvents)
+        try file.trimEvents(before: oldestEvent)
+        try file.setMeta("events", oldestEvent)
+        try StoredPosition(next: next, phase: rules.phase, last: last).write(to: file)
         try file.connection.commit()
         stored = next - 1
-        if file.connection.walFrames * 4_096 >= settings.checkpointBytes { try file.connection.checkpoint(.restart) }
+        if let effort = checkpoint.next(walFrames: file.connection.walFrames) {
+            try file.connection.checkpoint(effort)
+        }
     }
 
     private func writeEvents(of stream: CachedStream) throws {

@@ -1,4 +1,3 @@
-import Glibc
 import ReelCore
 import ReelLog
 import ReelNode
@@ -15,19 +14,32 @@ final class PartitionKeeper: @unchecked Sendable {
         var seq = Seq.none
         /// Why it does not go on; nil: it does.
         var problem: SnapshotError?
+        /// The file's last record is the log's.
+        var isVerified = false
+
+        /// Why nothing is answered from the file. A log that is merely away stops no reader.
+        var refusal: SnapshotError? {
+            switch problem?.code {
+            case .diverged, .aheadOfLog, .epochChanged: problem
+            default:
+                isVerified ? nil : SnapshotError(.nodeBehind, "this node has not compared its file with the log yet")
+            }
+        }
     }
 
     let identity: SnapshotFile.Identity
-    let path: String
+    let place: FilePlace
     private let log: any EventLog
     private let settings: SnapshotSettings
     private let journal: Journal
     private let metrics: SnapshotMetrics
     private let status = Mutex(Status())
     private let mailbox = Mutex<Mailbox?>(nil)
-    private let suspicion = Mutex<String?>(nil)
+    private let doubts = Mutex<StateReader.Damage?>(nil)
     private let isStopping = Atomic<Bool>(false)
-    private let wake: Wake
+    private let wake = Wake()
+    /// How long the next file waits that is made anew; belongs to the thread.
+    private var nextFileMs: Int32 = 0
     private var thread: LogThread?
 
     init(
@@ -38,12 +50,11 @@ final class PartitionKeeper: @unchecked Sendable {
         metrics: SnapshotMetrics
     ) {
         identity = SnapshotFile.Identity(epoch: log.epoch, partition: partition, partitions: log.partitions)
-        path = "\(settings.folder)/partition-\(partition).sqlite"
+        place = FilePlace("\(settings.folder)/partition-\(partition).sqlite")
         self.log = log
         self.settings = settings
         self.journal = journal
         self.metrics = metrics
-        wake = Wake()
     }
 
     /// How it stands now. From any thread.
@@ -63,8 +74,8 @@ final class PartitionKeeper: @unchecked Sendable {
     }
 
     /// A reader found that the rows are not what was written: the file is put aside and made anew. From any thread.
-    func doubt(_ reason: String) {
-        suspicion.withLock { $0 = $0 ?? reason }
+    func doubt(_ damage: StateReader.Damage) {
+        doubts.withLock { $0 = damage }
         mailbox.withLock { $0 }?.close()
     }
 
@@ -74,22 +85,40 @@ final class PartitionKeeper: @unchecked Sendable {
         while !isStopping.load(ordering: .sequentiallyConsistent) {
             do {
                 try foldToTheEnd()
-                if let reason = suspicion.withLock({ $0.take() }) { throw SnapshotFile.Unusable(reason: reason) }
+                try look(at: doubts.withLock { $0.take() })
             } catch {
                 recover(from: error)
             }
         }
     }
 
-    /// Folds until the node stops or something fails.
+    /// A doubt about a file that was put aside meanwhile is none.
+    private func look(at damage: StateReader.Damage?) throws {
+        if let damage, damage.file == place.current { throw SnapshotFile.Unusable(reason: damage.reason) }
+    }
+
+    /// Folds until the node stops, a reader doubts, or something fails.
     private func foldToTheEnd() throws {
-        let file = try SnapshotFile(path: path, identity: identity)
-        let folder = try PartitionFolder(file: file, identity: identity, settings: settings)
-        status.withLock { $0.seq = folder.next - 1 }
         let mailbox = Mailbox(capacity: settings.queuedEvents)
         self.mailbox.withLock { $0 = mailbox }
+        try look(at: doubts.withLock { $0.take() })
+        guard log.epoch == identity.epoch else {
+            throw LogError(.epochChanged, "found epoch \(log.epoch), expected \(identity.epoch)")
+        }
+        let file = try SnapshotFile(path: place.path, identity: identity)
+        let folder = try PartitionFolder(file: file, identity: identity, settings: settings)
+        var verifier = try TailVerifier.resuming(
+            StoredPosition(reading: file.connection),
+            partition: identity.partition,
+            of: log
+        )
+        status.withLock {
+            $0.seq = folder.next - 1
+            $0.isVerified = true
+        }
         let tail = log.tail(identity.partition, from: folder.next, to: mailbox)
         defer {
+            // First the mailbox: the log's thread may wait in it.
             mailbox.close()
             tail.cancel()
         }
@@ -98,15 +127,15 @@ final class PartitionKeeper: @unchecked Sendable {
             case .closed: return
             case .failed(let error): throw error
             case .batches(let batches):
-                for batch in batches { try fold(batch, with: folder) }
+                for batch in batches where !isStopping.load(ordering: .sequentiallyConsistent) {
+                    try verifier.take(batch)
+                    try fold(batch, with: folder)
+                }
             }
         }
     }
 
     private func fold(_ batch: RecordBatch, with folder: PartitionFolder) throws {
-        guard batch.seqs.lowerBound == folder.next else {
-            throw PartitionFolder.Stop.hole(found: batch.seqs.lowerBound, expected: folder.next)
-        }
         var rest = batch.entries[...]
         repeat {
             let part = rest.prefix(settings.batchEvents)
@@ -119,7 +148,7 @@ final class PartitionKeeper: @unchecked Sendable {
     }
 
     private func note(_ report: PartitionFolder.Report, at seq: Seq) {
-        status.withLock { $0 = Status(seq: seq) }
+        status.withLock { $0 = Status(seq: seq, isVerified: true) }
         metrics.events.add(report.events)
         metrics.voids.add(report.voids.count)
         for void in report.voids.prefix(10) {
@@ -136,19 +165,14 @@ final class PartitionKeeper: @unchecked Sendable {
         var waitMs: Int32 = 1_000
         let problem: SnapshotError
         switch error {
-        case let error as SnapshotFile.Unusable:
-            problem = SnapshotError(.nodeBehind, "the snapshot's file could not be used and is made anew")
-            waitMs = putAside(error.reason) ? 0 : 1_000
-        case let error as SQLiteError where error.kind == .corrupt || error.kind == .notADatabase:
-            problem = SnapshotError(.nodeBehind, "the snapshot's file was damaged and is made anew")
-            waitMs = putAside(error.description) ? 0 : 1_000
+        case let error where SnapshotFile.isDamage(error):
+            (problem, waitMs) = putAside((error as? SnapshotFile.Unusable)?.reason ?? "\(error)")
         case let error as SQLiteError:
             problem = SnapshotError(.nodeBehind, "the snapshot cannot be written: \(error)")
         case let error as LogError:
             problem = SnapshotError(error.code, error.message)
-        case let error as ReelError:
-            problem = SnapshotError(.nodeBehind, "the snapshot's file does not fit together and is made anew")
-            waitMs = putAside(error.message) ? 0 : 1_000
+            // What was lost may be brought back, but not soon.
+            if error.code == .diverged || error.code == .aheadOfLog { waitMs = 5_000 }
         case PartitionFolder.Stop.unknownBarrier(let seq):
             problem = SnapshotError(
                 .nodeBehind,
@@ -173,18 +197,17 @@ final class PartitionKeeper: @unchecked Sendable {
         if waitMs > 0 { wake.wait(ms: waitMs) }
     }
 
-    /// Renames the file and its WAL, so that nothing is mixed and nothing is lost.
-    private func putAside(_ reason: String) -> Bool {
-        var number = 0
-        while access("\(path).aside-\(number)", F_OK) == 0 { number += 1 }
-        for suffix in ["-wal", "-shm", ""] where access(path + suffix, F_OK) == 0 {
-            guard rename(path + suffix, "\(path).aside-\(number)\(suffix)") == 0 else {
-                journal.error("cannot put a file aside", ["file": path, "detail": String(cString: strerror(errno))])
-                return false
-            }
+    /// Puts the file aside, and says how long to wait before the next one is made: longer each time, as long as this
+    /// process runs, up to a minute.
+    private func putAside(_ reason: String) -> (problem: SnapshotError, waitMs: Int32) {
+        do throws(FilePlace.NotPutAside) {
+            let aside = try place.putAside()
+            status.withLock { $0 = Status() }
+            journal.warning("file put aside", ["file": place.path, "as": aside, "reason": reason])
+            defer { nextFileMs = min(60_000, max(1_000, 2 * nextFileMs)) }
+            return (SnapshotError(.nodeBehind, "the snapshot's file could not be used and is made anew"), nextFileMs)
+        } catch {
+            return (SnapshotError(.internal, "the snapshot's file cannot be used: \(reason); \(error.reason)"), 10_000)
         }
-        status.withLock { $0.seq = .none }
-        journal.warning("file put aside", ["file": path, "as": "\(path).aside-\(number)", "reason": reason])
-        return true
     }
 }

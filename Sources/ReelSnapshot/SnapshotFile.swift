@@ -6,7 +6,7 @@ import ReelSQLite
 ///
 /// | table | row |
 /// | --- | --- |
-/// | `meta` | `format`, `epoch`, `partition`, `partitions`, `next`, and what the barriers have said |
+/// | `meta` | whose file it is, `next`, the hash of the last record, and what the barriers have said |
 /// | `stream` | a stream's number, its name, what is known of it as a whole, and the digest of its state |
 /// | `object` | an object or a tombstone of a stream, as the fold stores it |
 /// | `site` | a site of a stream, as the fold stores it |
@@ -16,6 +16,9 @@ import ReelSQLite
 final class SnapshotFile {
     /// The form of the tables and rows; a file of another form is put aside.
     static let format: Int64 = 1
+
+    /// The size of a page, also of a frame in the WAL.
+    static let pageBytes = 8_192
 
     /// Whose file it is.
     struct Identity: Equatable {
@@ -28,6 +31,17 @@ final class SnapshotFile {
     struct Unusable: Error {
         /// What was found and what was expected.
         var reason: String
+    }
+
+    /// Whether an error of opening, reading or writing says that the file is not as it was written.
+    static func isDamage(_ error: any Error) -> Bool {
+        switch error {
+        case is Unusable: true
+        // A row that cannot be read back; that a delta is asked from too far back is the only other one.
+        case let error as ReelError: error.code != .truncated
+        case let error as SQLiteError: error.kind == .corrupt || error.kind == .notADatabase
+        default: false
+        }
     }
 
     let connection: Connection
@@ -43,6 +57,7 @@ final class SnapshotFile {
     /// Opens the file for writing, or makes it. Throws `Unusable` where it is damaged or somebody else's.
     init(path: String, identity: Identity) throws {
         connection = try Connection(path: path, mode: .create, busyMs: 2_000)
+        try connection.execute("PRAGMA page_size = \(Self.pageBytes)")
         try connection.useWAL(.normal)
         try connection.execute("PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY")
         if try connection.integer("SELECT count(*) FROM sqlite_schema") == 0 {
@@ -173,6 +188,11 @@ final class SnapshotFile {
         putEvents.bind(3, first)
         putEvents.bind(4, lending: data)
         try putEvents.run()
+    }
+
+    /// The seq from which on the index has every event.
+    func oldestEvent() throws -> Seq {
+        try connection.integer("SELECT value FROM meta WHERE name = 'events'") ?? 0
     }
 
     /// Forgets events whose chunk ends before a seq.

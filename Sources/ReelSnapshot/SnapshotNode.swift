@@ -13,6 +13,7 @@ public final class SnapshotNode: StateSource {
     private let keepers: [PartitionKeeper]
     private let metrics: SnapshotMetrics
     private let lock: FolderLock
+    private let turns: AnswerTurns
 
     /// Takes the folder for itself and begins to fold. The log must be this node's own: when folding does not keep up,
     /// its tails are held back. Throws where the folder is another process's or cannot be made.
@@ -25,6 +26,7 @@ public final class SnapshotNode: StateSource {
         self.log = log
         self.settings = settings
         lock = try FolderLock(folder: settings.folder)
+        turns = AnswerTurns(most: settings.openAnswers)
         let counted = SnapshotMetrics(metrics)
         self.metrics = counted
         keepers = (0..<log.partitions).map {
@@ -37,7 +39,12 @@ public final class SnapshotNode: StateSource {
                 labels: ["partition": "\(keeper.identity.partition)"]
             ) { Int(keeper.now.seq) }
         }
-        for keeper in keepers { try keeper.start() }
+        do {
+            for keeper in keepers { try keeper.start() }
+        } catch {
+            close()
+            throw error
+        }
     }
 
     /// The last seq folded, and written, of each partition.
@@ -50,6 +57,9 @@ public final class SnapshotNode: StateSource {
         }
     }
 
+    /// The codes of why partitions answer nothing.
+    var refusals: [ErrorCode] { keepers.compactMap { $0.now.refusal?.code } }
+
     /// Ends folding behind the batch that is being written, and gives the folder back. Not on an event loop.
     public func close() {
         for keeper in keepers { keeper.stop() }
@@ -60,10 +70,11 @@ public final class SnapshotNode: StateSource {
 
     /// Answers a question about state through the exchange. On its loop.
     public func respond(to request: StateRequest, _ exchange: HTTPExchange) {
+        guard let turn = turn(exchange) else { return }
         metrics.answers.add()
         let keeper = keepers[request.stream.partition(of: log.partitions)]
         let epoch = log.epoch
-        let reader = StateReader(path: keeper.path, identity: keeper.identity, folder: settings.folder)
+        let reader = StateReader(place: keeper.place, identity: keeper.identity, folder: settings.folder)
         exchange.loop.offload {
             Result { () throws(Problem) in
                 try Self.answer(request, epoch: epoch, keeper: keeper, reader: reader)
@@ -72,9 +83,19 @@ public final class SnapshotNode: StateSource {
             switch result {
             case .failure(let problem): exchange.respond(problem.response)
             case .success(.whole(let response)): exchange.respond(response)
-            case .success(.lines(let lines)): LineAnswer(lines, epoch: epoch).send(through: exchange)
+            case .success(.lines(let lines)): LineAnswer(lines, epoch: epoch, turn).send(through: exchange)
             }
         }
+    }
+
+    /// Leave to make one more answer; nil once the exchange has been told that there are too many.
+    private func turn(_ exchange: HTTPExchange) -> AnswerTurns.Turn? {
+        if let turn = turns.take() { return turn }
+        var problem = Problem(.overloaded, "\(settings.openAnswers) answers are under way, expected fewer")
+        problem.limit = settings.openAnswers
+        problem.retryMs = 1_000
+        exchange.respond(problem.response)
+        return nil
     }
 
     /// Answers how far a stream's partition is folded here.
@@ -102,9 +123,10 @@ public final class SnapshotNode: StateSource {
         limit: Int,
         _ exchange: HTTPExchange
     ) {
+        guard let turn = turn(exchange) else { return }
         let partition = stream.partition(of: log.partitions)
         let (epoch, keeper) = (log.epoch, keepers[partition])
-        let reader = StateReader(path: keeper.path, identity: keeper.identity, folder: settings.folder)
+        let reader = StateReader(place: keeper.place, identity: keeper.identity, folder: settings.folder)
         exchange.loop.offload {
             Result { () throws(Problem) -> [UInt8] in
                 try Self.check(keeper, epoch, wanted)
@@ -119,14 +141,13 @@ public final class SnapshotNode: StateSource {
             case .failure(let problem): exchange.respond(problem.response)
             case .success(let body): exchange.respond(.json(body))
             }
+            withExtendedLifetime(turn) {}
         }
     }
 
     /// Whether questions of this epoch can be answered from this partition at all.
     private static func check(_ keeper: PartitionKeeper, _ epoch: Epoch, _ wanted: Epoch?) throws(Problem) {
-        if let problem = keeper.now.problem, problem.code != .nodeBehind {
-            throw Problem(problem.code, problem.message)
-        }
+        if let refusal = keeper.now.refusal { throw Problem(refusal.code, refusal.message) }
         guard let wanted, wanted != epoch else { return }
         var problem = Problem(.epochChanged, "found epoch \(wanted), expected \(epoch)")
         problem.epoch = epoch
@@ -175,16 +196,14 @@ public final class SnapshotNode: StateSource {
         switch error {
         case let problem as Problem: return problem
         case let error as SnapshotError: return Problem(error.code, error.message)
-        case let error as ReelError where error.code != .internal: return Problem(error)
+        case let error as ReelError: return Problem(error)
         case let error as SQLiteError where error.kind == .cannotOpen:
             return Problem(.nodeBehind, "this node has not begun partition \(keeper.identity.partition) yet; ask again")
-        case is SnapshotFile.Unusable, is ReelError:
-            keeper.doubt("\(error)")
-        case let error as SQLiteError where error.kind == .corrupt || error.kind == .notADatabase:
-            keeper.doubt("\(error)")
-        default: break
+        case let damage as StateReader.Damage:
+            keeper.doubt(damage)
+            return Problem(.nodeBehind, "the snapshot's file is damaged and is made anew; ask again, or a peer")
+        default: return Problem(.nodeBehind, "the snapshot's file cannot be read: \(error); ask again, or a peer")
         }
-        return Problem(.nodeBehind, "the snapshot's file cannot be read: \(error); ask again, or a peer")
     }
 }
 

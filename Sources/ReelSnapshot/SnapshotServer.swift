@@ -25,6 +25,7 @@ public final class SnapshotServer: Sendable {
         journal: Journal = Journal(),
         metrics: Metrics = Metrics()
     ) throws {
+        let wanted = try SocketAddress(parsing: common.listen)
         var goals: [Seq] = []
         for partition in 0..<log.partitions { goals.append(try log.bounds(partition).last) }
         let node = try SnapshotNode(log: log, settings: settings, journal: journal, metrics: metrics)
@@ -53,8 +54,13 @@ public final class SnapshotServer: Sendable {
         {
             (standing(), node.problems.isEmpty ? "ok" : node.problems.joined(separator: "; "))
         }
-        let loop = try EventLoop()
-        let wanted = try SocketAddress(parsing: common.listen)
+        let loop: EventLoop
+        do {
+            loop = try EventLoop()
+        } catch {
+            node.close()
+            throw error
+        }
         do {
             (server, address) = try loop.sync {
                 let http = SnapshotHTTP(node, answers: answers)

@@ -6,12 +6,15 @@ public struct SnapshotSettings: Sendable {
     public var batchEvents = 4_096
     /// Events that wait between the log and the fold at most.
     public var queuedEvents = 16_384
-    /// Objects and tombstones that are kept folded in memory at most, in all streams of a partition.
+    /// Streams, objects, tombstones and sites that are kept folded in memory at most, of each partition; but the stream
+    /// written to last is kept whole.
     public var cachedObjects = 1_000_000
     /// Seqs of a partition whose events are kept for ranges.
     public var keptEvents: Int64 = 1_000_000
     /// The WAL of a file is copied into it when it has grown to this.
     public var checkpointBytes = 32 << 20
+    /// Answers that are under way at once at most; who asks beyond is told to come again.
+    public var openAnswers = 64
 
     /// The defaults, for a folder.
     public init(folder: String) {

@@ -5,7 +5,7 @@ import ReelCore
 /// in a file without a name when they are many. So a slow reader holds neither the database nor much memory.
 final class Spool: Sendable {
     /// What is kept in memory at most.
-    static let memoryBytes = 8 << 20
+    static let memoryBytes = 1 << 20
     /// What is read at once.
     static let pieceBytes = 256 << 10
 

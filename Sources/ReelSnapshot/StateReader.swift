@@ -5,10 +5,17 @@ import ReelSQLite
 /// Reads the state of streams out of a partition's file, beside the thread that writes it: each answer is one
 /// consistent read of a committed state, however the writer goes on meanwhile. Blocks; for a worker's thread.
 struct StateReader: Sendable {
-    let path: String
+    let place: FilePlace
     let identity: SnapshotFile.Identity
     /// Where large answers are spooled.
     let folder: String
+
+    /// The rows are not what was written.
+    struct Damage: Error {
+        /// Which of the place's files it was.
+        var file: Int
+        var reason: String
+    }
 
     /// An answer in lines.
     struct Lines: Sendable {
@@ -113,13 +120,16 @@ struct StateReader: Sendable {
 
     /// Runs `body` in one consistent read of the file.
     private func reading<R>(_ body: (Connection, StoredPosition) throws -> R) throws -> R {
-        let connection = try Connection(path: path, mode: .readOnly, busyMs: 1_000)
-        try connection.beginRead()
-        defer { connection.rollback() }
-        let position = try StoredPosition(reading: connection)
-        guard !position.isInsideSeeds else {
-            throw SnapshotError(.nodeBehind, "this node is still reading what the epoch begins with; ask again")
+        let file = place.current
+        do {
+            let (connection, position) = try place.beginRead()
+            defer { connection.rollback() }
+            guard !position.isInsideSeeds else {
+                throw SnapshotError(.nodeBehind, "this node is still reading what the epoch begins with; ask again")
+            }
+            return try body(connection, position)
+        } catch let error where SnapshotFile.isDamage(error) {
+            throw Damage(file: file, reason: "\(error)")
         }
-        return try body(connection, position)
     }
 }

@@ -1,4 +1,5 @@
 import ReelCore
+import ReelLog
 import ReelSQLite
 
 /// How far a file has been folded, and what the barriers up to there have said.
@@ -7,6 +8,8 @@ struct StoredPosition {
     var next: Seq = 0
     /// Where in its life the partition is.
     var phase = PartitionRules.Phase.seeds
+    /// The last record that was folded, by which the log is known again; nil: there was none.
+    var last: Witness?
 
     /// The last seq folded.
     var seq: Seq { next - 1 }
@@ -19,25 +22,31 @@ struct StoredPosition {
     /// Whether the row of seeds has not ended yet, though it has begun: no snapshot is made of a seq inside it.
     var isInsideSeeds: Bool { phase == .seeds && next > 0 }
 
-    init(next: Seq, phase: PartitionRules.Phase) {
+    init(next: Seq, phase: PartitionRules.Phase, last: Witness?) {
         self.next = next
         self.phase = phase
+        self.last = last
     }
 
     /// The position that a file holds.
     init(reading connection: Connection) throws {
         let statement = try connection.prepare(
-            "SELECT name, value FROM meta WHERE name IN ('next', 'phase', 'following')"
+            "SELECT name, value FROM meta WHERE name IN ('next', 'phase', 'following', 'last', 'hash')"
         )
         var phase: Int64 = 0
         var following: Int64 = 0
+        var last = Seq.none
+        var hash: Int64 = 0
         while try statement.step() {
             switch statement.text(0) {
             case "next": next = statement.integer(1)
             case "phase": phase = statement.integer(1)
+            case "last": last = statement.integer(1)
+            case "hash": hash = statement.integer(1)
             default: following = statement.integer(1)
             }
         }
+        if last >= 0 { self.last = Witness(seq: last, hash: UInt64(bitPattern: hash)) }
         self.phase =
             switch phase {
             case 0: .seeds
@@ -49,6 +58,10 @@ struct StoredPosition {
     /// Writes it. Inside a transaction.
     func write(to file: SnapshotFile) throws {
         try file.setMeta("next", next)
+        if let last {
+            try file.setMeta("last", last.seq)
+            try file.setMeta("hash", Int64(bitPattern: last.hash))
+        }
         switch phase {
         case .seeds: try file.setMeta("phase", 0)
         case .open: try file.setMeta("phase", 1)

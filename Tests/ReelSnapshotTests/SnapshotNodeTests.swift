@@ -7,36 +7,6 @@ import Testing
 
 @testable import ReelSnapshot
 
-/// A node over a log, in a folder that outlives it.
-private struct Lab {
-    let log: MemoryLog
-    let folder: Folder
-    var settings: SnapshotSettings
-
-    init(partitions: Int = 2) throws {
-        log = try MemoryLog(partitions: partitions)
-        folder = try Folder()
-        settings = SnapshotSettings(folder: folder.path)
-        settings.batchEvents = 7
-    }
-
-    func node() throws -> SnapshotNode {
-        try SnapshotNode(log: log, settings: settings, journal: Journal(threshold: .error), metrics: Metrics())
-    }
-
-    func reader(_ partition: Int) -> StateReader {
-        StateReader(
-            path: "\(folder.path)/partition-\(partition).sqlite",
-            identity: SnapshotFile.Identity(epoch: log.epoch, partition: partition, partitions: log.partitions),
-            folder: folder.path
-        )
-    }
-
-    func reach(_ node: SnapshotNode, _ partition: Int, _ seq: Seq) async throws {
-        try await eventually("partition \(partition) folded to \(seq)") { node.positions[partition] >= seq }
-    }
-}
-
 @Suite(.timeLimit(.minutes(5)))
 struct SnapshotNodeTests {
     let todo = StreamName("todo")!

@@ -33,6 +33,9 @@ extension Fold {
     /// How many objects and tombstones there are.
     public var objectCount: Int { objects.count }
 
+    /// How many objects, tombstones and sites there are: what the fold holds in memory.
+    public var entryCount: Int { objects.count + sites.count }
+
     /// The object or tombstone of this name; nil if it never was or is forgotten.
     public func object(model: String, id: String) -> ObjectState? {
         slot(model: model, id: id).map(object(at:))

@@ -176,23 +176,3 @@ final class GroupCommit {
         _ = file.lock.whileHeld { try? connection.checkpoint(effort) }
     }
 }
-
-/// When to copy the WAL back into the file.
-struct CheckpointPlan {
-    private let frames: Int
-    private var due: Int
-
-    init(frames: Int) {
-        self.frames = max(1, frames)
-        due = self.frames
-    }
-
-    /// To be asked after each commit; nil: nothing to do yet.
-    mutating func next(walFrames: Int) -> Connection.Checkpoint? {
-        if walFrames < frames { due = frames }
-        guard walFrames >= due else { return nil }
-        // Readers may hold back the WAL's new beginning; then it is tried again some frames later, not at once.
-        due = walFrames + max(1, frames / 4)
-        return walFrames >= 4 * frames ? .restart : .passive
-    }
-}

@@ -1,0 +1,42 @@
+import ReelCore
+import ReelLog
+
+extension TailVerifier {
+    /// How many records before a stored position are read again: as many as a verifier remembers.
+    private static let readAgain: Seq = 1_024
+
+    /// A verifier for who goes on at a stored position. It reads the records before it again, so it knows what it knew.
+    /// Throws `ahead_of_log` or `diverged` where the log is not the one that was folded, and the errors of a read.
+    static func resuming(
+        _ position: StoredPosition,
+        partition: Int,
+        of log: any EventLog
+    ) throws -> TailVerifier {
+        var verifier = TailVerifier(partition: partition, next: position.next, last: position.last)
+        guard position.next > 0 else { return verifier }
+        let bounds = try log.bounds(partition)
+        guard position.seq <= bounds.last else {
+            throw LogError(
+                .aheadOfLog,
+                "this node has folded partition \(partition) to seq \(position.seq), the log ends at \(bounds.last):"
+                    + " it has lost what it had",
+                seq: bounds.last
+            )
+        }
+        let last = position.last?.seq ?? position.seq
+        // What was trimmed cannot be compared.
+        guard last >= bounds.first else { return verifier }
+        let from = max(bounds.first, last - readAgain)
+        verifier = TailVerifier(partition: partition, next: from)
+        try log.scan(partition, from: from, to: position.seq) { try verifier.take($0) }
+        guard verifier.last == position.last, verifier.next == position.next else {
+            throw LogError(
+                .diverged,
+                "partition \(partition) was rolled back and written again: its record at seq \(last) is not the one that"
+                    + " this node has folded",
+                seq: nil
+            )
+        }
+        return verifier
+    }
+}

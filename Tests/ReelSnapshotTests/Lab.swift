@@ -1,0 +1,42 @@
+import ReelCore
+import ReelLog
+import ReelNode
+
+@testable import ReelSnapshot
+
+/// A node over a log, in a folder that outlives it.
+struct Lab {
+    let log: MemoryLog
+    let folder: Folder
+    var settings: SnapshotSettings
+
+    init(partitions: Int = 2) throws {
+        log = try MemoryLog(partitions: partitions)
+        folder = try Folder()
+        settings = SnapshotSettings(folder: folder.path)
+        settings.batchEvents = 7
+    }
+
+    func node() throws -> SnapshotNode {
+        try SnapshotNode(log: log, settings: settings, journal: Journal(threshold: .error), metrics: Metrics())
+    }
+
+    func path(_ partition: Int) -> String { "\(folder.path)/partition-\(partition).sqlite" }
+
+    func identity(_ partition: Int) -> SnapshotFile.Identity {
+        SnapshotFile.Identity(epoch: log.epoch, partition: partition, partitions: log.partitions)
+    }
+
+    func reader(_ partition: Int) -> StateReader {
+        StateReader(place: FilePlace(path(partition)), identity: identity(partition), folder: folder.path)
+    }
+
+    /// Without a thread: the folder of a partition's file, for tests that hand it batches.
+    func folder(_ partition: Int, _ file: SnapshotFile) throws -> PartitionFolder {
+        try PartitionFolder(file: file, identity: identity(partition), settings: settings)
+    }
+
+    func reach(_ node: SnapshotNode, _ partition: Int, _ seq: Seq) async throws {
+        try await eventually("partition \(partition) folded to \(seq)") { node.positions[partition] >= seq }
+    }
+}

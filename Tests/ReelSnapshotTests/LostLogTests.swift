@@ -1,0 +1,71 @@
+import ReelCore
+import ReelLog
+import Testing
+
+@testable import ReelSnapshot
+
+/// A log that is not any more what was folded.
+@Suite(.timeLimit(.minutes(5)))
+struct LostLogTests {
+    private func folded(_ count: Int64, _ lab: Lab) async throws {
+        var writer = Writer(seed: 1)
+        try await lab.log.append((0..<count).map { writer.event(at: $0) }, key: "todo", to: 0)
+        let node = try lab.node()
+        try await lab.reach(node, 0, count - 1)
+        node.close()
+    }
+
+    @Test("a node that has folded more than the log holds says ahead_of_log, and answers nothing")
+    func ahead() async throws {
+        let lab = try Lab(partitions: 1)
+        try await folded(20, lab)
+        lab.log.rollBack(0, to: 12)
+        let node = try lab.node()
+        defer { node.close() }
+        try await eventually("a refusal") { node.refusals == [.aheadOfLog] }
+    }
+
+    @Test("a log that was written again behind the node's back is diverged, and is not folded on")
+    func rewrittenMeanwhile() async throws {
+        let lab = try Lab(partitions: 1)
+        try await folded(20, lab)
+        lab.log.rollBack(0, to: 12)
+        var other = Writer(seed: 2)
+        try await lab.log.append((12..<40).map { other.event(at: $0) }, key: "todo", to: 0)
+        let node = try lab.node()
+        defer { node.close() }
+        try await eventually("a refusal") { node.refusals == [.diverged] }
+        #expect(try lab.reader(0).lines(of: StreamName("todo")!, after: .none).seq == 19)
+    }
+
+    @Test("a log that is written again while the node reads it is diverged by the next record's witness, for good")
+    func rewrittenWhileReading() async throws {
+        let lab = try Lab(partitions: 1)
+        var writer = Writer(seed: 1)
+        let node = try lab.node()
+        try await lab.log.append((0..<20).map { writer.event(at: $0) }, key: "todo", to: 0)
+        try await lab.reach(node, 0, 19)
+        // A gateway of another history hands over the next record.
+        let value = writer.event(at: 20)
+        let wrong = LogAppend(key: Array("todo".utf8), value: Array(value.utf8), witness: Witness(seq: 15, hash: 7))
+        await withCheckedContinuation { done in lab.log.append([wrong], to: 0) { _ in done.resume() } }
+        try await eventually("a refusal") { node.refusals == [.diverged] }
+        node.close()
+        let second = try lab.node()
+        defer { second.close() }
+        try await eventually("a refusal after a restart") { second.refusals == [.diverged] }
+        #expect(second.positions == [19])
+    }
+
+    @Test("what was trimmed is not compared, and the node goes on")
+    func trimmed() async throws {
+        let lab = try Lab(partitions: 1)
+        try await folded(20, lab)
+        lab.log.trim(0, before: 20)
+        let node = try lab.node()
+        defer { node.close() }
+        var writer = Writer(seed: 5)
+        try await lab.log.append([writer.event(at: 20)], key: "todo", to: 0)
+        try await lab.reach(node, 0, 20)
+    }
+}

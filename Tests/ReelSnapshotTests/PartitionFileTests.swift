@@ -1,0 +1,212 @@
+import Foundation
+import ReelCore
+import ReelLog
+import ReelNode
+import ReelSQLite
+import Testing
+
+@testable import ReelSnapshot
+
+/// What stands in a partition's file, whatever happens while it is written or read.
+@Suite(.timeLimit(.minutes(5)))
+struct PartitionFileTests {
+    let todo = StreamName("todo")!
+
+    @Test("a disk that is full in the middle leaves position and data of one commit; with room it goes on")
+    func fullDisk() async throws {
+        let lab = try Lab(partitions: 1)
+        var writer = Writer(seed: 9)
+        try await lab.log.append((0..<400).map { writer.event(at: $0, objects: 400) }, key: "todo", to: 0)
+        var failures = 0
+        var next: Seq = 0
+        for room in stride(from: 1, to: 1_000, by: 1) {
+            guard next < 400 else { break }
+            do {
+                let file = try SnapshotFile(path: lab.path(0), identity: lab.identity(0))
+                let pages = try file.connection.integer("PRAGMA page_count") ?? 0
+                try file.connection.execute("PRAGMA max_page_count = \(Int(pages) + room % 3)")
+                let folder = try lab.folder(0, file)
+                next = folder.next
+                while next < 400 {
+                    let batch = try lab.log.read(0, from: next, to: next + 30, bytes: 1 << 20)
+                    _ = try folder.fold(batch.entries[...], of: batch, upTo: batch.seqs.upperBound)
+                    next = folder.next
+                }
+            } catch let error as SQLiteError where error.kind == .full {
+                failures += 1
+            }
+            let lines = try lab.reader(0).lines(of: todo, after: .none)
+            #expect(lines.seq == next - 1)
+            #expect(try lines.text == foldOfLog(lab.log, todo, to: lines.seq).lines)
+        }
+        #expect(next == 400)
+        #expect(failures > 3)
+    }
+
+    @Test("every offset is accounted for: holes within a batch and at its end are passed, and end the row of seeds")
+    func holes() async throws {
+        let lab = try Lab(partitions: 1)
+        var writer = Writer(seed: 9)
+        try await lab.log.append((0..<12).map { writer.event(at: $0) }, key: "todo", to: 0)
+        let whole = try lab.log.read(0, from: 0, to: 11, bytes: 1 << 20)
+        let kept = whole.entries.filter { ![0, 4, 5, 10, 11].contains($0.seq) }
+        let batch = RecordBatch(partition: 0, seqs: 0..<12, entries: kept) { withExtendedLifetime(whole) {} }
+        do {
+            let folder = try lab.folder(0, SnapshotFile(path: lab.path(0), identity: lab.identity(0)))
+            let report = try folder.fold(kept[...], of: batch, upTo: 12)
+            #expect(report.seqs == 12)
+        }
+        let position = try StoredPosition(reading: Connection(path: lab.path(0), mode: .readOnly))
+        #expect(position.next == 12)
+        #expect(position.phase == .open)
+        #expect(position.last == batch.witness(of: kept.last!))
+        #expect(try lab.reader(0).lines(of: todo, after: .none).seq == 11)
+    }
+
+    @Test("a batch that leaves a record out, or comes twice, is not folded")
+    func wrongBatch() async throws {
+        let lab = try Lab(partitions: 1)
+        var writer = Writer(seed: 9)
+        try await lab.log.append((0..<12).map { writer.event(at: $0) }, key: "todo", to: 0)
+        let folder = try lab.folder(0, SnapshotFile(path: lab.path(0), identity: lab.identity(0)))
+        let batch = try lab.log.read(0, from: 0, to: 5, bytes: 1 << 20)
+        _ = try folder.fold(batch.entries[...], of: batch, upTo: 6)
+        #expect(throws: PartitionFolder.Stop.self) { try folder.fold(batch.entries[...], of: batch, upTo: 6) }
+    }
+
+    @Test("no snapshot is made inside the row of seeds, also by a node that died in it; behind it there is one")
+    func seeds() async throws {
+        let lab = try Lab(partitions: 1)
+        let site = #"{"line":{"end":-1,"op":4,"site":"00000000-0000-4000-8000-000000000001"},"type":"seed"}"#
+        let object = { (id: Int) in
+            let field = #"["Milk","00000000-0000-4000-8000-000000000001"]"#
+            return #"{"line":{"fields":{"t":\#(field)},"object":["m","o\#(id)"]},"type":"seed"}"#
+        }
+        try await lab.log.append([site, object(0)], key: "todo", to: 0)
+        for round in 1...2 {
+            let node = try lab.node()
+            try await lab.reach(node, 0, Seq(round))
+            #expect(throws: SnapshotError.self) { try lab.reader(0).lines(of: todo, after: .none) }
+            node.close()
+            try await lab.log.append([object(round)], key: "todo", to: 0)
+        }
+        let node = try lab.node()
+        defer { node.close() }
+        try await lab.log.append([#"{"open":true,"type":"barrier"}"#], key: "~reel", to: 0)
+        try await lab.reach(node, 0, 4)
+        let lines = try lab.reader(0).lines(of: todo, after: .none).text.split(separator: "\n")
+        #expect(lines.count == 6)
+        #expect(lines.last?.hasPrefix(#"{"count":4,"#) == true)
+    }
+
+    @Test("behind the end of the epoch nothing is folded, and a snapshot names the epoch that follows")
+    func end() async throws {
+        let lab = try Lab(partitions: 1)
+        var writer = Writer(seed: 9)
+        try await lab.log.append((0..<5).map { writer.event(at: $0) }, key: "todo", to: 0)
+        try await lab.log.append([#"{"end":"00000000000000ab","type":"barrier"}"#], key: "~reel", to: 0)
+        try await lab.log.append([writer.event(at: 6)], key: "todo", to: 0)
+        for _ in 0..<2 {
+            let node = try lab.node()
+            try await lab.reach(node, 0, 6)
+            let text = try lab.reader(0).lines(of: todo, after: .none).text
+            #expect(text.split(separator: "\n")[0].contains(#""next":"00000000000000ab""#))
+            let fold = try foldOfLog(lab.log, todo, to: 4).lines
+            #expect(text.split(separator: "\n").dropFirst() == fold.split(separator: "\n").dropFirst())
+            node.close()
+        }
+    }
+
+    @Test("what the index has forgotten stays forgotten when more is to be kept")
+    func index() async throws {
+        var lab = try Lab(partitions: 1)
+        lab.settings.keptEvents = 10
+        var writer = Writer(seed: 9)
+        try await lab.log.append((0..<50).map { writer.event(at: $0) }, key: "todo", to: 0)
+        for kept in [Int64(10), 1_000] {
+            lab.settings.keptEvents = kept
+            let node = try lab.node()
+            let next = try lab.log.bounds(0).last + 1
+            try await lab.log.append([writer.event(at: next)], key: "todo", to: 0)
+            try await lab.reach(node, 0, next)
+            node.close()
+        }
+        do {
+            _ = try lab.reader(0).page(of: todo, after: 5, limit: 100)
+            Issue.record("found a page, expected truncated")
+        } catch let problem as Problem {
+            #expect(problem.code == .truncated)
+            #expect(problem.first == 41)
+        }
+        #expect(try lab.reader(0).page(of: todo, after: 40, limit: 100).to == 51)
+    }
+
+    @Test("a read that has begun holds its file while that is put aside and made anew")
+    func readMeetsPuttingAside() async throws {
+        let lab = try Lab(partitions: 1)
+        var writer = Writer(seed: 9)
+        try await lab.log.append((0..<10).map { writer.event(at: $0) }, key: "todo", to: 0)
+        let node = try lab.node()
+        try await lab.reach(node, 0, 9)
+        node.close()
+        let place = FilePlace(lab.path(0))
+        let (connection, position) = try place.beginRead()
+        #expect(position.next == 10)
+        let aside = try place.putAside()
+        #expect(throws: SQLiteError.self) { try place.beginRead() }
+        _ = try SnapshotFile(path: lab.path(0), identity: lab.identity(0))
+        #expect(try place.beginRead().1.next == 0)
+        #expect(try StoredStream(todo, identity: lab.identity(0), seq: 9, in: connection) != nil)
+        #expect(try connection.integer("SELECT value FROM meta WHERE name = 'next'") == 10)
+        #expect(try FilePlace(aside).beginRead().1.next == 10)
+    }
+
+    @Test("files put aside are bounded in number")
+    func manyAside() throws {
+        let lab = try Lab(partitions: 1)
+        let place = FilePlace(lab.path(0))
+        for _ in 0..<FilePlace.asideMost {
+            _ = try SnapshotFile(path: lab.path(0), identity: lab.identity(0))
+            _ = try place.putAside()
+        }
+        _ = try SnapshotFile(path: lab.path(0), identity: lab.identity(0))
+        #expect(throws: FilePlace.NotPutAside.self) { try place.putAside() }
+        #expect(FileManager.default.fileExists(atPath: lab.path(0)))
+    }
+
+    @Test("a flipped byte in a row is damage, not the asker's mistake")
+    func flippedByte() async throws {
+        let lab = try Lab(partitions: 1)
+        var writer = Writer(seed: 3)
+        try await lab.log.append((0..<50).map { writer.event(at: $0) }, key: "todo", to: 0)
+        let node = try lab.node()
+        try await lab.reach(node, 0, 49)
+        node.close()
+        let file = try Connection(path: lab.path(0), mode: .readWrite)
+        let row = try file.prepare("SELECT key, data FROM object WHERE length(data) > 20 LIMIT 1")
+        #expect(try row.step())
+        let (key, data) = (row.array(0), row.array(1))
+        row.reset()
+        for place in data.indices {
+            var flipped = data
+            flipped[place] ^= 0x10
+            let update = try file.prepare("UPDATE object SET data = ? WHERE key = ?")
+            update.bind(1, flipped)
+            update.bind(2, key)
+            try update.run()
+            #expect(throws: StateReader.Damage.self, "byte \(place)") {
+                try lab.reader(0).lines(of: todo, after: .none)
+            }
+        }
+    }
+
+    @Test("answers under way are bounded, and each gives its turn back")
+    func turns() {
+        let turns = AnswerTurns(most: 2)
+        var held = [turns.take(), turns.take()]
+        #expect(held.allSatisfy { $0 != nil })
+        #expect(turns.take() == nil)
+        held.removeLast()
+        #expect(turns.take() != nil)
+    }
+}
