@@ -32,7 +32,7 @@ struct Todo {
             }
             words.removeFirst(2)
         }
-        let client = try SyncClient(nodes: nodes, store: store, transport: NetTransport())
+        let client = try SyncClient(nodes: nodes, store: store)
         let todo = try await client.open("todo")
         switch (words.first, words.dropFirst().first) {
         case ("add", let title?): print(try await add(title, to: todo))

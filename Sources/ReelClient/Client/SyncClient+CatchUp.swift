@@ -33,7 +33,10 @@ extension SyncClient {
 
     /// Asks any node for a snapshot, or for a delta onto what is there.
     func catchUp(_ stream: StreamState) {
-        guard let node = failover.peer() else { return }
+        // The node that it is connected with lives; another one is asked where that one had no answer.
+        let connected = link?.welcome == nil ? nil : link?.node
+        let asksConnected = stream.catchUpFailures.isMultiple(of: 2)
+        guard let node = asksConnected ? connected ?? failover.peer() : failover.peer() else { return }
         stream.phase = .catchingUp
         let target: String
         let download: Download

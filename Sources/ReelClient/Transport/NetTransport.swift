@@ -159,3 +159,12 @@ private final class NetRequest: TransportRequest, @unchecked Sendable {
         timer = nil
     }
 }
+
+extension SyncClient {
+    /// A client of these nodes, `http://HOST:PORT` each, with a `NetTransport` of its own: one thread.
+    ///
+    /// Throws `internal` if the store cannot be opened, and what `NetTransport` throws.
+    public init(nodes: [String], store: Store, gaps: GapSource = .connection, token: String? = nil) throws {
+        try self.init(nodes: nodes, store: store, transport: try NetTransport(), gaps: gaps, token: token)
+    }
+}
