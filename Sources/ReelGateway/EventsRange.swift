@@ -46,7 +46,7 @@ final class EventsRange {
             case .success(let chunk):
                 answer.append(chunk)
                 collect(answer, limit: limit)
-            case .failure(let error): refuse(gateway.failure(error, stream))
+            case .failure(let error): refuse(gateway.failure(gateway.reason(error, stream), stream))
             }
         }
     }

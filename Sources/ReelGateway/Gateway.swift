@@ -123,6 +123,9 @@ public final class Gateway: Sendable {
             case .batch(let batch):
                 share.read(batch)
                 for part in parts { part.loop.execute { part.value.gateway.received(batch) } }
+            case .skipped(let first):
+                share.skipped(partition, to: first)
+                for part in parts { part.loop.execute { part.value.gateway.skipped(partition, to: first) } }
             case .ended(let error, let isFenced):
                 share.journal.error("the tail ended", ["partition": "\(partition)", "detail": error.description])
                 guard !isFenced else { return share.diverged(ReelError(error.code, error.message)) }

@@ -33,7 +33,7 @@ extension GatewayLoop {
         var failure = ServerFrame.Failure(error, stream: stream)
         let partition = stream.partition(of: share.partitions)
         switch error.code {
-        case .epochChanged: failure.epoch = share.epoch
+        case .epochChanged: failure.epoch = share.next(partition) ?? share.epoch
         case .truncated:
             failure.first = share.first(partition)
             failure.head = rings[partition].head
@@ -44,11 +44,11 @@ extension GatewayLoop {
     }
 
     /// What a reader is told when the log itself could not be read.
-    func failure(_ error: LogError, _ stream: StreamName) -> ServerFrame.Failure {
+    func reason(_ error: LogError, _ stream: StreamName) -> ReelError {
         if error.code == .truncated, let first = error.seq {
             share.bounds(stream.partition(of: share.partitions), are: LogBounds(first: first, last: first))
         }
         let retryMs: Int64? = error.code == .logUnavailable ? 1_000 : nil
-        return failure(ReelError(error.code, error.message, retryMs: retryMs), stream)
+        return ReelError(error.code, error.message, retryMs: retryMs)
     }
 }

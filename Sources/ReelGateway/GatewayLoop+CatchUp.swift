@@ -25,10 +25,7 @@ extension GatewayLoop {
                 guard !entry.isOver else { return }
                 switch result {
                 case .success(let chunk): send(chunk, to: entry)
-                case .failure(let error):
-                    _ = subscriptions.remove(client, entry.stream)
-                    share.meters.subscriptions.add(-1)
-                    client.refuse(failure(error, entry.stream), ref: nil)
+                case .failure(let error): end(entry, reason(error, entry.stream))
                 }
                 if isDone { catchUp(entry) }
             }

@@ -13,7 +13,7 @@ extension GatewayLoop {
     ) {
         let partition = publish.stream.partition(of: share.partitions)
         let stamp = EventIntake.Stamp(by: nil, atMs: WallClock.nowMs(), base: rings[partition].head)
-        let refusal = share.divergence ?? epochRefusal(publish.epoch)
+        let refusal = share.refusal(of: partition) ?? epochRefusal(publish.epoch)
         var offers: [PublishLedger.Offer] = []
         var isRefused = false
         offers.reserveCapacity(publish.events.count)

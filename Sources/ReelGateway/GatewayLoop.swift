@@ -53,6 +53,7 @@ final class GatewayLoop {
             return share.diverged(ReelError(.internal, "a batch from \(batch.seqs.lowerBound) on came out of order"))
         }
         if !ledger.isIdle { readBack(batch) }
+        if let next = batch.next { giveUp(batch.partition, .ended(next)) }
         subscriptions.deliver(
             batch,
             send: { client, frame in client.push(frame) },
@@ -79,12 +80,34 @@ final class GatewayLoop {
         answer(settled)
     }
 
+    /// What this loop still waits for in a partition will not be read back: the log was trimmed, or its epoch ended.
+    private func giveUp(_ partition: Int, _ error: ReelError) {
+        let unread = ledger.unread { $0.partition(of: share.partitions) == partition }
+        answer(ledger.failed(unread, error, nowMs: nowMs))
+    }
+
+    /// The log was trimmed before it was read: the partition goes on at the first seq that is there. Who has not come
+    /// so far is told.
+    func skipped(_ partition: Int, to first: Seq) {
+        rings[partition] = Ring(from: first, byteLimit: share.settings.ringBytes)
+        for entry in subscriptions.live(in: partition, below: first - 1) {
+            end(entry, ReelError(.truncated, "the log begins at \(first), \(entry.proven) was sent: take a snapshot"))
+        }
+        giveUp(partition, ReelError(.logUnavailable, "the log was trimmed before it was read", retryMs: 0))
+    }
+
+    /// Ends a subscription that cannot be served any longer.
+    func end(_ entry: Subscription<SocketClient>, _ error: ReelError) {
+        if subscriptions.remove(entry.client, entry.stream) { share.meters.subscriptions.add(-1) }
+        entry.client.refuse(failure(error, entry.stream), ref: nil)
+    }
+
     /// About once a second: what is due by the clock.
     func tick() {
         let nowMs = nowMs
         for partition in rings.indices {
             subscriptions.tick(partition: partition, head: rings[partition].head) { client, frame in
-                _ = client.push(frame)
+                client.push(frame)
             }
         }
         share.ledger(ofLoop: index, is: ledger.state(nowMs: nowMs))

@@ -10,6 +10,8 @@ final class GatewayShare: Sendable {
         var firsts: [Seq]
         var ledgers: [PublishLedger.LogState]
         var divergence: ReelError?
+        /// For each partition the epoch that follows, once this one has ended there.
+        var nexts: [Epoch?]
     }
 
     let nodeID: String
@@ -45,7 +47,8 @@ final class GatewayShare: Sendable {
             Standing(
                 readiness: Readiness(goals: bounds.map(\.last)),
                 firsts: bounds.map(\.first),
-                ledgers: [PublishLedger.LogState](repeating: .ok, count: settings.node.loops)
+                ledgers: [PublishLedger.LogState](repeating: .ok, count: settings.node.loops),
+                nexts: [Epoch?](repeating: nil, count: log.partitions)
             )
         )
     }
@@ -56,6 +59,7 @@ final class GatewayShare: Sendable {
     var readiness: (readiness: Readiness, log: String) {
         standing.withLock { standing in
             guard standing.divergence == nil else { return (standing.readiness, "diverged") }
+            guard standing.nexts.allSatisfy({ $0 == nil }) else { return (standing.readiness, "ended") }
             let worst = [PublishLedger.LogState.unavailable, .degraded].first { standing.ledgers.contains($0) }
             return (standing.readiness, (worst ?? .ok).rawValue)
         }
@@ -63,6 +67,14 @@ final class GatewayShare: Sendable {
 
     /// Why nothing is served any more: the log is not what was read before.
     var divergence: ReelError? { standing.withLock { $0.divergence } }
+
+    /// The epoch that follows in a partition, once this one has ended there.
+    func next(_ partition: Int) -> Epoch? { standing.withLock { $0.nexts[partition] } }
+
+    /// Why nothing more can be published to a partition; nil: it can.
+    func refusal(of partition: Int) -> ReelError? {
+        standing.withLock { $0.divergence ?? $0.nexts[partition].map(ReelError.ended) }
+    }
 
     /// The first seq of a partition that can be read; −1 if it is empty.
     func first(_ partition: Int) -> Seq { standing.withLock { $0.firsts[partition] } }
@@ -77,7 +89,17 @@ final class GatewayShare: Sendable {
         }
         standing.withLock { standing in
             standing.readiness.read(batch.partition, to: batch.last)
+            if let next = batch.next { standing.nexts[batch.partition] = next }
             if standing.firsts[batch.partition] < 0 { standing.firsts[batch.partition] = batch.seqs.lowerBound }
+        }
+    }
+
+    /// The log was trimmed before it was read.
+    func skipped(_ partition: Int, to first: Seq) {
+        journal.warning("the log was trimmed before it was read", ["partition": "\(partition)", "first": "\(first)"])
+        standing.withLock { standing in
+            standing.readiness.read(partition, to: first - 1)
+            standing.firsts[partition] = first
         }
     }
 
@@ -115,5 +137,12 @@ final class GatewayShare: Sendable {
 
     func leave() {
         standing.withLock { $0.readiness.isLeaving = true }
+    }
+}
+
+extension ReelError {
+    /// The log has ended; it goes on in another epoch.
+    static func ended(_ next: Epoch) -> ReelError {
+        ReelError(.epochChanged, "this log's epoch has ended, the next one is \(next)")
     }
 }

@@ -24,7 +24,11 @@ struct LogReader: Sendable {
             guard batch.seqs.lowerBound == from, !batch.seqs.isEmpty else {
                 throw LogError(.logUnavailable, "the log gave nothing at seq \(from), where it has a record")
             }
-            return .success(chunk(of: batch, bytes: bytes, events: events))
+            let chunk = chunk(of: batch, bytes: bytes, events: events)
+            guard chunk.to >= from else {
+                throw LogError(.internal, "found a barrier at seq \(from) that this version does not know")
+            }
+            return .success(chunk)
         } catch {
             return .failure(error)
         }

@@ -4,8 +4,8 @@ import Synchronization
 
 /// Follows one partition for the whole gateway: takes each batch apart once and hands it on.
 ///
-/// It stops for good where the log is not what was read before (`diverged`), and before a barrier that this version
-/// does not know.
+/// Where the log was trimmed before it was read, it goes on at the first seq that is there. It stops for good where the
+/// log is not what was read before (`diverged`), and before a barrier that this version does not know.
 final class PartitionFeed: LogSink {
     private struct State {
         var rules: PartitionRules
@@ -20,6 +20,8 @@ final class PartitionFeed: LogSink {
     /// What a feed has to tell.
     enum News: Sendable {
         case batch(TailBatch)
+        /// The log was trimmed before it was read: it goes on at this seq.
+        case skipped(to: Seq)
         /// The tail has ended; it may be begun again unless it is fenced.
         case ended(LogError, isFenced: Bool)
     }
@@ -86,12 +88,18 @@ final class PartitionFeed: LogSink {
     }
 
     func failed(_ error: LogError) {
-        let isFenced = state.withLock { state in
+        let news: [News] = state.withLock { state in
             state.tail = nil
             if [.diverged, .epochChanged, .aheadOfLog].contains(error.code) { state.isFenced = true }
-            return state.isFenced
+            let end = News.ended(error, isFenced: state.isFenced)
+            guard error.code == .truncated, let first = error.seq, first > state.next, !state.isFenced else {
+                return [end]
+            }
+            state.next = first
+            state.rules.hole()
+            return [.skipped(to: first), end]
         }
-        tell(self, .ended(error, isFenced: isFenced))
+        for piece in news { tell(self, piece) }
     }
 
     /// The first and the last record say what their gateway had read before: it must be what was read here.
@@ -154,7 +162,8 @@ final class PartitionFeed: LogSink {
         let seqs = batch.seqs.lowerBound..<end
         let stoppedBefore = end < batch.seqs.upperBound ? end : nil
         guard !seqs.isEmpty else { return (nil, stoppedBefore) }
-        let read = TailBatch(records: batch, seqs: seqs, items: items, streams: streams)
+        let next: Epoch? = if case .ended(let next) = state.rules.phase { next } else { nil }
+        let read = TailBatch(records: batch, seqs: seqs, items: items, streams: streams, next: next)
         state.recent.append(read)
         if state.recent.count > Self.batchesRemembered { _ = state.recent.popFirst() }
         return (read, stoppedBefore)

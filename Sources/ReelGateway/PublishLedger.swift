@@ -3,8 +3,8 @@ import ReelCore
 /// What clients published through one loop and has not been answered yet.
 ///
 /// An event is acked once it was read back from the log *and* the log reported it without an error; of one stream and
-/// site a connection gets its acks in the order in which it published. An event that comes again is appended again: only
-/// a fold knows whether an earlier copy was consumed, and it consumes each op once.
+/// site a connection gets its acks in the order in which it published. An event that comes again is appended again:
+/// only a fold knows whether an earlier copy was consumed, and it consumes each op once.
 ///
 /// After a nack, later ops of that stream and site are nacked `gap` on this connection until the nacked op comes again,
 /// from the client or from the log: then the client's own fold may have consumed it, and it will not be sent again.

@@ -13,7 +13,8 @@ extension SocketClient {
     /// Takes a fetch; those of one connection are answered one after the other.
     func fetch(_ fetch: ClientFrame.Fetch, ref: [UInt8]?) {
         let settings = gateway.share.settings
-        let seqs = fetch.ranges.reduce(0) { $0 + Int64($1.count) }
+        // So many ranges at most cannot overflow the sum.
+        let seqs = fetch.ranges.prefix(settings.fetchRanges).reduce(0) { $0 + Int64($1.count) }
         let lowest = fetch.ranges.map(\.lowerBound).min() ?? 0
         let highest = fetch.ranges.map(\.upperBound).max() ?? 0
         var error: ReelError?
@@ -55,7 +56,7 @@ extension SocketClient {
             case .success(let chunk): answer(fetch, range, chunk)
             case .failure(let error):
                 _ = fetches.popFirst()
-                refuse(gateway.failure(error, fetch.stream), ref: fetch.ref)
+                refuse(gateway.failure(gateway.reason(error, fetch.stream), fetch.stream), ref: fetch.ref)
             }
             // Through the loop, so that a long answer from the ring leaves room for others.
             let bound = LoopBound(self, on: gateway.loop)

@@ -10,6 +10,8 @@ final class SocketClient {
     private var socket: WebSocket?
     /// Subscribes that wait for their position; a newer one, or an unsubscribe, makes an older one void.
     private var subscribing: [StreamName: Int] = [:]
+    /// All that wait for their position, void or not.
+    private var pendingSubscribes = 0
     /// What waits until the client has read more.
     private var paused: [() -> Void] = []
     var fetches = Queue<Fetch>()
@@ -151,12 +153,18 @@ final class SocketClient {
             let error = ReelError(.limit, "found more than \(settings.subscriptions) subscriptions of one connection")
             return refuse(ServerFrame.Failure(error, stream: stream), ref: ref)
         }
+        guard pendingSubscribes < settings.subscriptions else {
+            let error = ReelError(.limit, "found more than \(settings.subscriptions) subscribes that wait")
+            return refuse(ServerFrame.Failure(error, stream: stream), ref: ref)
+        }
+        pendingSubscribes += 1
         let ticket = gateway.nextNumber()
         subscribing[stream] = ticket
         var after: Seq?
         if case .after(let seq) = subscribe.position { after = seq }
         let lowest = after.map { $0 + 1 } ?? .max
         gateway.admit(stream, epoch: subscribe.epoch, lowest: lowest, highest: after ?? .none) { [self] failure in
+            pendingSubscribes -= 1
             guard subscribing[stream] == ticket, !isClosed else { return }
             subscribing[stream] = nil
             if let failure { return refuse(failure, ref: ref) }

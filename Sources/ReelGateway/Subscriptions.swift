@@ -104,6 +104,11 @@ struct Subscriptions<Client: AnyObject> {
         if live[entry.stream]?.isEmpty == true { live[entry.stream] = nil }
     }
 
+    /// The live subscriptions of a partition that have been proven to less than this.
+    func live(in partition: Int, below seq: Seq) -> [Entry] {
+        live.values.joined().filter { $0.partition == partition && $0.proven < seq }
+    }
+
     // MARK: Pushing
 
     /// All up to the head has been looked at: from now on the tail feeds it. What proves the rest is sent at once.
@@ -204,7 +209,8 @@ struct Subscriptions<Client: AnyObject> {
     }
 
     /// Proves the head of a partition to all that have not been told of it: about once a second.
-    mutating func tick(partition: Int, head: Seq, send: (Client, WebSocketFrame) -> Void) {
+    /// What `send` could not send to a client that reads too slowly stays unproven.
+    mutating func tick(partition: Int, head: Seq, send: (Client, WebSocketFrame) -> Bool) {
         guard settled[partition] != head else { return }
         settled[partition] = head
         let frame = Self.upto(partition, head)
@@ -215,8 +221,11 @@ struct Subscriptions<Client: AnyObject> {
             let proof = provable(client, partition, head: head)
             if proof < head { settled[partition] = -2 }
             guard proof > least else { continue }
-            send(client, proof == head ? frame : Self.upto(partition, proof))
-            prove(client, partition, proof)
+            if send(client, proof == head ? frame : Self.upto(partition, proof)) {
+                prove(client, partition, proof)
+            } else {
+                settled[partition] = -2
+            }
         }
     }
 

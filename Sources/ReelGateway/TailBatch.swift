@@ -27,15 +27,18 @@ final class TailBatch: Sendable {
     /// For each of `streams` the indexes of its events in `items`.
     let places: [[Int]]
     let hasBarriers: Bool
+    /// The epoch that follows, if this one has ended in or before the batch.
+    let next: Epoch?
     let byteCount: Int
     /// The last record with its hash; nil if the batch has no record.
     let witness: Witness?
 
-    init(records: RecordBatch, seqs: Range<Seq>, items: [Item], streams: [StreamName]) {
+    init(records: RecordBatch, seqs: Range<Seq>, items: [Item], streams: [StreamName], next: Epoch? = nil) {
         self.records = records
         self.seqs = seqs
         self.items = items
         self.streams = streams
+        self.next = next
         var places = [[Int]](repeating: [], count: streams.count)
         var hasBarriers = false
         for (index, item) in items.enumerated() {

@@ -40,6 +40,15 @@ import Testing
         (#"{"t":"subscribe","stream":"todo","after":3,"epoch":"\#(epoch)"}"#, .aheadOfLog),
         (#"{"t":"fetch","stream":"todo","epoch":"\#(epoch)","ranges":[]}"#, .badRange),
         (#"{"t":"fetch","stream":"todo","epoch":"\#(epoch)","ranges":[[3,1]]}"#, .badRange),
+        (
+            #"{"t":"fetch","stream":"todo","epoch":"\#(epoch)","ranges":["#
+                + [String](repeating: "[0,9007199254740991]", count: 1_100).joined(separator: ",") + "]}", .badRange
+        ),
+        ("nothing", .badJSON),
+        ("null", .badFrame),
+        ("[1,2", .badJSON),
+        ("7 8", .badJSON),
+        (#"{"t":"unsubscribe","stream":"todo","ref":"\#(String(repeating: "x", count: 1_100))"}"#, .badFrame),
         (#"{"t":"fetch","stream":"todo","epoch":"\#(epoch)","ranges":[[0,9007199254740991]]}"#, .badRange),
         (#"{"t":"fetch","stream":"todo","epoch":"\#(epoch)","ranges":[[0,9007199254740992]]}"#, .badFrame),
         (#"{"t":"fetch","stream":"todo","epoch":"\#(epoch)","ranges":[[-1,1]]}"#, .badFrame),
@@ -143,6 +152,22 @@ import Testing
                 _ = try await socket.nextSubscribed()
             }
             socket.send(.subscribe(.init(stream: StreamName("c")!, position: .now)))
+            #expect(try await socket.nextError().error.code == .limit)
+        }
+    }
+
+    @Test func subscribesThatWaitForTheirPositionAreBounded() async throws {
+        try await LiveGateway.with(
+            nil,
+            {
+                $0.subscriptions = 3
+                $0.aheadMs = 60_000
+            }
+        ) { live in
+            let socket = try await live.connect()
+            for seq in 10..<14 {
+                socket.send(.subscribe(.init(stream: todo, position: .after(Seq(seq)), epoch: live.log.epoch)))
+            }
             #expect(try await socket.nextError().error.code == .limit)
         }
     }

@@ -159,6 +159,92 @@ import Testing
         }
     }
 
+    @Test func aPublishByHTTPWhoseOutcomeIsNotKnownIsToldToTryAgain() async throws {
+        let log = try MemoryLog()
+        try await LiveGateway.with(log, { $0.publishMs = 10 }) { live in
+            log.onAppend { _, _ in .late }
+            let body = #"{"events":[\#(String(decoding: Sent.insert(site, 0, "a"), as: UTF8.self))]}"#
+            let answer = try await live.ask(
+                "POST",
+                "/v1/streams/todo/events",
+                body: body,
+                headers: ["content-type": "application/json"]
+            )
+            #expect(answer.status == 503 && answer.headers["retry-after"] == "1")
+            #expect(String(decoding: answer.body, as: UTF8.self).contains(#""code":"log_unavailable""#))
+            log.onAppend(nil)
+            log.answerLate()
+            let socket = try await live.connect()
+            publish(socket, 1...1)
+            #expect(try await socket.nextAck().acks.map(\.seq) == [1], "the late answer concerns nobody")
+        }
+    }
+
+    @Test func aTailThatTheTrimmingOvertookGoesOnAtTheFirstSeq() async throws {
+        let log = try MemoryLog(partitions: 1)
+        try await LiveGateway.with(log) { live in
+            let (socket, reader) = (try await live.connect(), try await live.connect())
+            reader.send(.subscribe(.init(stream: todo, position: .after(-1))))
+            _ = try await reader.nextSubscribed()
+            publish(socket, 0...0)
+            #expect(try await reader.events(of: todo, partition: 0, after: -1, through: 0).count == 1)
+            _ = try await socket.nextAck()
+            log.stall(0)
+            publish(socket, 1...3)
+            while try log.bounds(0).last < 3 { try await settle(socket) }
+            log.trim(0, before: 3)
+            log.resume(0)
+            let error = try await reader.nextError()
+            #expect(error.error.code == .truncated && error.first == 3)
+            #expect(try await socket.nextNack().error.retryMs == 0, "it may be in the log; nobody here has read it")
+            reader.send(.subscribe(.init(stream: todo, position: .after(2), epoch: log.epoch)))
+            #expect(try await reader.events(of: todo, partition: 0, after: 2, through: 3).map(\.seq) == [3])
+            publish(socket, 1...1)
+            #expect(try await socket.nextAck().acks.map(\.seq) == [4])
+        }
+    }
+
+    @Test func behindTheEndOfAnEpochNothingIsTaken() async throws {
+        let log = try MemoryLog(partitions: 1)
+        let next = Epoch(0x77)
+        try await LiveGateway.with(log) { live in
+            let (socket, reader) = (try await live.connect(), try await live.connect())
+            reader.send(.subscribe(.init(stream: todo, position: .after(-1))))
+            _ = try await reader.nextSubscribed()
+            log.stall(0)
+            log.append([LogAppend(key: Array("~reel".utf8), value: Barrier.end(next).value)], to: 0) { _ in }
+            publish(socket, 0...0)
+            while try log.bounds(0).last < 1 { try await settle(socket) }
+            log.resume(0)
+            #expect(try await socket.nextNack().error.code == .epochChanged, "it landed behind the end")
+            #expect(try await reader.events(of: todo, partition: 0, after: -1, through: 1).count == 1)
+            publish(socket, 0...0)
+            let nack = try await socket.nextNack()
+            #expect(nack.error.code == .epochChanged && nack.error.message.contains("\(next)"))
+            let body = #"{"events":[\#(String(decoding: Sent.insert(site, 0, "a"), as: UTF8.self))]}"#
+            let answer = try await live.ask("POST", "/v1/streams/todo/events", body: body)
+            #expect(answer.status == 409)
+            #expect(String(decoding: answer.body, as: UTF8.self).contains(#""epoch":"\#(next)""#))
+            let ready = try await live.get("/readyz")
+            #expect(ready.status == 200 && String(decoding: ready.body, as: UTF8.self).contains(#""log":"ended""#))
+        }
+    }
+
+    @Test func anUnknownBarrierInTheOldLogEndsTheReadThere() async throws {
+        let log = try MemoryLog(partitions: 1)
+        let values = (0..<4).map { Batches.value(site, Op($0), "x") }
+        var records = values.map { LogAppend(key: todo.key, value: $0) }
+        records[1] = LogAppend(key: Array("~reel".utf8), value: Array(#"{"fold":2,"type":"barrier"}"#.utf8))
+        log.append(records, to: 0) { _ in }
+        try await LiveGateway.with(log, { $0.warmRecords = 1 }) { live in
+            let socket = try await live.connect()
+            socket.send(.subscribe(.init(stream: todo, position: .after(-1))))
+            #expect(try await socket.events(of: todo, partition: 0, after: -1, through: 0).count == 1)
+            #expect(try await socket.nextError().error.code == .internal)
+            #expect(try await live.get("/v1/streams/todo/events").status == 500)
+        }
+    }
+
     @Test func twoGatewaysOnOneFileShowEverybodyTheSameOrder() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("reel-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -16,6 +16,11 @@ import Testing
         var frames = 0
         var keepsUp = true
 
+        @discardableResult func isSent(_ frame: WebSocketFrame) -> Bool {
+            do { if keepsUp { try take(frame) } } catch { Issue.record(error) }
+            return keepsUp
+        }
+
         func take(_ frame: WebSocketFrame) throws {
             for frame in try Batches.frames(frame) {
                 frames += 1
@@ -33,6 +38,23 @@ import Testing
                 }
             }
         }
+    }
+
+    @Test func anUptoThatCouldNotBeSentIsNotProven() {
+        var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
+        let client = Client()
+        becomeLive(&subscriptions, client, todo, after: -1, head: 3)
+        client.keepsUp = false
+        subscriptions.tick(partition: 0, head: 9) { client, frame in client.isSent(frame) }
+        client.keepsUp = true
+        var lagged: [Seq] = []
+        deliver(&subscriptions, Batches.batch(from: 10, [.event(todo, site, 0, "x")]), lagged: &lagged)
+        #expect(client.proven[todo] == 10, "the frame begins behind what the client was told")
+        client.keepsUp = false
+        subscriptions.tick(partition: 0, head: 12) { client, frame in client.isSent(frame) }
+        client.keepsUp = true
+        subscriptions.tick(partition: 0, head: 12) { client, frame in client.isSent(frame) }
+        #expect(client.uptos == [3, 12], "it is said again")
     }
 
     let todo = StreamName("todo")!
@@ -81,7 +103,7 @@ import Testing
         becomeLive(&subscriptions, client, todo, after: 3, head: 7)
         #expect(client.uptos.isEmpty, "upto would prove what the other stream has not been sent")
         #expect(client.proven[todo] == 7)
-        subscriptions.tick(partition: 0, head: 9) { client, frame in try? client.take(frame) }
+        subscriptions.tick(partition: 0, head: 9) { client, frame in client.isSent(frame) }
         #expect(client.uptos.allSatisfy { $0 <= 1 })
     }
 
@@ -92,11 +114,11 @@ import Testing
         client.uptos = []
         var lagged: [Seq] = []
         deliver(&subscriptions, Batches.batch(from: 0, [.event(todo, site, 0, "x")]), lagged: &lagged)
-        subscriptions.tick(partition: 0, head: 0) { client, frame in try? client.take(frame) }
+        subscriptions.tick(partition: 0, head: 0) { client, frame in client.isSent(frame) }
         #expect(client.uptos.isEmpty, "the events frame has proven it")
         deliver(&subscriptions, Batches.batch(from: 1, [.event(note, site, 0, "x")]), lagged: &lagged)
-        subscriptions.tick(partition: 0, head: 1) { client, frame in try? client.take(frame) }
-        subscriptions.tick(partition: 0, head: 1) { client, frame in try? client.take(frame) }
+        subscriptions.tick(partition: 0, head: 1) { client, frame in client.isSent(frame) }
+        subscriptions.tick(partition: 0, head: 1) { client, frame in client.isSent(frame) }
         #expect(client.uptos == [1])
     }
 
@@ -176,7 +198,7 @@ import Testing
                     entry.sent(to: chunk.to)
                 }
                 guard entry.next > ring.head else { return }
-                subscriptions.becameLive(entry, head: ring.head) { client, frame in try? client.take(frame) }
+                subscriptions.becameLive(entry, head: ring.head) { client, frame in client.isSent(frame) }
             }
             var catching: [Subscription<Client>] = []
             for _ in 0..<100 {
@@ -189,7 +211,7 @@ import Testing
                     client.events[stream] = truth[stream]?.filter { $0 <= after }
                     catching.append(subscriptions.add(client, stream, partition: 0, after: after))
                 case 1 where subscriptions.remove(client, stream): client.proven[stream] = nil
-                case 2: subscriptions.tick(partition: 0, head: ring.head) { client, frame in try? client.take(frame) }
+                case 2: subscriptions.tick(partition: 0, head: ring.head) { client, frame in client.isSent(frame) }
                 case 3: catching.filter { !$0.isOver && !$0.isLive }.forEach(catchUp)
                 default:
                     var records: [Batches.Record] = []

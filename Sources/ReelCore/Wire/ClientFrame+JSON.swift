@@ -147,7 +147,11 @@ extension JSONObject {
         try read("ref") { (reader) throws(ReelError) in
             let kind = try reader.kind()
             guard kind == .string || kind == .number else { throw reader.mismatch("expected a string or a number") }
-            return Array(try reader.raw())
+            let ref = try reader.raw()
+            guard ref.count <= ClientFrame.refBytes else {
+                throw reader.mismatch("found a ref of \(ref.count) bytes, expected at most \(ClientFrame.refBytes)")
+            }
+            return Array(ref)
         }
     }
 }

@@ -27,6 +27,8 @@ public struct ClientFrame: Equatable, Sendable {
 
     /// Levels of objects and arrays in a frame.
     public static let levels = 36
+    /// The longest `ref`, in bytes as it was written: it is kept until the answer, and carried by each.
+    static let refBytes = 1_024
     /// Ranges that one fetch may name.
     public static let fetchRanges = 64
     /// Seqs that one fetch may name in all.

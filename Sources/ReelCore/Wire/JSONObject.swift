@@ -12,6 +12,12 @@ public struct JSONObject {
         self.levels = levels
         var members: [(name: JSONText, value: Bytes)] = []
         var reader = JSONReader(bytes, levels: levels, shape: shape)
+        let kind = try reader.kind()
+        guard kind == .object else {
+            try reader.skip()
+            try reader.end()
+            throw reader.mismatch("found another value (\(kind.rawValue)), expected an object")
+        }
         try reader.object { (reader, name) throws(ReelError) in
             members.append((name, try reader.raw()))
         }
