@@ -66,6 +66,50 @@ import Testing
         }
     }
 
+    @Test func eachSubscriptionGoesOnFromItsOwnPositionHoweverOftenItChanges() async throws {
+        let seed = Seeded.seed
+        print("seed \(seed)")
+        var random = Seeded(seed)
+        let log = try await log(3_000)
+        try await LiveGateway.with(
+            log,
+            {
+                $0.ringBytes = 100_000
+                $0.frameBytes = 20_000
+            }
+        ) { live in
+            let socket = try await live.connect()
+            for _ in 0..<60 {
+                if Bool.random(using: &random) {
+                    socket.send(.unsubscribe(todo))
+                } else {
+                    let after = Seq.random(in: 0..<2_999, using: &random)
+                    socket.send(.subscribe(.init(stream: todo, position: .after(after), epoch: log.epoch)))
+                }
+            }
+            socket.send(.subscribe(.init(stream: todo, position: .after(1_000), epoch: log.epoch)))
+            socket.send(.fetch(.init(stream: todo, epoch: log.epoch, ranges: [0...2_999])), ref: "1")
+            // Both go on at the client's pace; once the fetch has its end, the frames are looked at in their order.
+            func isEnd(_ frame: ServerFrame) -> Bool {
+                guard case .events(let events) = frame.body else { return false }
+                return frame.ref != nil && events.to == 2_999
+            }
+            while !socket.heard.contains(where: isEnd) { try await Task.sleep(for: .milliseconds(5)) }
+            var proven: Seq?
+            for frame in socket.heard where frame.ref == nil {
+                switch frame.body {
+                case .subscribed(let subscribed): proven = subscribed.after
+                case .unsubscribed: proven = nil
+                case .events(let events):
+                    #expect(proven.map { $0 + 1 } == events.from, "seed \(seed)")
+                    proven = events.to
+                default: break
+                }
+            }
+            #expect(proven ?? -1 > 1_000)
+        }
+    }
+
     @Test func aFetchIsAnsweredByFramesWhoseUnionIsItsRanges() async throws {
         let log = try await log(3_000)
         try await LiveGateway.with(

@@ -155,7 +155,7 @@ import Testing
         _ = bench.readBack(flights[0], a, 0, at: 5)
         _ = bench.reported(flights)
         #expect(bench.publish(offer(a, 0, "second"), from: 2).answers == ["2:0 conflict"])
-        #expect(bench.publish(offer(a, 1), from: 3).append.count == 1, "nothing is missing before op 1")
+        #expect(bench.publish(offer(a, 1), from: 2).append.count == 1, "nothing is missing before op 1")
         #expect(bench.publish(offer(b, 0, "one"), offer(b, 0, "two")).answers == ["1:0 gap 0", "1:0 bad_event"])
     }
 
@@ -167,6 +167,19 @@ import Testing
         _ = bench.reported(flights)
         #expect(bench.publish(offer(a, 0, base: 5), from: 2).append.count == 1)
         #expect(bench.publish(offer(a, 0), from: 2).append.count == 1)
+    }
+
+    @Test func eventsOfTwoAuthorsDoNotContradictEachOther() {
+        let plain = #"{"at":1,"base":3,"op":0}"#
+        let others = [
+            (#"{"at":2,"base":4,"op":0}"#, false), (#"{"at":2,"base":4,"op":1}"#, true),
+            (#"{"at":2,"base":4,"by":"ann","op":1}"#, false),
+        ]
+        for (other, contradicts) in others {
+            #expect(PublishedContent.contradict(Array(plain.utf8), Array(other.utf8)) == contradicts)
+        }
+        let (ann, bob) = (#"{"at":1,"base":3,"by":"ann","op":0}"#, #"{"at":1,"base":3,"by":"bob","op":1}"#)
+        #expect(!PublishedContent.contradict(Array(ann.utf8), Array(bob.utf8)))
     }
 
     @Test func aNackedOpThatTheLogShowsHoldsUpNobody() {
