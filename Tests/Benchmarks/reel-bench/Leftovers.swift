@@ -32,7 +32,9 @@ enum Leftovers {
             }
         }
         // An interrupted benchmark may be removing its own part at the same moment, and then this stops half-way.
-        while FileManager.default.fileExists(atPath: folder) { try? FileManager.default.removeItem(atPath: folder) }
+        for _ in 0..<10 where FileManager.default.fileExists(atPath: folder) {
+            try? FileManager.default.removeItem(atPath: folder)
+        }
     }
 
     /// A process that must not outlive the run, until `ended` is called with it.
