@@ -4,7 +4,7 @@ extension Fold {
     public mutating func digest() -> UInt64 {
         var line = DigestLine()
         for slot in unhashedObjects where objects[slot].state != .free && !objects[slot].isHashed {
-            objects[slot].digest = line.sum(objects[slot])
+            objects[slot].digest = line.sum(&objects[slot])
             objects[slot].isHashed = true
             digestSum &+= objects[slot].digest
         }
@@ -24,23 +24,32 @@ extension Fold {
 struct DigestLine {
     private var bytes: [UInt8] = []
 
-    /// The line of an object and those of its fields, or the line of a tombstone.
-    mutating func sum(_ object: FoldedObject) -> UInt64 {
+    /// The line of an object and those of its fields, or the line of a tombstone. Fields that were hashed before and
+    /// not written since are not hashed again.
+    mutating func sum(_ object: inout FoldedObject) -> UInt64 {
         begin(object.state == .alive ? "O" : "D")
         add(key: object)
         add(object.seq)
         var sum = hash()
-        for field in object.fields {
-            begin("F")
-            add(key: object)
-            field.name.withUnsafeBytes { add(name: $0) }
-            add(field.writer.seq)
-            add(field.writer.site)
-            bytes.append(0)
-            field.writeValue(to: &bytes)
-            sum &+= hash()
+        for index in object.fields.indices {
+            if object.fields[index].hashedAt != object.fields[index].writer.seq {
+                object.fields[index].digest = hash(object.fields[index], of: object)
+                object.fields[index].hashedAt = object.fields[index].writer.seq
+            }
+            sum &+= object.fields[index].digest
         }
         return sum
+    }
+
+    private mutating func hash(_ field: FoldedField, of object: FoldedObject) -> UInt64 {
+        begin("F")
+        add(key: object)
+        field.name.withUnsafeBytes { add(name: $0) }
+        add(field.writer.seq)
+        add(field.writer.site)
+        bytes.append(0)
+        field.writeValue(to: &bytes)
+        return hash()
     }
 
     mutating func hash(_ site: Site, _ state: SiteState) -> UInt64 {

@@ -10,6 +10,10 @@ struct FoldedField: Sendable {
     let name: [UInt8]
     var value: FieldValue
     var writer: TextMark
+    /// What its line adds to the digest of the stream, as of the write at `hashedAt`: whatever changes a field is a
+    /// write of another seq.
+    var digest: UInt64 = 0
+    var hashedAt = Seq.min
 
     /// How many bytes the canonical value has.
     var valueCount: Int {
