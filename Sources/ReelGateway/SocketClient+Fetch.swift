@@ -13,8 +13,7 @@ extension SocketClient {
     /// Takes a fetch; those of one connection are answered one after the other.
     func fetch(_ fetch: ClientFrame.Fetch, ref: [UInt8]?) {
         let settings = gateway.share.settings
-        // So many ranges at most cannot overflow the sum.
-        let seqs = fetch.ranges.prefix(settings.fetchRanges).reduce(0) { $0 + Int64($1.count) }
+        let seqs = fetch.ranges.reduce(0) { $0 + Int64($1.count) }
         let lowest = fetch.ranges.map(\.lowerBound).min() ?? 0
         let highest = fetch.ranges.map(\.upperBound).max() ?? 0
         var error: ReelError?
