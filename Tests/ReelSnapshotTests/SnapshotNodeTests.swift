@@ -211,6 +211,21 @@ struct SnapshotNodeTests {
         #expect(try lines.text == foldOfLog(lab.log, todo, to: 3).lines)
     }
 
+    @Test("a tail that leaves seqs out is not believed, and what it left out is read") func skippedSeqs() async throws {
+        let lab = try Lab(partitions: 1)
+        var writer = Writer(seed: 3)
+        try await lab.log.append((0..<9).map { writer.event(at: $0) }, key: "todo", to: 0)
+        let node = try SnapshotNode(
+            log: SkippingLog(lab.log, firstTailFrom: 4),
+            settings: SnapshotSettings(folder: lab.folder.path),
+            journal: Journal { _ in },
+            metrics: Metrics()
+        )
+        defer { node.close() }
+        try await lab.reach(node, 0, 8)
+        #expect(try lab.reader(0).lines(of: todo, after: .none).text == foldOfLog(lab.log, todo, to: 8).lines)
+    }
+
     @Test("a barrier that is not known stops the node before it, which is said")
     func unknownBarrier() async throws {
         let lab = try Lab(partitions: 1)

@@ -1,0 +1,36 @@
+import ReelCore
+import ReelLog
+import Synchronization
+
+/// A log whose first tail leaves out what stands before a seq, as a faulty client of a broker might.
+final class SkippingLog: EventLog {
+    private let log: any EventLog
+    private let first: Mutex<Seq?>
+
+    init(_ log: any EventLog, firstTailFrom seq: Seq) {
+        self.log = log
+        first = Mutex(seq)
+    }
+
+    var epoch: Epoch { log.epoch }
+    var partitions: Int { log.partitions }
+
+    func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {
+        log.tail(partition, from: first.withLock { $0.take() } ?? from, to: sink)
+    }
+
+    func bounds(_ partition: Int) throws(LogError) -> LogBounds { try log.bounds(partition) }
+
+    func append(_ records: [LogAppend], to partition: Int, done: @escaping @Sendable (Result<[Seq], LogError>) -> Void)
+    {
+        log.append(records, to: partition, done: done)
+    }
+
+    func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
+        try log.read(partition, from: from, to: to, bytes: bytes)
+    }
+
+    func announce(_ node: NodeAnnouncement) throws(LogError) { try log.announce(node) }
+    func nodes() throws(LogError) -> [NodeAnnouncement] { try log.nodes() }
+    func close() { log.close() }
+}
