@@ -8,7 +8,7 @@ extension Command {
         about: """
             Takes events as JSON, one an operand, or one a line of standard input where there is none. Events without
             site and op get a fresh site, which ends with the last of them. Prints the seq at which each is durable.
-            A second `publish` of the same site and op is answered with the same seq.
+            A second `publish` of the same site and op changes nothing, and is answered with a seq where it stands.
             """,
         operands: [Operand("STREAM"), Operand("EVENT", .any)],
         settings: [NodeArguments.url, NodeArguments.epoch, CommonSettings.json],
