@@ -2,8 +2,8 @@ import Glibc
 import ReelSQLite
 import Synchronization
 
-/// Where a partition's file lies. Opening it for a read and putting it aside take turns, so that no reader ever gets the
-/// pages of one file with the WAL of the next.
+/// Where a partition's file lies. Opening it for a read and putting it aside take turns, so that no reader ever gets
+/// the pages of one file with the WAL of the next.
 final class FilePlace: Sendable {
     /// Why a file could not be put aside.
     struct NotPutAside: Error {

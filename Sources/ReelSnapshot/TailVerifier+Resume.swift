@@ -32,8 +32,8 @@ extension TailVerifier {
         guard verifier.last == position.last, verifier.next == position.next else {
             throw LogError(
                 .diverged,
-                "partition \(partition) was rolled back and written again: its record at seq \(last) is not the one that"
-                    + " this node has folded",
+                "partition \(partition) was rolled back and written again: its record at seq \(last) is not the one"
+                    + " that this node has folded",
                 seq: nil
             )
         }
