@@ -163,7 +163,6 @@ final class PartitionFolder {
 
     private func write() throws {
         let start = ContinuousClock.now
-        defer { commitTime = ContinuousClock.now - start }
         if !file.connection.inTransaction { try file.connection.begin() }
         for stream in changed {
             if !stream.events.isEmpty { try writeEvents(of: stream) }
@@ -178,6 +177,7 @@ final class PartitionFolder {
         try file.setMeta("events", oldestEvent)
         try StoredPosition(next: next, phase: rules.phase, last: last).write(to: file)
         try file.connection.commit()
+        commitTime = ContinuousClock.now - start
         stored = next - 1
         if let effort = checkpoint.next(walFrames: file.connection.walFrames) {
             try file.connection.checkpoint(effort)

@@ -72,12 +72,17 @@ final class SnapshotFile {
             ON CONFLICT (id) DO UPDATE SET head = excluded.head, digest = excluded.digest
             """
         )
-        putObject = try connection.prepare("INSERT OR REPLACE INTO object VALUES (?, ?, ?)")
+        putObject = try connection.prepare(Self.put("object"))
         deleteObject = try connection.prepare("DELETE FROM object WHERE stream = ? AND key = ?")
-        putSite = try connection.prepare("INSERT OR REPLACE INTO site VALUES (?, ?, ?)")
+        putSite = try connection.prepare(Self.put("site"))
         deleteSite = try connection.prepare("DELETE FROM site WHERE stream = ? AND key = ?")
         putEvents = try connection.prepare("INSERT OR REPLACE INTO event VALUES (?, ?, ?, ?)")
         trimEvents = try connection.prepare("DELETE FROM event WHERE last < ?")
+    }
+
+    /// Writes a row in place where it is there already, which costs less than to replace it.
+    private static func put(_ table: String) -> String {
+        "INSERT INTO \(table) VALUES (?, ?, ?) ON CONFLICT (stream, key) DO UPDATE SET data = excluded.data"
     }
 
     // MARK: Opening

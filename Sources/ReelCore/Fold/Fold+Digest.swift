@@ -21,35 +21,35 @@ extension Fold {
 }
 
 /// The lines that a digest is the sum of: fields joined by a zero byte, hashed by FNV-1a and MurmurHash3's finalizer.
+/// What many lines begin with is hashed once, and so is a field that stays as it is.
 struct DigestLine {
     private var bytes: [UInt8] = []
 
-    /// The line of an object and those of its fields, or the line of a tombstone. Fields that were hashed before and
-    /// not written since are not hashed again.
+    /// The line of an object and those of its fields, or the line of a tombstone.
     mutating func sum(_ object: inout FoldedObject) -> UInt64 {
         begin(object.state == .alive ? "O" : "D")
         add(key: object)
         add(object.seq)
-        var sum = hash()
+        var sum = Self.hash(bytes)
+        guard !object.fields.isEmpty else { return sum }
+        begin("F")
+        add(key: object)
+        let start = FNV1a().adding(bytes)
         for index in object.fields.indices {
-            if object.fields[index].hashedAt != object.fields[index].writer.seq {
-                object.fields[index].digest = hash(object.fields[index], of: object)
-                object.fields[index].hashedAt = object.fields[index].writer.seq
-            }
+            object.fields[index].hash { hash($0, behind: start) }
             sum &+= object.fields[index].digest
         }
         return sum
     }
 
-    private mutating func hash(_ field: FoldedField, of object: FoldedObject) -> UInt64 {
-        begin("F")
-        add(key: object)
+    private mutating func hash(_ field: borrowing FoldedField, behind start: FNV1a) -> UInt64 {
+        bytes.removeAll(keepingCapacity: true)
         field.name.withUnsafeBytes { add(name: $0) }
         add(field.writer.seq)
         add(field.writer.site)
         bytes.append(0)
         field.writeValue(to: &bytes)
-        return hash()
+        return Self.finish(start.adding(bytes))
     }
 
     mutating func hash(_ site: Site, _ state: SiteState) -> UInt64 {
@@ -60,14 +60,14 @@ struct DigestLine {
         add(state.refused)
         (state.by ?? []).withUnsafeBytes { add(name: $0) }
         add(state.end)
-        return hash()
+        return Self.hash(bytes)
     }
 
     mutating func hash(consumed: Int64, marks: [Seq]) -> UInt64 {
         begin("M")
         add(consumed)
         for mark in marks { add(mark) }
-        return hash()
+        return Self.hash(bytes)
     }
 
     private mutating func begin(_ kind: Unicode.Scalar) {
@@ -76,7 +76,7 @@ struct DigestLine {
     }
 
     /// Model and id.
-    private mutating func add(key object: FoldedObject) {
+    private mutating func add(key object: borrowing FoldedObject) {
         bytes.append(0)
         object.key.withUnsafeBytes { JSONText($0).decode(into: &bytes) }
     }
@@ -96,9 +96,9 @@ struct DigestLine {
         bytes.append(integer: number)
     }
 
-    private func hash() -> UInt64 {
-        var fnv = FNV1a()
-        bytes.withUnsafeBytes { fnv.add($0) }
+    private static func hash(_ line: [UInt8]) -> UInt64 { finish(FNV1a().adding(line)) }
+
+    private static func finish(_ fnv: FNV1a) -> UInt64 {
         var x = fnv.value
         x ^= x >> 33
         x &*= 0xff51_afd7_ed55_8ccd
@@ -106,5 +106,13 @@ struct DigestLine {
         x &*= 0xc4ce_b9fe_1a85_ec53
         x ^= x >> 33
         return x
+    }
+}
+
+extension FNV1a {
+    fileprivate func adding(_ bytes: [UInt8]) -> FNV1a {
+        var fnv = self
+        bytes.withUnsafeBytes { fnv.add($0) }
+        return fnv
     }
 }

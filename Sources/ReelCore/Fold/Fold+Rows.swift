@@ -17,17 +17,21 @@ extension Fold {
         row.write(object.seq)
         guard object.state == .alive else { return }
         row.write(Int64(object.fields.count))
-        for field in object.fields {
-            row.write(quoted: field.name)
-            row.write(field.writer)
-            switch field.value {
-            case .plain(let value):
-                row.write(false)
-                row.write(value)
-            case .text(let text):
-                row.write(true)
-                write(text, to: &row)
-            }
+        object.fields.withUnsafeBufferPointer { fields in
+            for index in fields.indices { write(fields[index], to: &row) }
+        }
+    }
+
+    private func write(_ field: borrowing FoldedField, to row: inout RowWriter) {
+        row.write(quoted: field.name)
+        row.write(field.writer)
+        switch field.value {
+        case .plain(let value):
+            row.write(false)
+            row.write(value)
+        case .text(let text):
+            row.write(true)
+            write(text, to: &row)
         }
     }
 

@@ -9,11 +9,21 @@ struct FoldedField: Sendable {
     /// The name as it stands between its quotes.
     let name: [UInt8]
     var value: FieldValue
-    var writer: TextMark
-    /// What its line adds to the digest of the stream, as of the write at `hashedAt`: whatever changes a field is a
-    /// write of another seq.
-    var digest: UInt64 = 0
-    var hashedAt = Seq.min
+    /// Set with every change of the value, also where it is the same again.
+    var writer: TextMark { didSet { digest = 0 } }
+    /// The hash of its line in the digest; 0: not known.
+    private(set) var digest: UInt64 = 0
+
+    init(name: [UInt8], value: FieldValue, writer: TextMark) {
+        self.name = name
+        self.value = value
+        self.writer = writer
+    }
+
+    /// Hashes its line, if that is not known.
+    mutating func hash(_ line: (borrowing FoldedField) -> UInt64) {
+        if digest == 0 { digest = line(self) }
+    }
 
     /// How many bytes the canonical value has.
     var valueCount: Int {
