@@ -50,6 +50,8 @@ final class PartitionFolder {
     private(set) var next: Seq
     /// How long the last transaction took.
     private(set) var commitTime = Duration.zero
+    /// How long the checkpoint behind it took; nil: there was none.
+    private(set) var checkpointTime: Duration?
 
     /// Goes on where the file says.
     init(file: SnapshotFile, identity: SnapshotFile.Identity, settings: SnapshotSettings) throws {
@@ -177,10 +179,13 @@ final class PartitionFolder {
         try file.setMeta("events", oldestEvent)
         try StoredPosition(next: next, phase: rules.phase, last: last).write(to: file)
         try file.connection.commit()
-        commitTime = ContinuousClock.now - start
+        let committed = ContinuousClock.now
+        commitTime = committed - start
+        checkpointTime = nil
         stored = next - 1
         if let effort = checkpoint.next(walFrames: file.connection.walFrames) {
             try file.connection.checkpoint(effort)
+            checkpointTime = ContinuousClock.now - committed
         }
     }
 

@@ -143,6 +143,7 @@ final class PartitionKeeper: @unchecked Sendable {
             let end = rest.first?.seq ?? batch.seqs.upperBound
             let report = try folder.fold(part, of: batch, upTo: end)
             metrics.commits.record(Int(folder.commitTime / .microseconds(1)))
+            if let time = folder.checkpointTime { metrics.checkpoints.record(Int(time / .microseconds(1))) }
             note(report, at: folder.next - 1)
         } while !rest.isEmpty && !isStopping.load(ordering: .sequentiallyConsistent)
     }

@@ -10,6 +10,10 @@ struct SnapshotMetrics: Sendable {
     let answers: Counter
     /// How long the transactions took, in microseconds.
     let commits: Histogram
+    /// How long copying the WAL into the file took, in microseconds.
+    let checkpoints: Histogram
+
+    private static let bounds = [1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 1_000_000]
 
     init(_ metrics: Metrics) {
         events = metrics.counter("reel_snapshot_events_total", "Events folded.")
@@ -17,7 +21,12 @@ struct SnapshotMetrics: Sendable {
         commits = metrics.histogram(
             "reel_snapshot_commit_microseconds",
             "How long a transaction took, from its first row to its commit.",
-            bounds: [1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 1_000_000]
+            bounds: Self.bounds
+        )
+        checkpoints = metrics.histogram(
+            "reel_snapshot_checkpoint_microseconds",
+            "How long copying the WAL into its file took, between two transactions.",
+            bounds: Self.bounds
         )
         answers = metrics.counter("reel_snapshot_answers_total", "Snapshots, deltas and objects answered.")
     }
