@@ -49,7 +49,7 @@ enum Benchmarks {
         say("")
         for work in missed { say("MISSED: \(work)") }
         for work in notMeasured { say("NOT MEASURED: \(work)") }
-        if missed.isEmpty { say("Every goal was reached.") }
+        if missed.isEmpty { say("Every goal that was measured was reached.") }
         return missed.isEmpty ? 0 : 1
     }
 
