@@ -22,6 +22,13 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     var requests: [String] = []
     var fetches: [[ClosedRange<Seq>]] = []
     var dropsFetches = false
+    /// The first seq that can be read.
+    var first: Seq = 0
+    /// What a subscription is refused with.
+    var refusal: ReelError?
+    var subscribes: [ClientFrame.Subscribe] = []
+    /// No connection gets what is appended.
+    var isSilent = false
 
     init(seed: UInt64 = 1) throws {
         loop = try EventLoop()
@@ -130,6 +137,19 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         return fold
     }
 
+    /// The log is replaced by an empty one; connections break.
+    func beginEpoch(_ epoch: Epoch) {
+        self.epoch = epoch
+        log = []
+        streams = []
+        for connection in connections { connection.end("reset") }
+    }
+
+    /// Every node says this to its clients.
+    func sayToAll(_ body: ServerFrame.Body) {
+        for connection in connections { connection.say(body) }
+    }
+
     func pushAll() {
         for connection in connections { connection.push() }
     }
@@ -159,6 +179,9 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         default:
             guard hasSnapshots else { return (503, Array(#"{"code":"node_behind"}"#.utf8)) }
             var fold = fold(stream)
+            if path[3] == "delta", query["epoch"] != "\(epoch)" {
+                return (409, Array(#"{"code":"epoch_changed"}"#.utf8))
+            }
             guard path[3] == "snapshot" || after >= fold.horizon, var writer = try? fold.snapshot(after: after) else {
                 return (410, Array(#"{"code":"truncated"}"#.utf8))
             }
@@ -207,6 +230,7 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
     }
 
     func push() {
+        guard !network.isSilent else { return }
         for (stream, after) in proven where after < network.head {
             proven[stream] = network.head
             say(.events(network.events(stream, after + 1, network.head)))
@@ -225,8 +249,15 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
             )
             say(.welcome(.init(node: node, epoch: network.epoch, partitions: 1, limits: limits, pingS: 20)))
         case .subscribe(let subscribe):
+            network.subscribes.append(subscribe)
             var after = network.head
             if case .after(let seq) = subscribe.position { after = seq }
+            let refusal =
+                after + 1 < network.first
+                ? ReelError(.truncated, "the log begins at \(network.first)") : network.refusal
+            if let refusal {
+                return say(.error(ServerFrame.Failure(refusal, stream: subscribe.stream)), ref: frame.ref)
+            }
             say(
                 .subscribed(
                     .init(

@@ -50,6 +50,8 @@ final class StreamState {
     // What the store does not have yet.
     var unwritten: [DeliveredEvent] = []
     var unwrittenState = false
+    /// The state that is not written yet is the first of another epoch.
+    var unwrittenEpoch = false
     var isDirty = false
     var eventsBehindState = 0
 

@@ -102,6 +102,7 @@ extension SyncClient {
         let consumed: (Site) -> Op? = { fold.site($0)?.op }
         if stream.isFromOldEpoch {
             stream.isFromOldEpoch = false
+            stream.unwrittenEpoch = true
             stream.outbox.epochChanged(consumed: consumed, seq: fold.seq)
         } else {
             stream.outbox.bootstrapped(consumed: consumed, seq: fold.seq)

@@ -86,6 +86,7 @@ extension SyncClient {
         try store.commit(durably: isPromise) { () throws(SQLiteError) in
             for (stream, writes) in writes {
                 try store.write(writes, stream.row)
+                if stream.unwrittenEpoch { try store.dropEvents(stream.row) }
                 for event in stream.unwritten {
                     try event.value.withUnsafeBytesTyped { (value) throws(SQLiteError) in
                         try store.write(event: value, seq: event.seq, stream.row)
@@ -111,6 +112,7 @@ extension SyncClient {
         for stream in streams { stream.unwritten = [] }
         for (stream, _) in states {
             stream.unwrittenState = false
+            stream.unwrittenEpoch = false
             stream.eventsBehindState = 0
         }
     }

@@ -29,6 +29,8 @@ struct Failover: Sendable {
     private var cursor: Int
     private var failures = 0
     private var welcomedMs: Int64?
+    /// The node that asked to be left: not the next one, where there is another.
+    private var left: String?
 
     /// The node of the present attempt or connection.
     private(set) var current: String?
@@ -49,6 +51,8 @@ struct Failover: Sendable {
     mutating func next(nowMs: Int64) -> Attempt? {
         let nodes = nodes
         guard !nodes.isEmpty else { return nil }
+        if nodes.count > 1, nodes[cursor % nodes.count] == left { cursor += 1 }
+        left = nil
         let node = nodes[cursor % nodes.count]
         cursor = (cursor + 1) % nodes.count
         current = node
@@ -71,6 +75,7 @@ struct Failover: Sendable {
     /// The node asks to go elsewhere within `afterMs`: the moment at which this client goes.
     mutating func leaves(afterMs: Int64, nodes: [String], nowMs: Int64) -> Int64 {
         learn(nodes)
+        left = current
         let span = min(max(afterMs, 0), 60_000)
         return nowMs + Int64.random(in: 0...span, using: &random)
     }

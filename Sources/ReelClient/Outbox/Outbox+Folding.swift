@@ -55,6 +55,7 @@ extension Outbox {
     /// except what depends on what its author saw.
     mutating func epochChanged(consumed: (Site) -> Op?, seq: Seq) {
         bootstrapped(consumed: consumed, seq: .max)
+        leaveSitesThatFellBack(consumed)
         for index in entries.indices.reversed() {
             guard entries[index].event.dependsOnBase else {
                 entries[index].base = seq
@@ -71,6 +72,23 @@ extension Outbox {
             }
         }
         rewind()
+    }
+
+    /// The new log may know less of a site than this device does: then its next op lies behind a hole that nobody can
+    /// fill, and what waits goes under a new site.
+    private mutating func leaveSitesThatFellBack(_ consumed: (Site) -> Op?) {
+        var next: [Site: Op] = [site: nextOp]
+        for entry in entries.reversed() {
+            if let author = entry.author { next[author.site] = author.op }
+        }
+        for (former, op) in next where op != (consumed(former) ?? -1) + 1 {
+            if former == site { changeSite() }
+            for index in entries.indices where entries[index].author?.site == former {
+                entries[index].author = nil
+                entries[index].acked = nil
+                write(.put(entries[index]))
+            }
+        }
     }
 
     // MARK: Outcomes

@@ -236,6 +236,14 @@ final class DeviceStore {
         try putPosition.run()
     }
 
+    /// Drops all events of a stream: they are of a log that has ended, and their seqs mean something else in the next.
+    /// Inside `commit`, before what is of the next one.
+    func dropEvents(_ row: Int64) throws(SQLiteError) {
+        dropEvents.bind(1, row)
+        dropEvents.bind(2, largestInteger)
+        try dropEvents.run()
+    }
+
     /// A state in the lines of a snapshot takes the place of the former one and of the events up to its seq. Inside
     /// `commit`.
     func write(state lines: Bytes, upTo seq: Seq, _ row: Int64) throws(SQLiteError) {
