@@ -171,6 +171,8 @@ public actor SyncClient {
         dropLink()
         notify(.storeFailed(reason: error.message))
         for stream in streams.values { release(stream, error) }
+        for sink in noticeSinks { sink.finish() }
+        noticeSinks = []
         store = nil
     }
 }
