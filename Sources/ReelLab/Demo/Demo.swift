@@ -28,11 +28,15 @@ public final class Demo {
         let ann = try await device("ann", at: cluster.a)
         let bob = try await device("bob", at: cluster.b)
         try await lightSwitch(ann, bob)
+        try cluster.interruption.check()
         try await todoList(ann, bob)
         try await twoTypists(ann, bob)
+        try cluster.interruption.check()
         try await missedRange(ann)
+        try cluster.interruption.check()
         let publishers = [ann, bob, try await device("cem", at: cluster.a), try await device("dora", at: cluster.b)]
         try await killedGateway(publishers)
+        try cluster.interruption.check()
         try await lateDevice()
         try await finalTable()
         screen.title("")
@@ -44,8 +48,8 @@ public final class Demo {
         return screen.failures == 0
     }
 
-    /// Leaves the nodes running until the process is asked to end.
-    public func keep() {
+    /// Says what to try, and leaves the nodes running until the process is asked to end.
+    public func keep() async throws {
         cluster.folder.keep = true
         let living = cluster.nodes.filter { !$0.process.hasEnded() }
         let url = living.first { $0 !== cluster.snapshot }?.url ?? cluster.a.url
@@ -57,6 +61,7 @@ public final class Demo {
         screen.say("reel dump --log \(cluster.log)")
         screen.say("curl \(url)/v1/cluster")
         screen.title("Ctrl-C ends them; their files stay in \(cluster.folder.path)")
+        try await cluster.interruption.wait()
     }
 
     /// Ends devices and nodes.

@@ -9,6 +9,7 @@ final class DemoCluster {
     let a: LocalNode
     let b: LocalNode
     let snapshot: LocalNode
+    let interruption: DemoInterruption
     private let http: LoopBound<HTTPClient>
 
     /// A log has more partitions than the demo has streams, so that each can have one for itself.
@@ -16,6 +17,9 @@ final class DemoCluster {
 
     init(reel: String, folder: TemporaryFolder) throws {
         self.folder = folder
+        let loop = try EventLoop()
+        http = try loop.sync { LoopBound(HTTPClient(on: loop), on: loop) }
+        interruption = try DemoInterruption(on: loop)
         log = "sqlite:\(folder.path)/log.sqlite"
         let common = ["--log", log, "--partitions", "\(Self.partitions)"]
         func node(_ name: String, _ arguments: [String]) throws -> LocalNode {
@@ -24,8 +28,6 @@ final class DemoCluster {
         a = try node("gateway-a", ["gateway"])
         b = try node("gateway-b", ["gateway"])
         snapshot = try node("snapshot", ["snapshot", "--data", folder.path + "/snapshot"])
-        let loop = try EventLoop()
-        http = try loop.sync { LoopBound(HTTPClient(on: loop), on: loop) }
     }
 
     deinit {

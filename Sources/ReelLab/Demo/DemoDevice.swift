@@ -30,7 +30,10 @@ final class DemoDevice {
 
     /// Waits until it is connected.
     func connected() async throws {
-        try await DemoWait.until("\(name) is connected") { await client.connectedNode != nil }
+        try await DemoWait.until("\(name) is connected") {
+            try cluster.interruption.check()
+            return await client.connectedNode != nil
+        }
     }
 }
 

@@ -31,11 +31,7 @@ extension Command {
             await demo.end()
             throw error
         }
-        if options[keep] {
-            demo.keep()
-            try console.flush()
-            await untilInterrupted()
-        }
+        if options[keep] { try await demo.keep() }
         await demo.end()
         return held ? .done : .failed
     }
@@ -49,18 +45,4 @@ private func ownPath() throws(Complaint) -> String {
         throw Complaint(.failed, "the program's own path is unknown: /proc/self/exe cannot be read")
     }
     return String(decoding: path[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-}
-
-/// Waits for SIGINT or SIGTERM.
-private func untilInterrupted() async {
-    var signals = sigset_t()
-    sigemptyset(&signals)
-    sigaddset(&signals, SIGINT)
-    sigaddset(&signals, SIGTERM)
-    pthread_sigmask(SIG_BLOCK, &signals, nil)
-    while true {
-        var pause = timespec(tv_sec: 0, tv_nsec: 0)
-        if sigtimedwait(&signals, nil, &pause) > 0 { return }
-        try? await Task.sleep(for: .milliseconds(100))
-    }
 }
