@@ -48,12 +48,14 @@ extension ServerFrame {
                 )
             )
         case "nack":
+            var error = try object.error("retry")
+            error.index = nil
             return .nack(
                 Nack(
                     stream: try object.stream(),
                     site: try object.required("site", object.site()),
                     op: try object.required("op", object.integer("op")),
-                    error: try object.error("retry")
+                    error: error
                 )
             )
         case "lagged":
