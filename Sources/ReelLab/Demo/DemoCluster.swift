@@ -25,8 +25,9 @@ final class DemoCluster {
         func node(_ name: String, _ arguments: [String]) throws -> LocalNode {
             try LocalNode(name: name, reel: reel, arguments: arguments + common, folder: folder.path)
         }
-        a = try node("gateway-a", ["gateway"])
-        b = try node("gateway-b", ["gateway"])
+        // One loop each: what one client has an ack for, every other client of that gateway has as its "now".
+        a = try node("gateway-a", ["gateway", "--loops", "1"])
+        b = try node("gateway-b", ["gateway", "--loops", "1"])
         snapshot = try node("snapshot", ["snapshot", "--data", folder.path + "/snapshot"])
     }
 

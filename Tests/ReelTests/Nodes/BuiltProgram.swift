@@ -49,8 +49,13 @@ enum Shell {
         let folder = try TemporaryFolder(prefix: "reel-run-")
         let (output, errors) = (folder.path + "/out", folder.path + "/err")
         let process = try ChildProcess("/bin/bash", ["-c", "exec > '\(output)'; " + line] + words, errorLog: errors)
-        try await eventually("`\(words.isEmpty ? line : words.joined(separator: " "))` ends", seconds: seconds) {
-            process.hasEnded()
+        do {
+            try await eventually("`\(words.isEmpty ? line : words.joined(separator: " "))` ends", seconds: seconds) {
+                process.hasEnded()
+            }
+        } catch {
+            let said = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
+            throw NeverCame(description: "\(error); so far it said:\n\(said.suffix(3_000))")
         }
         guard case .exited(let code) = process.end else {
             throw NeverCame(description: "an exit code: \(process.end.map { "\($0)" } ?? "none")")
