@@ -76,7 +76,8 @@ struct Ring {
             slots.append((batch, index))
             switch batch.items[index].kind {
             case .event(let stream, let site, let op):
-                let mayBegin = op == 0 && Self.isFresh(batch, batch.items[index])
+                // With an event before the ring's first the site may have begun already: nothing is proven then.
+                let mayBegin = op == 0 && first == 0 && Self.isFresh(batch, batch.items[index])
                 tracks[batch.streams[stream], default: Track()].remember(seq, site, op, mayBegin: mayBegin)
             case .barrier: barriers.append(seq)
             case .void: break

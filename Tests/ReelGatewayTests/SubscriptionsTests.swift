@@ -307,13 +307,20 @@ import Testing
     }
 
     @Test func whatMayHaveBeenStaleIsNoConflict() {
-        var ring = Ring(from: 61_440, byteLimit: 1 << 20)
-        _ = ring.append(Batches.batch(from: 61_440, [.event(todo, site, 0, "x")]))
+        for (seq, isProven) in [(Seq(61_440), false), (61_439, true)] {
+            var ring = Ring(from: 0, byteLimit: 64 << 20)
+            _ = ring.append(Batches.batch(from: 0, Array(repeating: .void, count: Int(seq))))
+            _ = ring.append(Batches.batch(from: seq, [.event(todo, site, 0, "x")]))
+            let other = ring.conflict(with: Batches.value(site, 0, "y"), of: todo, site: site, op: 0)
+            #expect(other == (isProven ? seq : nil))
+            #expect(ring.conflict(with: Batches.value(site, 0, "x", base: 7), of: todo, site: site, op: 0) == nil)
+        }
+    }
+
+    @Test func whereTheSiteMayHaveBegunBeforeTheRingNothingIsProven() {
+        var ring = Ring(from: 1, byteLimit: 1 << 20)
+        _ = ring.append(Batches.batch(from: 1, [.event(todo, site, 0, "x")]))
         #expect(ring.conflict(with: Batches.value(site, 0, "y"), of: todo, site: site, op: 0) == nil)
-        var other = Ring(from: 61_439, byteLimit: 1 << 20)
-        _ = other.append(Batches.batch(from: 61_439, [.event(todo, site, 0, "x")]))
-        #expect(other.conflict(with: Batches.value(site, 0, "y"), of: todo, site: site, op: 0) == 61_439)
-        #expect(other.conflict(with: Batches.value(site, 0, "x", base: 7), of: todo, site: site, op: 0) == nil)
     }
 
     @Test func aChunkProvesOnlyWhatItHolds() {
