@@ -49,7 +49,7 @@ private struct FoldPair {
     /// Folds one record more; false where the outcomes differ.
     mutating func foldNext() -> Bool {
         let (record, judgement) = generator.next()
-        let outcome = real.apply(record).word
+        let outcome = real.apply(record).description
         if outcome == judgement?.description { return true }
         let value = String(decoding: record.value.prefix(2_000), as: UTF8.self)
         Issue.record("\(name), seq \(record.seq): \(outcome), the judge says \(judgement as Any): \(value)")

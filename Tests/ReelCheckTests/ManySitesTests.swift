@@ -17,7 +17,7 @@ import Testing
             let value = #"{"base":\#(seq - 1),\#(last)"op":\#(op),"site":"\#(uuid)","type":"noop"}"#
             let record = LogRecord(seq: seq, key: Array("todo".utf8), value: Array(value.utf8))
             let judgement = naive.apply(seq: seq, key: record.key, value: record.value)
-            let outcome = real.apply(record).word
+            let outcome = real.apply(record).description
             #expect(outcome == judgement?.description)
             return outcome
         }

@@ -68,25 +68,6 @@ struct RealPartition {
     }
 }
 
-extension Outcome {
-    /// The one word for it that both folds use.
-    var word: String {
-        switch self {
-        case .applied: "applied"
-        case .rejected(let code): "rejected(\(code.rawValue))"
-        case .duplicate: "duplicate"
-        case .gap: "gap"
-        case .stale: "stale"
-        case .tooManySites: "too_many_sites"
-        case .foreign: "foreign"
-        case .seed: "seed"
-        case .barrier: "barrier"
-        case .void: "void"
-        case .stopped: "stopped"
-        }
-    }
-}
-
 extension RealPartition {
     /// The lines of a snapshot, or with `after` ≥ 0 of a delta.
     mutating func lines(of stream: String, after: Int64) throws -> [UInt8] {

@@ -31,7 +31,7 @@ import Testing
         var fold = RealPartition(epoch: epoch, partition: vector.partition, of: vector.partitions)
         for step in vector.steps {
             for record in try vector.records(of: step) {
-                #expect(fold.apply(record).word == step.outcome, "\(name), seq \(record.seq)")
+                #expect(fold.apply(record).description == step.outcome, "\(name), seq \(record.seq)")
             }
         }
         #expect(fold.digest(of: vector.stream) == vector.digest)
