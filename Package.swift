@@ -41,6 +41,12 @@ let package = Package(
             providers: [.apt(["libssl-dev"])]
         ),
         .systemLibrary(
+            name: "CRdkafka",
+            path: "Sources/Libraries/rdkafka",
+            pkgConfig: "rdkafka",
+            providers: [.apt(["librdkafka-dev"])]
+        ),
+        .systemLibrary(
             name: "CSQLite",
             path: "Sources/Libraries/sqlite3",
             pkgConfig: "sqlite3",
@@ -57,6 +63,7 @@ let package = Package(
         library("ReelSQLite", ["CSQLite"]),
         library("ReelNet", ["CLibuv", "COpenSSL"]),
         library("ReelLog", ["CLinux", "ReelCore", "ReelSQLite"]),
+        library("ReelKafka", ["CRdkafka", "ReelCore", "ReelLog"]),
         library("ReelNode", ["ReelCore", "ReelLog", "ReelNet"]),
         library("ReelGateway", ["ReelCore", "ReelLog", "ReelNode", "ReelNet"]),
         library("ReelSnapshot", ["ReelCore", "ReelLog", "ReelNode", "ReelNet", "ReelSQLite"]),
@@ -67,8 +74,8 @@ let package = Package(
         .executableTarget(
             name: "reel",
             dependencies: [
-                "ReelCheck", "ReelClient", "ReelCore", "ReelGateway", "ReelLab", "ReelLog", "ReelNet", "ReelNode",
-                "ReelSnapshot",
+                "ReelCheck", "ReelClient", "ReelCore", "ReelGateway", "ReelKafka", "ReelLab", "ReelLog", "ReelNet",
+                "ReelNode", "ReelSnapshot",
             ],
             swiftSettings: settings
         ),
@@ -92,6 +99,7 @@ let package = Package(
         tests("ReelCheckTests", ["CZlib", "ReelCheck", "ReelCore"]),
         tests("ReelNetTests", ["ReelNet"]),
         tests("ReelLogTests", ["ReelCore", "ReelLog", "ReelSQLite", "log-writer"]),
+        tests("ReelKafkaTests", ["CRdkafka", "ReelCore", "ReelKafka", "ReelLog"]),
         tests("ReelNodeTests", ["ReelCore", "ReelNet", "ReelNode"]),
         tests("ReelGatewayTests", ["ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode"]),
         tests("ReelSnapshotTests", ["ReelCore", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "ReelSnapshot"]),

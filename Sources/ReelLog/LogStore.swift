@@ -1,0 +1,40 @@
+public import ReelCore
+
+/// Where the logs of one deployment lie, one epoch after the other, and which of them is the current one.
+///
+/// Every call blocks; none may be made on an event loop.
+public protocol LogStore: AnyObject, Sendable {
+    /// The current log; nil: none was made yet.
+    func current() throws(LogError) -> CurrentLog?
+
+    /// Makes the log of a new epoch, empty; it is not the current one yet. Nothing happens where it is there already
+    /// with so many partitions; with another number, `bad_request`.
+    func create(_ epoch: Epoch, partitions: Int) throws(LogError)
+
+    /// Opens a log of this store, the current one or another.
+    func open(_ epoch: Epoch) throws(LogError) -> any EventLog
+
+    /// Makes a log the current one. Its number is the former's + 1, or 0 for the first; `conflict` where it is not,
+    /// because somebody else was faster.
+    func advance(to next: CurrentLog) throws(LogError)
+
+    /// Closes connections and files. Logs that were opened stay open.
+    func close()
+}
+
+/// Which log is the current one.
+public struct CurrentLog: Equatable, Sendable {
+    /// Its identity.
+    public var epoch: Epoch
+    /// How many partitions it has.
+    public var partitions: Int
+    /// How many logs were current before it.
+    public var number: Int
+
+    /// The log of this epoch, as the one of this number.
+    public init(epoch: Epoch, partitions: Int, number: Int) {
+        self.epoch = epoch
+        self.partitions = partitions
+        self.number = number
+    }
+}

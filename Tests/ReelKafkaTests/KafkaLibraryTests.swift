@@ -1,0 +1,9 @@
+import ReelKafka
+import Testing
+
+@Suite
+struct KafkaLibraryTests {
+    @Test func theLibrarySaysItsVersion() {
+        #expect(KafkaLibrary.version.split(separator: ".").count >= 3)
+    }
+}
