@@ -33,10 +33,9 @@ build: libraries ## Build the release binary, .build/release/reel
 demo: setup build ## Watch it work: a whole cluster on this machine, in under a minute
 	@$(REEL) demo
 
-# Not optimised: that takes longer to build than the tests take to run. Many of them wait for processes and sockets, so a
-# few at a time are as fast as all at once, and none waits for its turn longer than for what it tests.
+# Not optimised: that takes longer to build than the tests take to run.
 test: setup ## Build and run all tests (REEL_EFFORT=10 for ten times the random cases, REEL_SEED to repeat one)
-	SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=6 swift test --disable-xctest
+	@Tests/run
 
 bench: setup build ## Measure, beside the peer or the bare floor of each figure, in under six minutes
 	swift build -c release --static-swift-stdlib --product reel-bench
