@@ -263,6 +263,11 @@ struct PublishLedger {
         (0..<oldest.count).map { oldest[$0] }.filter { !$0.isOver && $0.seq == nil && isMeant($0.stream) }
     }
 
+    /// Whether something that was taken from the connection is not answered yet.
+    func awaitsAnswer(_ connection: Int) -> Bool {
+        lanes[connection]?.values.contains { !$0.waiting.isEmpty } ?? false
+    }
+
     /// The connection is gone; what it published may still reach the log.
     mutating func forget(_ connection: Int) {
         for (key, lane) in lanes[connection] ?? [:] where lane.nacked != nil { clear(key, connection) }

@@ -29,6 +29,8 @@ struct Session {
     private enum Phase {
         case fresh(helloByMs: Int64)
         case open
+        /// Its moment to leave has come; what was taken from it is still to be answered.
+        case leaving
         case closing
     }
 
@@ -54,7 +56,7 @@ struct Session {
     /// A frame came, or what should have been one.
     mutating func received(_ frame: Result<ClientFrame, FrameError>) -> Action {
         switch (phase, frame) {
-        case (.closing, _): return .ignore
+        case (.leaving, _), (.closing, _): return .ignore
         case (.fresh, .success(let frame)):
             guard case .hello = frame.body else {
                 return close(ReelError(.badFrame, "found another frame before hello, expected hello first"), 1008)
@@ -94,11 +96,13 @@ struct Session {
         leaveAtMs = atMs
     }
 
-    mutating func tick(nowMs: Int64) -> Tick {
+    /// Looks at the clock. `awaitsAnswer`: events were taken from this connection and are not answered yet; it does not
+    /// leave before they are.
+    mutating func tick(nowMs: Int64, awaitsAnswer: Bool = false) -> Tick {
         if case .closing = phase { return .nothing }
         if let leaveAtMs, nowMs >= leaveAtMs {
-            phase = .closing
-            return .leave
+            phase = awaitsAnswer ? .leaving : .closing
+            return awaitsAnswer ? .nothing : .leave
         }
         if case .fresh(let helloByMs) = phase, nowMs >= helloByMs {
             phase = .closing

@@ -82,7 +82,7 @@ final class SocketClient {
     // MARK: Time
 
     func tick(nowMs: Int64) {
-        switch session.tick(nowMs: nowMs) {
+        switch session.tick(nowMs: nowMs, awaitsAnswer: gateway.ledger.awaitsAnswer(number)) {
         case .nothing: break
         case .ping: socket?.ping()
         case .close(let error, let code):

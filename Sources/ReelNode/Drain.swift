@@ -1,6 +1,16 @@
 /// How a node leaves: the first request to end makes it unready and sends its clients away, each at a moment of its
 /// own; it has ended once the last one is gone or the limit has passed. A second request ends it at once.
 public struct Drain: Sendable {
+    /// Why a node that leaves ends now.
+    public enum Reason: String, Sendable {
+        /// No client is left.
+        case allHaveLeft = "all have left"
+        /// The limit has passed.
+        case limit
+        /// It was told to end a second time.
+        case toldTwice = "told twice"
+    }
+
     /// What the node has to do now.
     public enum Action: Equatable, Sendable {
         /// Nothing yet.
@@ -8,7 +18,7 @@ public struct Drain: Sendable {
         /// Stop listening, say unready, and tell each client to go within so many milliseconds.
         case sendAway(withinMs: Int64)
         /// Close what is left and exit.
-        case end
+        case end(Reason)
     }
 
     private enum Phase {
@@ -40,7 +50,7 @@ public struct Drain: Sendable {
             return .sendAway(withinMs: spreadMs)
         case .leaving, .ended:
             phase = .ended
-            return .end
+            return .end(.toldTwice)
         }
     }
 
@@ -49,6 +59,6 @@ public struct Drain: Sendable {
         guard case .leaving(let untilMs) = phase else { return .wait }
         guard connections == 0 || nowMs >= untilMs else { return .wait }
         phase = .ended
-        return .end
+        return .end(connections == 0 ? .allHaveLeft : .limit)
     }
 }

@@ -73,8 +73,8 @@ public final class NodeEnd: Sendable {
                 let (nowMs, connections) = (Int64(clamping: loop.now), connections())
                 perform(state.withLock { $0.drain.tick(nowMs: nowMs, connections: connections) })
             }
-        case .end:
-            journal.info("ended")
+        case .end(let reason):
+            journal.info("ended", ["reason": reason.rawValue])
             let waiting = state.withLock { state in
                 state.hasEnded = true
                 defer { state.waiting = [] }

@@ -205,7 +205,7 @@ import Testing
 
     @Test func aPositionThatTheLogHasIsWaitedFor() async throws {
         let log = try await log(10)
-        try await LiveGateway.with(log, { $0.behindMs = 5_000 }) { live in
+        try await LiveGateway.with(log, { $0.behindMs = 100_000 }) { live in
             let (early, late) = (try await live.connect(), try await live.connect())
             log.stall(0)
             try await append([LogAppend(key: todo.key, value: Batches.value(site, 10, "x", base: 9))], to: log)

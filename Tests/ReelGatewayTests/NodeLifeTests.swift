@@ -40,6 +40,29 @@ import Testing
         await live.end()
     }
 
+    @Test func aClientIsNotClosedBeforeWhatWasTakenFromItIsAcked() async throws {
+        let log = try MemoryLog()
+        let live = try LiveGateway(log) {
+            $0.node.drainSpreadMs = 0
+            $0.node.drainLimitMs = 60_000
+        }
+        let (writer, other) = (try await live.connect(), try await live.connect())
+        log.onAppend { _, _ in .late }
+        writer.send(.publish(.init(stream: todo, events: [Sent.insert(Site(high: 1, low: 1), 0, "a")])))
+        while try log.bounds(todo.partition(of: log.partitions)).last < 0 {
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        live.gateway.end.begin()
+        // Both are looked at by the same tick, at a moment that is the same.
+        #expect(try await other.closeCode() == 1012)
+        log.answerLate()
+        #expect(try await writer.nextAck().acks.map(\.op) == [0])
+        #expect(try await writer.closeCode() == 1012)
+        await live.gateway.waitUntilEnded()
+        await live.end()
+        log.close()
+    }
+
     @Test func readinessSaysWhereEachPartitionIs() async throws {
         try await LiveGateway.with(try MemoryLog(partitions: 2)) { live in
             let ready = try await live.get("/readyz")

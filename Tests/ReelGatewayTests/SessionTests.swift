@@ -77,6 +77,16 @@ import Testing
         #expect(session.tick(nowMs: 500) == .leave)
         #expect(session.received(.success(other)) == .ignore)
     }
+
+    @Test func itDoesNotLeaveBeforeWhatWasTakenIsAnswered() {
+        var session = open()
+        session.sendAway(atMs: 500)
+        #expect(session.received(.success(other)) == .handle(other), "its moment has not come")
+        #expect(session.tick(nowMs: 500, awaitsAnswer: true) == .nothing)
+        #expect(session.received(.success(other)) == .ignore, "nothing more is taken, or it would never go")
+        #expect(session.tick(nowMs: 90_000, awaitsAnswer: true) == .nothing)
+        #expect(session.tick(nowMs: 90_020) == .leave)
+    }
 }
 
 /// A position that the node has not read.

@@ -12,7 +12,7 @@ import Testing
         #expect(drain.requested(nowMs: 10) == .sendAway(withinMs: 100))
         #expect(drain.isLeaving)
         #expect(drain.tick(nowMs: 20, connections: 1) == .wait)
-        #expect(drain.tick(nowMs: 30, connections: 0) == .end)
+        #expect(drain.tick(nowMs: 30, connections: 0) == .end(.allHaveLeft))
         #expect(drain.tick(nowMs: 40, connections: 0) == .wait)
     }
 
@@ -20,13 +20,13 @@ import Testing
         var drain = Drain(spreadMs: 100, limitMs: 1_000)
         _ = drain.requested(nowMs: 0)
         #expect(drain.tick(nowMs: 999, connections: 5) == .wait)
-        #expect(drain.tick(nowMs: 1_000, connections: 5) == .end)
+        #expect(drain.tick(nowMs: 1_000, connections: 5) == .end(.limit))
     }
 
     @Test func aSecondRequestEndsAtOnce() {
         var drain = Drain(spreadMs: 100, limitMs: 1_000)
         _ = drain.requested(nowMs: 0)
-        #expect(drain.requested(nowMs: 1) == .end)
+        #expect(drain.requested(nowMs: 1) == .end(.toldTwice))
     }
 }
 

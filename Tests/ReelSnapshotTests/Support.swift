@@ -46,7 +46,7 @@ struct Timeout: Error {
 }
 
 /// Waits until a condition holds.
-func eventually(_ what: String, seconds: Double = 20, _ condition: () throws -> Bool) async throws {
+func eventually(_ what: String, seconds: Double = 100, _ condition: () throws -> Bool) async throws {
     let end = Date().addingTimeInterval(seconds)
     while try !condition() {
         guard Date() < end else { throw Timeout(waitedFor: what) }

@@ -64,10 +64,10 @@ import Testing
             errorLog: cluster.folder.path + "/tail.log"
         )
         _ = await reel("publish", "todo", milk(0))
-        #expect(try tail.readLine(timeoutMs: 20_000)?.hasPrefix(#"{"seq":0,"#) == true)
+        #expect(try tail.readLine(timeoutMs: 60_000)?.hasPrefix(#"{"seq":0,"#) == true)
         second.process.killNow()
         _ = await reel("publish", "todo", milk(1))
-        #expect(try tail.readLine(timeoutMs: 20_000)?.hasPrefix(#"{"seq":1,"#) == true)
+        #expect(try tail.readLine(timeoutMs: 60_000)?.hasPrefix(#"{"seq":1,"#) == true)
         tail.killNow()
     }
 
@@ -112,7 +112,7 @@ private struct LocalCluster {
 
     /// Returns once the snapshot node has folded this seq of `todo`.
     func snapshotReaches(_ seq: Int) async throws {
-        for _ in 0..<1_000 {
+        for _ in 0..<5_000 {
             let head = await CommandRun(["digest", "todo", "--json", "--url", gateway.url]).output
             if head.contains(#""seq":\#(seq),"#) { return }
             try await Task.sleep(for: .milliseconds(20))

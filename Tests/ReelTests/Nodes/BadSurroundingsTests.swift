@@ -7,7 +7,7 @@ import ReelSQLite
 import Testing
 
 /// What a node finds where it lives: files of somebody else, damaged ones, no room, no descriptors, no port.
-@Suite(.timeLimit(.minutes(2))) struct BadSurroundingsTests {
+@Suite(.timeLimit(.minutes(5))) struct BadSurroundingsTests {
     private let folder: TemporaryFolder
 
     init() throws {
@@ -58,8 +58,7 @@ import Testing
         let (words, code, says) = Self.mistakes[index]
         let place = folder.path + "/data"
         let run = try await BuiltProgram.run(
-            words.map { $0.replacingOccurrences(of: "DATA", with: place) },
-            seconds: 20
+            words.map { $0.replacingOccurrences(of: "DATA", with: place) }
         )
         #expect(run.code == code, "\(words): \(run)")
         #expect(run.errors.contains(says.replacingOccurrences(of: "DATA", with: place)), "\(words): \(run)")
@@ -72,8 +71,7 @@ import Testing
         let good = try await WellBehavedClient(node)
         for kind in ["serve", "gateway", "snapshot"] {
             let run = try await BuiltProgram.run(
-                [kind, "--data", folder.path + "/other", "--listen", "127.0.0.1:\(node.port)"],
-                seconds: 20
+                [kind, "--data", folder.path + "/other", "--listen", "127.0.0.1:\(node.port)"]
             )
             #expect(run.code == 1, "\(kind): \(run)")
             #expect(run.errors.contains("127.0.0.1:\(node.port)"), "\(kind): \(run)")
@@ -89,7 +87,7 @@ import Testing
         let data = folder.path + "/data"
         let node = try NodeProcess.serve(in: folder)
         let good = try await WellBehavedClient(node)
-        let run = try await BuiltProgram.run([kind, "--data", data, "--listen", "127.0.0.1:0"], seconds: 20)
+        let run = try await BuiltProgram.run([kind, "--data", data, "--listen", "127.0.0.1:0"])
         #expect(run.code == 1, "\(run)")
         #expect(run.errors.contains("\(data)/snapshot is in use by another process"), "\(run)")
         try await good.check()
@@ -98,8 +96,7 @@ import Testing
     @Test func aLogOfAnotherSizeIsRefused() async throws {
         let node = try NodeProcess.serve(in: folder)
         let run = try await BuiltProgram.run(
-            ["gateway", "--data", folder.path + "/data", "--partitions", "5", "--listen", "127.0.0.1:0"],
-            seconds: 20
+            ["gateway", "--data", folder.path + "/data", "--partitions", "5", "--listen", "127.0.0.1:0"]
         )
         #expect(run.code == 2, "\(run)")
         #expect(run.errors.contains("found a log with 4 partitions, expected 5"), "\(run)")
@@ -123,8 +120,7 @@ import Testing
         let before = try contents(path)
         for command in ["gateway", "dump"] {
             let run = try await BuiltProgram.run(
-                [command, "--log", "sqlite:\(path)"] + (command == "gateway" ? ["--listen", "127.0.0.1:0"] : []),
-                seconds: 20
+                [command, "--log", "sqlite:\(path)"] + (command == "gateway" ? ["--listen", "127.0.0.1:0"] : [])
             )
             #expect(run.code == 4, "\(command): \(run)")
             #expect(run.errors.contains(path), "\(command): \(run)")
@@ -139,7 +135,7 @@ import Testing
         let lines = try await node.snapshot(of: "todo", upTo: 499)
         let partition = try #require(StreamName("todo")).partition(of: 4)
         let path = folder.path + "/data/snapshot/partition-\(partition).sqlite"
-        node.process.terminate(timeoutMs: 15_000)
+        node.process.terminate(timeoutMs: 60_000)
         try Connection(path: path, mode: .create).execute("PRAGMA wal_checkpoint(TRUNCATE)")
         var bytes = try contents(path)
         switch kind {
@@ -166,7 +162,7 @@ import Testing
         _ = try await node.snapshot(of: "todo", upTo: 49)
         let head = try await node.members("/v1/streams/todo/head")
         let (former, partition) = (try #require(head["epoch"] as? String), try #require(head["partition"] as? Int))
-        node.process.terminate(timeoutMs: 15_000)
+        node.process.terminate(timeoutMs: 60_000)
         for suffix in ["", "-wal", "-shm", ".lock"] {
             try? FileManager.default.removeItem(atPath: folder.path + "/data/log.sqlite" + suffix)
         }
@@ -234,8 +230,7 @@ import Testing
         for limit in [12, 18] {
             let run = try await BuiltProgram.run(
                 ["serve", "--data", folder.path + "/few-\(limit)", "--listen", "127.0.0.1:0"],
-                shell: "ulimit -n \(limit);",
-                seconds: 20
+                shell: "ulimit -n \(limit);"
             )
             #expect(run.code == 3 || run.code == 1, "\(limit): \(run)")
             #expect(run.errors.contains("descriptors"), "\(limit): \(run)")

@@ -71,7 +71,7 @@ enum Shell {
 /// Waits until something is true; throws if it never comes.
 func eventually(
     _ what: String,
-    seconds: Int = 30,
+    seconds: Int = 100,
     _ isTrue: () async throws -> Bool
 ) async throws {
     let end = ContinuousClock.now + .seconds(seconds)

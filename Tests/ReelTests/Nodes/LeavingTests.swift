@@ -23,7 +23,7 @@ import Testing
         node.process.signal(SIGTERM)
         try await eventually("its end") { node.process.hasEnded() }
         #expect(node.process.end == .exited(0), "\(node.journal)")
-        #expect(try node.process.readLine(timeoutMs: 1_000) == nil, "it prints one line and no more")
+        #expect(try node.process.readLine(timeoutMs: 60_000) == nil, "it prints one line and no more")
     }
 
     @Test func clientsAreToldWhenToGoAndClosed() async throws {
@@ -49,14 +49,20 @@ import Testing
                 #"{"t":"publish","stream":"todo","events":[{"type":"insert","site":"\#(site)","op":\#(op),"model":"m","id":"\#(op)"}]}"#
             )
         }
-        _ = try await client.hear("ack")
+        // The hello and all 50 have been read; which of them are acked by now depends on the disk.
+        try await eventually("that it has taken them") {
+            let metrics = String(decoding: try await node.ask("GET", "/metrics").body, as: UTF8.self)
+            return metrics.contains("\nreel_gateway_frames_received_total 51\n")
+        }
         node.process.signal(SIGTERM)
-        var last = 0
+        var last = -1
         while last < 49 {
             let ack = try await client.hear("ack")
             last = (ack["acks"] as? [[String: Any]])?.compactMap { $0["op"] as? Int }.max() ?? last
         }
         #expect(try await client.closeCode() == 1012)
+        try await eventually("its end") { node.process.hasEnded() }
+        #expect(node.process.end == .exited(0), "\(node.journal)")
     }
 
     @Test(arguments: ["serve", "gateway", "snapshot"])
@@ -66,12 +72,14 @@ import Testing
         // Somebody who never answers: a body that is not whole keeps the connection busy.
         let client = try RawClient(port: node.port)
         try await client.send("POST /v1/streams/todo/events HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n")
-        let start = ContinuousClock.now
         node.process.signal(SIGTERM)
         try await eventually("that it leaves") { node.journal.contains("leaving") }
         node.process.signal(SIGTERM)
         try await eventually("its end") { node.process.hasEnded() }
         #expect(node.process.end == .exited(0), "\(node.journal)")
-        #expect(ContinuousClock.now - start < .seconds(6), "it waits 8 s for such a client, if it is told once")
+        #expect(
+            node.journal.contains(#"event=ended reason="told twice""#),
+            "not for such a client's sake: \(node.journal)"
+        )
     }
 }

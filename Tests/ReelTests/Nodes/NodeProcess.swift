@@ -71,7 +71,7 @@ final class NodeProcess {
     }
 
     private func awaitItsFirstLine() throws {
-        let line = try process.readLine(timeoutMs: 20_000) ?? ""
+        let line = try process.readLine(timeoutMs: 60_000) ?? ""
         guard line.hasPrefix("listening on 127.0.0.1:"), let port = UInt16(line.split(separator: ":").last ?? "") else {
             process.wait(timeoutMs: 1_000)
             throw NeverCame(description: "`listening on HOST:PORT` of \(name): `\(line)`, \(journal)")

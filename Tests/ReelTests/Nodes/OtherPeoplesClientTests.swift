@@ -21,7 +21,7 @@ import Testing
                         await s.send(json.dumps(frame))
                     async def hear(s, kind):
                         while True:
-                            frame = json.loads(await asyncio.wait_for(s.recv(), 20))
+                            frame = json.loads(await asyncio.wait_for(s.recv(), 100))
                             if frame["t"] == kind:
                                 return frame
                             assert frame["t"] in ("events", "upto", "ack"), frame
@@ -156,7 +156,7 @@ import Testing
     }
 
     private func shell(_ command: String) async throws -> String {
-        let run = try await Shell.run(command, seconds: 50)
+        let run = try await Shell.run(command, seconds: 200)
         #expect(run.code == 0, "\(command): \(run)")
         return run.output
     }

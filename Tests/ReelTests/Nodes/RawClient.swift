@@ -88,7 +88,7 @@ final class RawClient {
     }
 
     /// All that comes until this has been seen, or until the end.
-    func receive(until text: String, seconds: Int = 30) async throws -> String {
+    func receive(until text: String, seconds: Int = 100) async throws -> String {
         while true {
             if let range = unread.firstRange(of: Array(text.utf8)) {
                 defer { unread.removeSubrange(..<range.upperBound) }
@@ -103,7 +103,7 @@ final class RawClient {
     }
 
     /// All that comes until the server ends the connection.
-    func receiveAll(seconds: Int = 30) async throws -> String {
+    func receiveAll(seconds: Int = 100) async throws -> String {
         while !hasEnded { try await fill(seconds) }
         return try await receive(until: "\0\0\0")
     }
@@ -130,11 +130,14 @@ final class RawClient {
     }
 
     /// The next frame.
-    func frame(seconds: Int = 30) async throws -> Frame {
+    func frame(seconds: Int = 100) async throws -> Frame {
         while true {
             if let (first, payload) = takeFrame() {
                 switch first {
                 case 0x81: return .text(String(decoding: payload, as: UTF8.self))
+                case 0x89:
+                    try await send(Self.frame(0x8a, payload))
+                    continue
                 case 0x88: return .close(payload.count < 2 ? 1005 : Int(payload[0]) << 8 | Int(payload[1]))
                 default: return .other(first)
                 }
@@ -158,12 +161,12 @@ final class RawClient {
     }
 
     /// The next message of this kind, as its members; others are passed over.
-    func hear(_ kind: String, seconds: Int = 30) async throws -> [String: Any] {
+    func hear(_ kind: String, seconds: Int = 100) async throws -> [String: Any] {
         try await hear([kind], seconds: seconds)
     }
 
     /// The next message of one of these kinds.
-    func hear(_ kinds: [String], seconds: Int = 30) async throws -> [String: Any] {
+    func hear(_ kinds: [String], seconds: Int = 100) async throws -> [String: Any] {
         while true {
             let frame = try await frame(seconds: seconds)
             guard case .text(let text) = frame else {
@@ -176,7 +179,7 @@ final class RawClient {
     }
 
     /// The close code, answered with the same; messages before it are passed over.
-    func closeCode(seconds: Int = 30) async throws -> Int? {
+    func closeCode(seconds: Int = 100) async throws -> Int? {
         while true {
             switch try await frame(seconds: seconds) {
             case .close(let code):
