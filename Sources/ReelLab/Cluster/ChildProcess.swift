@@ -2,7 +2,7 @@ import Glibc
 
 /// A process that we started: its standard output as lines, its end by signal, its exit status.
 ///
-/// It is killed when the last reference to it goes. Use it from one thread at a time.
+/// It is killed when the last reference to it goes, or with this process. Use it from one thread at a time.
 public final class ChildProcess {
     /// How a process ended.
     public enum End: Equatable, Sendable {
@@ -20,21 +20,32 @@ public final class ChildProcess {
     public let pid: Int32
     /// How it ended, once it is known.
     public private(set) var end: End?
-    private let output: Int32
+    /// Where its standard output is read; nil if it goes to a file.
+    private let output: Int32?
     private var pending: [UInt8] = []
 
-    /// Starts `executable` (a path) with these arguments. Standard error goes to `errorLog` (a path, appended to), or
-    /// is shared with ours if that is nil.
-    public init(_ executable: String, _ arguments: [String], errorLog: String? = nil) throws(Failure) {
-        var ends: [Int32] = [0, 0]
-        guard pipe(&ends) == 0 else {
-            throw Failure(description: "cannot make a pipe: \(String(cString: strerror(errno)))")
-        }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    /// Starts `executable` (a path) with these arguments. Standard output goes to `outputLog` (a path, appended to), or
+    /// is read line by line if that is nil. Standard error goes to `errorLog`, or is shared with ours.
+    public init(
+        _ executable: String,
+        _ arguments: [String],
+        outputLog: String? = nil,
+        errorLog: String? = nil
+    ) throws(Failure) {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
+        var ends: [Int32] = []
+        if let outputLog {
+            posix_spawn_file_actions_addopen(&actions, 1, outputLog, O_WRONLY | O_CREAT | O_APPEND, 0o644)
+        } else {
+            ends = [0, 0]
+            guard pipe(&ends) == 0 else {
+                throw Failure(description: "cannot make a pipe: \(String(cString: strerror(errno)))")
+            }
+            for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+            posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
+        }
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         if let errorLog {
             posix_spawn_file_actions_addopen(&actions, 2, errorLog, O_WRONLY | O_CREAT | O_APPEND, 0o644)
@@ -43,21 +54,22 @@ public final class ChildProcess {
         defer { for argument in argv { free(argument) } }
         var child: pid_t = 0
         let result = posix_spawn(&child, executable, &actions, nil, &argv, environ)
-        close(ends[1])
+        if let end = ends.last { close(end) }
         guard result == 0 else {
-            close(ends[0])
+            if let end = ends.first { close(end) }
             throw Failure(description: "cannot start \(executable): \(String(cString: strerror(result)))")
         }
         pid = child
-        output = ends[0]
+        output = ends.first
+        OrphanWatch.began(pid)
     }
 
     deinit {
         if end == nil {
             kill(pid, SIGKILL)
-            waitpid(pid, nil, 0)
+            reap(0)
         }
-        close(output)
+        if let output { close(output) }
     }
 
     /// The next line that the child printed, without its newline; nil at the end of its output.
@@ -74,6 +86,7 @@ public final class ChildProcess {
             guard rest > 0 else {
                 throw Failure(description: "process \(pid) printed no line within \(timeoutMs) ms")
             }
+            guard let output else { return nil }
             var descriptor = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
             guard Glibc.poll(&descriptor, 1, Int32(clamping: rest)) > 0 else { continue }
             var chunk = [UInt8](repeating: 0, count: 4096)
@@ -128,6 +141,7 @@ public final class ChildProcess {
         guard end == nil else { return }
         var status: Int32 = 0
         guard waitpid(pid, &status, options) == pid else { return }
+        OrphanWatch.ended(pid)
         let signal = status & 0x7F
         end = signal == 0 ? .exited((status >> 8) & 0xFF) : .signalled(signal)
     }

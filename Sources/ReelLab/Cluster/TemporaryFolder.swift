@@ -26,19 +26,8 @@ public final class TemporaryFolder {
     }
 
     private static func removeAll(_ path: String) {
-        if let folder = opendir(path) {
-            while let entry = readdir(folder) {
-                let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                    $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-                }
-                if name == "." || name == ".." { continue }
-                if entry.pointee.d_type == UInt8(DT_DIR) {
-                    removeAll("\(path)/\(name)")
-                } else {
-                    unlink("\(path)/\(name)")
-                }
-            }
-            closedir(folder)
+        for name in Files.names(in: path) where unlink("\(path)/\(name)") != 0 {
+            removeAll("\(path)/\(name)")
         }
         rmdir(path)
     }

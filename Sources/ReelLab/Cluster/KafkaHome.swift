@@ -1,0 +1,102 @@
+import Glibc
+
+/// An Apache Kafka on this machine: a folder with its `libs/*.jar`, and the Java that runs them.
+public struct KafkaHome: Sendable {
+    /// The folder, as in Apache's tarball.
+    public let path: String
+    /// The path of the `java` program.
+    public let java: String
+
+    /// The oldest Java that Kafka 4 runs on.
+    static let javaVersionMin = 17
+
+    /// Looks whether all is there: the jars in `path`, Java in `JAVA_HOME` or on `PATH`.
+    public init(_ path: String) throws(ChildProcess.Failure) {
+        self.path = path
+        let jars = Files.names(in: path + "/libs").filter { $0.hasSuffix(".jar") }
+        guard jars.contains(where: { $0.hasPrefix("kafka_") }), jars.contains(where: { $0.hasPrefix("kafka-clients") })
+        else {
+            throw ChildProcess.Failure(
+                description: "no Kafka in `\(path)`: expected is a folder with libs/kafka_….jar,"
+                    + " as in the archive from kafka.apache.org"
+            )
+        }
+        guard let java = Self.findJava() else {
+            throw ChildProcess.Failure(
+                description: "Kafka needs Java \(Self.javaVersionMin) or newer, and there is none in JAVA_HOME or on"
+                    + " PATH; run: apt-get install openjdk-17-jre-headless"
+            )
+        }
+        self.java = java
+        let version = try Self.version(of: java)
+        guard version >= Self.javaVersionMin else {
+            throw ChildProcess.Failure(
+                description: "Kafka needs Java \(Self.javaVersionMin) or newer; \(java) is \(version)"
+            )
+        }
+    }
+
+    /// The one that `KAFKA_HOME` names; nil where nothing is said.
+    public static func named() throws(ChildProcess.Failure) -> KafkaHome? {
+        guard let path = variable("KAFKA_HOME") else { return nil }
+        return try KafkaHome(path)
+    }
+
+    /// Runs one of Kafka's own tools to its end. Returns what it printed; throws that where it failed.
+    @discardableResult
+    public func run(
+        _ mainClass: String,
+        _ arguments: [String],
+        timeoutMs: Int = 60_000
+    ) throws(ChildProcess.Failure) -> String {
+        // A tool lives for a second: the quick compiler is the only one that pays.
+        let options = ["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=ERROR"]
+        return try Self.output(of: java, options + ["-cp", classPath, mainClass] + arguments, timeoutMs: timeoutMs)
+    }
+
+    /// What Java takes after `-cp`.
+    var classPath: String { path + "/libs/*" }
+
+    // MARK: Java
+
+    private static func findJava() -> String? {
+        var folders = (variable("PATH") ?? "").split(separator: ":").map(String.init)
+        if let home = variable("JAVA_HOME") { folders.insert(home + "/bin", at: 0) }
+        return folders.map { $0 + "/java" }.first { access($0, X_OK) == 0 }
+    }
+
+    /// 17 of `openjdk version "17.0.15" 2025-04-15`, 8 of `1.8.0`.
+    private static func version(of java: String) throws(ChildProcess.Failure) -> Int {
+        let said = try output(of: java, ["-version"], timeoutMs: 20_000)
+        let numbers = said.split(separator: "\"").dropFirst().first?.split { !$0.isNumber } ?? []
+        let parts = numbers.compactMap { Int($0) }
+        guard let first = parts.first else {
+            throw ChildProcess.Failure(description: "\(java) does not say its version: \(said)")
+        }
+        return first == 1 ? parts.dropFirst().first ?? first : first
+    }
+
+    private static func output(
+        of program: String,
+        _ arguments: [String],
+        timeoutMs: Int
+    ) throws(ChildProcess.Failure) -> String {
+        let folder = try TemporaryFolder(prefix: "reel-tool-")
+        let log = folder.path + "/output"
+        let process = try ChildProcess(program, arguments, outputLog: log, errorLog: log)
+        let end = process.wait(timeoutMs: timeoutMs)
+        let said = String(decoding: Files.bytes(of: log), as: UTF8.self)
+        guard end == .exited(0) else {
+            let words = ([program] + arguments).joined(separator: " ")
+            throw ChildProcess.Failure(
+                description: "`\(words)` ended with \(end.map { "\($0)" } ?? "nothing"): \(said)"
+            )
+        }
+        return said
+    }
+
+    private static func variable(_ name: String) -> String? {
+        guard let value = getenv(name), value.pointee != 0 else { return nil }
+        return String(cString: value)
+    }
+}

@@ -1,0 +1,32 @@
+import Foundation
+import ReelLab
+import Testing
+
+/// The cluster that the other suites here run on does what it is told, and proves it.
+@Suite(.realKafka, .serialized, .timeLimit(.minutes(5))) struct LocalKafkaTests {
+    @Test func aBrokerThatIsKilledComesBackWithItsData() throws {
+        let kafka = try LocalKafka(try RealKafka.home(), brokers: 1)
+        #expect(kafka.controller() == 1)
+        try kafka.topics("--create", "--topic", "kept", "--partitions", "3")
+        kafka.kill(1)
+        #expect(!kafka.isRunning(1))
+        try kafka.start([1])
+        #expect(try kafka.topics("--list").split(separator: "\n").contains("kept"))
+    }
+
+    @Test func threeBrokersElectAnotherControllerWhenTheirsIsGone() async throws {
+        let kafka = try LocalKafka(try RealKafka.home(), brokers: 3)
+        let first = try #require(kafka.controller())
+        kafka.kill(first)
+        try await eventually("another controller") { kafka.controller().map { $0 != first } ?? false }
+        try kafka.start([first])
+        try kafka.topics("--create", "--topic", "threefold", "--partitions", "3", "--replication-factor", "3")
+        #expect(!(try kafka.topics("--describe", "--under-replicated-partitions")).contains("threefold"))
+    }
+
+    @Test func aFolderWithoutKafkaIsNamed() throws {
+        let folder = try TemporaryFolder(prefix: "reel-nothing-")
+        let failure = #expect(throws: ChildProcess.Failure.self) { try KafkaHome(folder.path) }
+        #expect(failure?.description.contains("no Kafka in `\(folder.path)`") == true)
+    }
+}
