@@ -50,6 +50,7 @@ extension Complaint {
         case let error as LogError: self.init(ExitCode(error.code), "\(error.message) (\(error.code.rawValue))")
         case let error as SnapshotError: self.init(ExitCode(error.code), error.message)
         case let error as NetError: self.init(error.code == .badAddress ? .usage : .failed, error.message)
+        case let error as LoadFailure: self.init(ExitCode(error.code), error.message)
         case let error as ChildProcess.Failure: self.init(.failed, error.description)
         default: self.init(.failed, "\(error)")
         }
@@ -57,6 +58,15 @@ extension Complaint {
 }
 
 extension ExitCode {
+    /// Why a load run says nothing.
+    init(_ code: LoadFailure.Code) {
+        switch code {
+        case .plan: self = .usage
+        case .unreachable: self = .unreachable
+        case .descriptors, .history: self = .failed
+        }
+    }
+
     /// What a code of the protocol means to the one who started the program.
     init(_ code: ErrorCode) {
         switch code {

@@ -3,15 +3,15 @@
 ///
 /// One round over all nodes is quick, because another node most likely lives. Only when a whole round has failed do the
 /// pauses double, each client at its own moment, so that a thousand clients do not come back as one.
-struct Failover: Sendable {
+package struct Failover: Sendable {
     /// Where to connect, and at what time.
-    struct Attempt: Equatable, Sendable {
-        var node: String
-        var atMs: Int64
+    package struct Attempt: Equatable, Sendable {
+        package var node: String
+        package var atMs: Int64
     }
 
     /// A connection attempt that has brought no `welcome` after so long has failed.
-    static let attemptMs: Int64 = 3_000
+    package static let attemptMs: Int64 = 3_000
     /// Within the first round: the longest pause before the next node is tried.
     static let quickMs: Int64 = 20
     /// The pause after the first round; it doubles with every further one.
@@ -33,10 +33,10 @@ struct Failover: Sendable {
     private var left: String?
 
     /// The node of the present attempt or connection.
-    private(set) var current: String?
+    package private(set) var current: String?
 
     /// Starts at a node chosen by chance, so that many clients with one list spread over it.
-    init(nodes: [String], seed: UInt64) {
+    package init(nodes: [String], seed: UInt64) {
         var unique: [String] = []
         for node in nodes where !unique.contains(node) { unique.append(node) }
         configured = unique
@@ -45,10 +45,10 @@ struct Failover: Sendable {
     }
 
     /// All nodes known: those configured, then those heard of.
-    var nodes: [String] { configured + learned }
+    package var nodes: [String] { configured + learned }
 
     /// The next attempt; nil if no node is known.
-    mutating func next(nowMs: Int64) -> Attempt? {
+    package mutating func next(nowMs: Int64) -> Attempt? {
         let nodes = nodes
         guard !nodes.isEmpty else { return nil }
         if nodes.count > 1, nodes[cursor % nodes.count] == left { cursor += 1 }
@@ -60,12 +60,12 @@ struct Failover: Sendable {
     }
 
     /// The node said welcome.
-    mutating func welcomed(nowMs: Int64) {
+    package mutating func welcomed(nowMs: Int64) {
         welcomedMs = nowMs
     }
 
     /// The attempt failed, or the connection has ended.
-    mutating func lost(nowMs: Int64) {
+    package mutating func lost(nowMs: Int64) {
         if let welcomedMs, nowMs - welcomedMs >= Self.steadyMs { failures = 0 }
         welcomedMs = nil
         current = nil
@@ -73,7 +73,7 @@ struct Failover: Sendable {
     }
 
     /// The node asks to go elsewhere within `afterMs`: the moment at which this client goes.
-    mutating func leaves(afterMs: Int64, nodes: [String], nowMs: Int64) -> Int64 {
+    package mutating func leaves(afterMs: Int64, nodes: [String], nowMs: Int64) -> Int64 {
         learn(nodes)
         left = current
         let span = min(max(afterMs, 0), 60_000)
@@ -81,7 +81,7 @@ struct Failover: Sendable {
     }
 
     /// Nodes that another node has named.
-    mutating func learn(_ nodes: [String]) {
+    package mutating func learn(_ nodes: [String]) {
         for node in nodes where !configured.contains(node) {
             learned.removeAll { $0 == node }
             learned.append(node)

@@ -1,0 +1,107 @@
+import Glibc
+import ReelCore
+import Synchronization
+
+/// What one party saw and did, a line of JSON for each, gathered in memory and appended to its file. From any thread.
+///
+/// It is evidence for `reel check`, which knows nothing of this type: docs/history.md is what both keep to.
+public final class History: Sendable {
+    /// Who writes it.
+    public enum Kind: String, Sendable {
+        /// A client that publishes or listens.
+        case client
+        /// Somebody who asks a node what it holds.
+        case node
+        /// The one who starts and kills.
+        case driver
+    }
+
+    /// How the name of a history's file ends.
+    public static let suffix = ".history.jsonl"
+
+    private struct Pending {
+        var bytes: [UInt8] = []
+        /// Sites whose number has been explained in the file.
+        var explained: Set<Int> = []
+        var failure: ChildProcess.Failure?
+    }
+
+    private let folder: HistoryFolder
+    private let path: String
+    private let pending: Mutex<Pending>
+
+    /// So much is gathered before it is written.
+    private static let gathered = 64 << 10
+
+    init(folder: HistoryFolder, path: String, name: String, kind: Kind) {
+        self.folder = folder
+        self.path = path
+        var line = #"{"e":"begin","ms":"#.utf8.map { $0 }
+        line.append(integer: Clock.nowMs())
+        line.append(#","history":1,"kind":""#)
+        line.append(contentsOf: kind.rawValue.utf8)
+        line.append(#"","wall":"#)
+        line.append(integer: Clock.wallMs())
+        line.append(#","who":"#)
+        line.append(quoted: name)
+        line.append("}\n")
+        pending = Mutex(Pending(bytes: line))
+    }
+
+    /// Appends a line: what happened, when, and its members, each written with a comma in front.
+    func write(_ what: StaticString, about sites: [Site] = [], _ members: (inout [UInt8]) -> Void) {
+        let now = Clock.nowMs()
+        pending.withLock { pending in
+            for site in sites { explain(site, &pending) }
+            pending.bytes.append(#"{"e":""#)
+            pending.bytes.append(what)
+            pending.bytes.append(#"","ms":"#)
+            pending.bytes.append(integer: now)
+            members(&pending.bytes)
+            pending.bytes.append("}\n")
+            guard pending.bytes.count >= Self.gathered else { return }
+            append(&pending)
+        }
+    }
+
+    /// The number of a site in this folder's files.
+    func number(of site: Site) -> Int { folder.number(of: site) }
+
+    private func explain(_ site: Site, _ pending: inout Pending) {
+        let number = folder.number(of: site)
+        guard pending.explained.insert(number).inserted else { return }
+        pending.bytes.append(#"{"e":"site","n":"#)
+        pending.bytes.append(integer: number)
+        pending.bytes.append(#","site":"#)
+        pending.bytes.append(quoted: site)
+        pending.bytes.append("}\n")
+    }
+
+    func flush() throws(ChildProcess.Failure) {
+        let failure = pending.withLock { pending in
+            if !pending.bytes.isEmpty { append(&pending) }
+            return pending.failure
+        }
+        if let failure { throw failure }
+    }
+
+    /// The file is open only for this moment: thousands of clients have a file each.
+    private func append(_ pending: inout Pending) {
+        defer { pending.bytes.removeAll(keepingCapacity: true) }
+        guard pending.failure == nil else { return }
+        let file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
+        var written = 0
+        while file >= 0, written < pending.bytes.count {
+            let count = pending.bytes.withUnsafeBytes {
+                Glibc.write(file, $0.baseAddress! + written, $0.count - written)
+            }
+            if count > 0 { written += count } else if errno != EINTR { break }
+        }
+        if written < pending.bytes.count {
+            pending.failure = ChildProcess.Failure(
+                description: "the history `\(path)` cannot be written: \(String(cString: strerror(errno)))"
+            )
+        }
+        if file >= 0 { close(file) }
+    }
+}

@@ -1,0 +1,49 @@
+import Glibc
+import ReelCore
+
+/// Frames of events that were taken apart before. A gateway sends the same bytes to all who listen; of a frame that came
+/// on another socket already, its bytes are compared, and that is all the work.
+final class FrameCache {
+    /// A frame of events, and when each of its events was due.
+    final class Frame {
+        let proof: EventsProof
+        let ref: [UInt8]?
+        let dues: [Int64]
+        fileprivate let bytes: [UInt8]
+
+        fileprivate init(_ bytes: [UInt8], _ frame: ServerFrame.Events, ref: [UInt8]?, _ tables: inout ParsedEvent) {
+            var dues: [Int64] = []
+            proof = EventsProof(frame, tables: &tables) { event, value in
+                if let due = LoadEvent.due(event, value) { dues.append(due) }
+            }
+            self.bytes = bytes
+            self.ref = ref
+            self.dues = dues
+        }
+    }
+
+    private var slots = [Frame?](repeating: nil, count: 1 << 10)
+    private var tables = ParsedEvent()
+
+    /// The frame, if these are the bytes of one of events that is known.
+    func frame(_ bytes: [UInt8]) -> Frame? {
+        guard let frame = slots[Self.slot(bytes)], frame.bytes.count == bytes.count,
+            memcmp(frame.bytes, bytes, bytes.count) == 0
+        else { return nil }
+        return frame
+    }
+
+    /// Takes a frame of events apart and remembers it.
+    func add(_ bytes: [UInt8], _ events: ServerFrame.Events, ref: [UInt8]?) -> Frame {
+        let frame = Frame(bytes, events, ref: ref, &tables)
+        slots[Self.slot(bytes)] = frame
+        return frame
+    }
+
+    /// From the frame's length and its first bytes, where stream and range stand.
+    private static func slot(_ bytes: [UInt8]) -> Int {
+        var hash = FNV1a()
+        bytes.withUnsafeBytes { hash.add(Bytes(rebasing: $0.prefix(80))) }
+        return Int(truncatingIfNeeded: (hash.value ^ UInt64(bytes.count)) & 1_023)
+    }
+}

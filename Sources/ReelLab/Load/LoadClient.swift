@@ -1,0 +1,210 @@
+import ReelCore
+import ReelNet
+
+/// One client of a load run: a connection, and on it a site that publishes, or a reader, or both, of one stream.
+final class LoadClient: LoadConnectionOwner {
+    let name: String
+    let stream: StreamName
+    let history: History?
+    private unowned let stage: LoadStage
+    private(set) var connection: LoadConnection!
+    private var welcome: ServerFrame.Welcome?
+
+    /// The site that it publishes as; nil for a reader.
+    private let site: Site?
+    private(set) var queue = PublishQueue()
+    private var lastAckNs: Int64 = 0
+    private var isHeld = false
+    private(set) var isRefused = false
+
+    /// What it has read; nil for a publisher.
+    private(set) var view: FollowedStream?
+    /// After a lost connection it goes on from "now" and fetches the hole, instead of having it pushed.
+    private let fetches: Bool
+    private var asked: [ClosedRange<Seq>] = []
+    private var fetchNumber: Int64 = 0
+
+    init(_ name: String, on stream: StreamName, publishes: Bool, reads: Bool, number: Int, stage: LoadStage) {
+        self.name = name
+        self.stream = stream
+        self.stage = stage
+        site = publishes ? Site.random() : nil
+        view = reads ? FollowedStream() : nil
+        fetches = !number.isMultiple(of: 2)
+        history = stage.plan.histories?.history(of: name, .client)
+        connection = LoadConnection(
+            self,
+            to: stage.plan.urls,
+            seed: stage.plan.seed &+ UInt64(number) &* 0x9e37_79b9,
+            frames: stage.frames,
+            on: stage.loop
+        )
+    }
+
+    // MARK: The connection
+
+    func welcomed(_ welcome: ServerFrame.Welcome, by url: String) {
+        self.welcome = welcome
+        history?.connected(to: url, welcome)
+        stage.welcomed(self, welcome)
+        publishMore()
+        subscribe()
+    }
+
+    func lost(code: UInt16, reason: String, wasWelcome: Bool) {
+        welcome = nil
+        isHeld = false
+        queue.rewind()
+        view?.ended()
+        if wasWelcome { history?.disconnected(code: code, reason: reason) }
+        stage.lost(self, reason: reason, wasWelcome: wasWelcome)
+    }
+
+    func received(_ frame: ServerFrame) {
+        switch frame.body {
+        case .ack(let ack): acked(ack)
+        case .nack(let nack): nacked(nack, ref: frame.ref)
+        case .subscribed(let subscribed): self.subscribed(subscribed)
+        case .upto(let partition, let seq):
+            history?.upto(partition: partition, seq: seq)
+            if view?.partition == partition { view?.upto(seq) }
+        case .lagged(let stream, let seq, let head):
+            history?.lagged(stream, seq: seq, head: head)
+            stage.statistics.lagged += 1
+            view?.ended()
+            subscribe()
+        case .error(let failure): failed(failure)
+        case .welcome, .events, .goaway, .unsubscribed: break
+        }
+    }
+
+    /// A question of this client cannot be answered. What another gateway may know is asked again a little later.
+    private func failed(_ failure: ServerFrame.Failure) {
+        stage.failed(self, failure.error)
+        guard view != nil, failure.stream == stream else { return }
+        view?.ended()
+        switch failure.error.code {
+        case .nodeBehind, .logUnavailable, .overloaded, .rateLimited:
+            later(.milliseconds(failure.error.retryMs ?? 250)) { $0.subscribe() }
+        default:
+            later(.seconds(1)) { $0.connection.cut() }
+        }
+    }
+
+    private func later(_ delay: Duration, _ body: @escaping (LoadClient) -> Void) {
+        let connected = welcome
+        stage.loop.timer(after: delay) { [weak self] in
+            guard let self, welcome != nil, welcome == connected else { return }
+            body(self)
+        }
+    }
+
+    /// Ends, with what it knows written down.
+    func end() {
+        if let view, let epoch = view.epoch { history?.reached(stream, epoch, seq: view.reached) }
+        history?.ended(unacked: queue.unacked)
+        connection.close()
+    }
+}
+
+// MARK: - Publishing
+
+extension LoadClient {
+    /// An event is due.
+    func publish(dueNs: Int64) {
+        queue.add(dueNs: dueNs)
+    }
+
+    /// Hands over what may go.
+    func publishMore() {
+        guard let site, let welcome, !isHeld, !isRefused else { return }
+        let most = max(1, min(welcome.limits.batch, 256, welcome.limits.frame / (stage.plan.size + 512)))
+        while true {
+            let before = queue.handedOver
+            let entries = queue.next(most)
+            guard let first = entries.first, let last = entries.last else { return }
+            history?.sent(stream, site, ops: first.op...last.op)
+            let events = entries.map { LoadEvent.json(site: site, entry: $0, fill: stage.fill) }
+            let publish = ClientFrame.Publish(stream: stream, events: events)
+            connection.send(ClientFrame(.publish(publish), ref: Array("\(queue.generation)".utf8)))
+            stage.statistics.sent += entries.count
+            stage.statistics.resent += Int(max(0, min(before, last.op) - first.op + 1))
+        }
+    }
+
+    private func acked(_ ack: ServerFrame.Ack) {
+        history?.acked(ack)
+        let now = Clock.nowNs()
+        for acked in ack.acks where acked.site == site {
+            let since = max(lastAckNs, queue.oldestDueNs ?? now)
+            guard let entry = queue.acked(acked.op) else { continue }
+            stage.acked(self, latencyNs: now - entry.dueNs, pauseNs: now - since, ack.epoch, acked.seq)
+        }
+        lastAckNs = now
+        publishMore()
+    }
+
+    private func nacked(_ nack: ServerFrame.Nack, ref: [UInt8]?) {
+        history?.nacked(nack)
+        stage.nacked(self, nack.error)
+        guard nack.site == site else { return }
+        let generation = ref.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
+        switch queue.nacked(nack.op, retryMs: nack.error.retryMs, generation: generation) {
+        case .none: break
+        case .sendAgain(let afterMs):
+            isHeld = true
+            later(.milliseconds(max(afterMs, 20))) { client in
+                client.isHeld = false
+                client.publishMore()
+            }
+        case .refused:
+            isRefused = true
+            stage.refused(self, nack.error)
+        }
+    }
+}
+
+// MARK: - Reading
+
+extension LoadClient {
+    /// Subscribes where it stands.
+    private func subscribe() {
+        guard let view, let welcome else { return }
+        var position = ClientFrame.Position.now
+        if let epoch = view.epoch, epoch != welcome.epoch {
+            position = .after(.none)
+        } else if view.epoch != nil, !fetches {
+            position = .after(view.reached)
+        }
+        let subscribe = ClientFrame.Subscribe(stream: stream, position: position, epoch: welcome.epoch)
+        connection.send(ClientFrame(.subscribe(subscribe)))
+    }
+
+    private func subscribed(_ subscribed: ServerFrame.Subscribed) {
+        history?.subscribed(subscribed)
+        _ = view?.subscribed(subscribed)
+        fetchMore()
+    }
+
+    func received(_ frame: FrameCache.Frame) {
+        guard view != nil else { return }
+        let proof = frame.proof
+        let isFetched = frame.ref != nil
+        history?.received(proof, isFetched: isFetched)
+        view?.received(from: proof.from, to: proof.to, isFetched: isFetched)
+        stage.delivered(frame)
+        if isFetched, view?.holds(asked) == true {
+            view?.fetched()
+            fetchMore()
+        }
+    }
+
+    private func fetchMore() {
+        guard let epoch = view?.epoch, let ranges = view?.fetch(), !ranges.isEmpty else { return }
+        asked = ranges
+        fetchNumber += 1
+        stage.statistics.fetches += 1
+        let fetch = ClientFrame.Fetch(stream: stream, epoch: epoch, ranges: ranges)
+        connection.send(ClientFrame(.fetch(fetch), ref: Array("\(fetchNumber)".utf8)))
+    }
+}

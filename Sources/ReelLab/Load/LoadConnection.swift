@@ -1,0 +1,153 @@
+import ReelClient
+import ReelCore
+import ReelNet
+
+/// What a load client learns of its connection.
+protocol LoadConnectionOwner: AnyObject {
+    func welcomed(_ welcome: ServerFrame.Welcome, by url: String)
+    func received(_ frame: ServerFrame)
+    func received(_ frame: FrameCache.Frame)
+    /// The connection is gone; another one is tried.
+    func lost(code: UInt16, reason: String, wasWelcome: Bool)
+}
+
+/// A connection that stays: to one gateway after the other, as a client's does.
+final class LoadConnection: WebSocketHandler {
+    private let loop: EventLoop
+    private let frames: FrameCache
+    private var failover: Failover
+    private weak var owner: (any LoadConnectionOwner)?
+    private var attempt: WebSocketClient?
+    private var socket: WebSocket?
+    private var timer: LoopTimer?
+    private var isWelcome = false
+    private var isPinged = false
+    private var isClosed = false
+    private(set) var received = 0
+    private lazy var silence = Deadline(on: loop) { [weak self] in self?.silent() }
+
+    /// A connection that was silent for so long is asked for a sign of life, and given up after as long again.
+    static let silence = Duration.seconds(2)
+
+    init(_ owner: any LoadConnectionOwner, to urls: [String], seed: UInt64, frames: FrameCache, on loop: EventLoop) {
+        self.owner = owner
+        self.loop = loop
+        self.frames = frames
+        failover = Failover(nodes: urls, seed: seed)
+    }
+
+    /// Connects, and connects again whenever the connection is lost.
+    func start() {
+        connectNext()
+    }
+
+    /// Ends for good.
+    func close() {
+        isClosed = true
+        timer?.cancel()
+        silence.cancel()
+        attempt?.cancel()
+        socket?.close()
+    }
+
+    /// Cuts the connection off, as a network does; another one follows.
+    func cut() {
+        socket?.abort()
+    }
+
+    func send(_ frame: ClientFrame) {
+        socket?.send(text: frame.encoded())
+    }
+
+    private func connectNext() {
+        guard !isClosed, let next = failover.next(nowMs: Clock.nowMs()) else { return }
+        let pause = max(0, next.atMs - Clock.nowMs())
+        timer = loop.timer(after: .milliseconds(pause)) { [weak self] in self?.connect(next.node) }
+    }
+
+    private func connect(_ url: String) {
+        timer = nil
+        guard !isClosed, let target = Self.target(url) else { return }
+        attempt = WebSocketClient.connect(on: loop, to: target, handler: self) { [weak self] error in
+            self?.over(code: 1006, reason: error.message)
+        }
+    }
+
+    /// The socket of a gateway; nil if that is no address.
+    static func target(_ url: String) -> WebSocketTarget? {
+        var rest = url[...]
+        if rest.hasPrefix("http://") { rest = rest.dropFirst("http://".count) }
+        if rest.hasSuffix("/") { rest.removeLast() }
+        guard let (host, port) = SocketAddress.split(String(rest)) else { return nil }
+        var target = WebSocketTarget(host: host, port: port, path: "/v1/socket", subprotocols: ["reel.v1"])
+        target.timeout = .milliseconds(Failover.attemptMs)
+        return target
+    }
+
+    private func over(code: UInt16, reason: String) {
+        attempt = nil
+        socket = nil
+        silence.clear()
+        let wasWelcome = isWelcome
+        isWelcome = false
+        failover.lost(nowMs: Clock.nowMs())
+        owner?.lost(code: code, reason: reason, wasWelcome: wasWelcome)
+        connectNext()
+    }
+
+    private func silent() {
+        guard let socket else { return }
+        if isPinged { return socket.abort() }
+        isPinged = true
+        socket.ping()
+        silence.set(Self.silence)
+    }
+
+    private func heard() {
+        isPinged = false
+        silence.set(Self.silence)
+    }
+
+    // MARK: The socket
+
+    func opened(_ socket: WebSocket) {
+        attempt = nil
+        guard !isClosed else { return socket.close() }
+        self.socket = socket
+        heard()
+        send(ClientFrame(.hello(ClientFrame.Hello(client: "reel-load/1"))))
+    }
+
+    func receivedPong(from socket: WebSocket) { heard() }
+
+    func received(text: [UInt8], from socket: WebSocket) {
+        heard()
+        received += 1
+        if let frame = frames.frame(text) { return owner?.received(frame) ?? () }
+        let frame: ServerFrame
+        do throws(ReelError) {
+            frame = try text.withUnsafeBufferPointer { (text) throws(ReelError) in try ServerFrame(Bytes(text)) }
+        } catch {
+            return socket.close(code: 1002, reason: "a frame that cannot be read: \(error.message)")
+        }
+        switch frame.body {
+        case .welcome(let welcome):
+            isWelcome = true
+            let url = failover.current ?? ""
+            failover.welcomed(nowMs: Clock.nowMs())
+            owner?.welcomed(welcome, by: url)
+        case .events(let events): owner?.received(frames.add(text, events, ref: frame.ref))
+        case .goaway(let afterMs, let nodes):
+            let moment = failover.leaves(afterMs: afterMs, nodes: nodes, nowMs: Clock.nowMs())
+            timer = loop.timer(after: .milliseconds(max(0, moment - Clock.nowMs()))) { [weak self, weak socket] in
+                guard let socket, self?.socket === socket else { return }
+                socket.close()
+            }
+        default: owner?.received(frame)
+        }
+    }
+
+    func closed(_ socket: WebSocket, code: UInt16, reason: String) {
+        over(code: code, reason: reason)
+    }
+}

@@ -1,0 +1,37 @@
+public import ReelCore
+
+/// What a load run does, and to whom.
+public struct LoadPlan: Sendable {
+    /// The gateways, `http://HOST:PORT` each. A client takes one by chance, and another one when it is lost.
+    public var urls: [String]
+    /// The streams; publishers and readers are spread over them evenly.
+    public var streams: [StreamName]
+    /// Clients that publish, each a site with a connection of its own.
+    public var publishers = 10
+    /// Clients that listen, each on one stream.
+    public var readers = 10
+    /// Events a second, all publishers together, whether or not they are acked in time.
+    public var rate = 100.0
+    /// Bytes of an event, about.
+    public var size = 200
+    /// Seconds of publishing; nil: until `stop`.
+    public var seconds: Double?
+    /// Seconds that all may take afterwards until everything is acked and has arrived.
+    public var settleSeconds = 30.0
+    /// Decides who begins at which gateway, and all else that chance decides.
+    public var seed: UInt64 = 1
+    /// Where histories are kept; nil: none are.
+    public var histories: HistoryFolder?
+
+    /// A small load on these gateways and streams.
+    public init(urls: [String], streams: [StreamName]) {
+        self.urls = urls
+        self.streams = streams
+    }
+
+    /// Streams of the names `PREFIX-0`, `PREFIX-1`, …; nil if that is no name of a stream.
+    public static func streams(_ prefix: String, count: Int) -> [StreamName]? {
+        let names = (0..<max(1, count)).compactMap { StreamName(count == 1 ? prefix : "\(prefix)-\($0)") }
+        return names.count == max(1, count) ? names : nil
+    }
+}

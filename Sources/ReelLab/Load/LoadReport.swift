@@ -1,0 +1,52 @@
+/// How a load run went.
+public struct LoadReport: Sendable {
+    /// What was to be done.
+    public let plan: LoadPlan
+    /// What was counted.
+    public let statistics: LoadStatistics
+    /// Events that were handed over and never acked.
+    public let unacked: Int
+    /// Readers that have not received all that was acked.
+    public let behind: Int
+    /// What did not go as it should, a sentence each; none if everything is acked and has arrived.
+    public let problems: [String]
+    /// From the first connection to the end, in nanoseconds.
+    public let publishedNs: Int64
+
+    /// Everything is acked and has arrived.
+    public var isComplete: Bool { problems.isEmpty }
+
+    /// The report as text, some lines.
+    public var text: String {
+        let counted = statistics
+        var lines = [
+            "published  \(counted.due) due, \(counted.acked) acked, \(unacked) not; "
+                + "\(counted.sent) sent, \(counted.resent) of them again, \(counted.nacked) nacked",
+            "ack        " + Self.row(counted.ack),
+            "delivery   " + Self.row(counted.delivery),
+            "readers    \(counted.delivered) events delivered, \(counted.fetches) fetches, \(counted.lagged) lagged, "
+                + "\(behind) behind",
+            "pause      longest \(Self.ms(UInt64(max(0, counted.longestPauseNs)))), "
+                + "\(counted.reconnects) connections lost",
+        ]
+        if !counted.codes.isEmpty {
+            let codes = counted.codes.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+            lines.append("codes      " + codes.joined(separator: ", "))
+        }
+        lines += problems.map { "problem    \($0)" }
+        return lines.joined(separator: "\n")
+    }
+
+    private static func row(_ histogram: LatencyHistogram) -> String {
+        guard histogram.count > 0 else { return "none" }
+        let parts: [(String, Double)] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)]
+        return (parts.map { "\($0.0) \(ms(histogram.quantile($0.1)))" } + ["max \(ms(histogram.max))"])
+            .joined(separator: ", ")
+    }
+
+    /// `12.3 ms`.
+    static func ms(_ nanoseconds: UInt64) -> String {
+        let tenths = (nanoseconds + 50_000) / 100_000
+        return "\(tenths / 10).\(tenths % 10) ms"
+    }
+}
