@@ -113,7 +113,7 @@ struct SQLiteLogTests {
                 try Connection(path: path, mode: .create).execute("CREATE TABLE t (a)")
             case "version":
                 try SQLiteLog(path: path).close()
-                try Connection(path: path, mode: .readWrite).execute("PRAGMA user_version = 2")
+                try Connection(path: path, mode: .readWrite).execute("PRAGMA user_version = 3")
             default:
                 let text = String(repeating: kind, count: 1000)
                 try text.write(toFile: path, atomically: true, encoding: .utf8)

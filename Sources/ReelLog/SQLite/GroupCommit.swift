@@ -140,7 +140,7 @@ final class GroupCommit {
 
     private func statements(_ partition: Int) throws(SQLiteError) -> PartitionStatements {
         if let statements = partitions[partition] { return statements }
-        let table = LogFile.table(partition)
+        let table = file.table(partition)
         let statements = PartitionStatements(
             last: try connection.prepare("SELECT last FROM \(table) ORDER BY last DESC LIMIT 1"),
             insert: try connection.prepare("INSERT INTO \(table) VALUES (?1, ?2, ?3)")

@@ -2,43 +2,52 @@ internal import Glibc
 internal import ReelCore
 internal import ReelSQLite
 
-/// A log's file: what is in it, how it is made, and how it is recognised.
+/// A log in its file, which may hold others: how it is made, found and recognised.
 struct LogFile: Sendable {
     let path: String
-    let epoch: Epoch
-    let partitions: Int
     let lock: FileLock
+    private let log: LogTables.Log
     private let identity: Identity
 
-    /// "Reel" in ASCII, where SQLite keeps a program's mark.
-    private static let applicationID: Int64 = 0x5265_656c
-    private static let version: Int64 = 1
-    static let pageSize = 8192
-    static let largestPartitionCount = 1024
+    /// The identity of the log.
+    var epoch: Epoch { log.epoch }
+    /// How many partitions the log has.
+    var partitions: Int { log.partitions }
 
-    /// Opens the file, or makes it with `partitions` (nil: 4) if it is not there; who comes first makes it.
+    /// Opens the file's current log. Where there is none it is made, with `partitions` (nil: 4), and so is the file; who
+    /// comes first makes it. Another number of partitions than the log's is an error.
     init(path: String, partitions: Int?, walFrames: Int) throws(LogError) {
-        if let partitions, !(1...Self.largestPartitionCount).contains(partitions) {
-            throw LogError(.badRequest, "found \(partitions) partitions, expected 1 to \(Self.largestPartitionCount)")
+        if let partitions { try Self.check(partitions) }
+        try self.init(path: path, walFrames: walFrames) { tables in
+            try tables.current()?.log ?? tables.makeFirst(.random(), partitions: partitions ?? 4)
         }
-        try Self.refuseWhatIsNoFile(path)
-        let lock = try FileLock(path: path + ".lock")
-        let found = try lock.whileHeld { () throws(LogError) in
-            let found = try Self.open(path, partitions: partitions)
-            Self.lengthenWAL(path, frames: walFrames)
-            return found
+        if let partitions, partitions != self.partitions { throw .otherPartitions(self.partitions, partitions, path) }
+    }
+
+    /// Opens the log of this epoch.
+    init(path: String, epoch: Epoch, walFrames: Int) throws(LogError) {
+        try self.init(path: path, walFrames: walFrames) { tables in
+            guard let log = try tables.log(epoch) else {
+                throw LogError(.logUnavailable, "there is no log \(epoch) in \(path)")
+            }
+            return log
         }
+    }
+
+    private init(
+        path: String,
+        walFrames: Int,
+        _ find: (LogTables) throws -> LogTables.Log
+    ) throws(LogError) {
+        let lock = try Self.lock(path)
         self.path = path
         self.lock = lock
-        epoch = found.epoch
-        self.partitions = found.partitions
-        identity = try Identity(path)
-        if let partitions, partitions != self.partitions {
-            throw LogError(
-                .badRequest,
-                "found a log with \(self.partitions) partitions, expected \(partitions): \(path); their number is fixed"
-            )
+        log = try lock.whileHeld { () throws(LogError) in
+            let log = try Self.withTables(path, find)
+            Self.lengthenWAL(path, frames: walFrames)
+            return log
         }
+        identity = try Identity(path)
     }
 
     /// A further connection to the file. Commits are made under the lock, checkpoints too.
@@ -60,9 +69,25 @@ struct LogFile: Sendable {
     }
 
     /// The table of a partition.
-    static func table(_ partition: Int) -> String { "records_\(partition)" }
+    func table(_ partition: Int) -> String { log.table(partition) }
 
     // MARK: Opening
+
+    /// Throws `bad_request` for a number of partitions that no log can have.
+    static func check(_ partitions: Int) throws(LogError) {
+        guard (1...LogTables.largestPartitionCount).contains(partitions) else {
+            throw LogError(
+                .badRequest,
+                "found \(partitions) partitions, expected 1 to \(LogTables.largestPartitionCount)"
+            )
+        }
+    }
+
+    /// The lock of a file that is a log's, or will be.
+    static func lock(_ path: String) throws(LogError) -> FileLock {
+        try refuseWhatIsNoFile(path)
+        return try FileLock(path: path + ".lock")
+    }
 
     private static func refuseWhatIsNoFile(_ path: String) throws(LogError) {
         var status = stat()
@@ -74,83 +99,18 @@ struct LogFile: Sendable {
         guard access(path, R_OK | W_OK) == 0 else { throw LogError(errno: errno, "write \(path)") }
     }
 
-    private static func open(
-        _ path: String,
-        partitions: Int?
-    ) throws(LogError) -> (epoch: Epoch, partitions: Int) {
-        let found: Contents
-        do throws(SQLiteError) {
-            let connection = try Connection(path: path, mode: .create, busyMs: 2000)
-            if let contents = try Contents(connection) {
-                found = contents
-            } else {
-                found = try Contents(making: partitions ?? 4, with: connection)
-            }
-        } catch {
+    /// Looks into a file, which is made if it is not there, through a connection of its own. The lock must be held.
+    static func withTables<R>(_ path: String, _ body: (LogTables) throws -> R) throws(LogError) -> R {
+        do {
+            return try body(LogTables(try Connection(path: path, mode: .create, busyMs: 2000)))
+        } catch let error as LogError {
+            throw error
+        } catch let error as SQLiteError {
             throw LogError(error, path)
-        }
-        guard found.mark == applicationID else {
-            throw LogError(.damaged, "found an SQLite database of another program, expected a log: \(path)")
-        }
-        guard found.version == version else {
-            throw LogError(.damaged, "found a log of version \(found.version), expected \(version): \(path)")
-        }
-        guard let epoch = found.epoch, (1...largestPartitionCount).contains(found.partitions) else {
-            throw LogError(.damaged, "the log's epoch or partitions are damaged: put the file aside: \(path)")
-        }
-        return (epoch, found.partitions)
-    }
-
-    /// What a file says of itself.
-    private struct Contents {
-        var mark: Int64
-        var version: Int64
-        var epoch: Epoch?
-        var partitions = 0
-
-        /// Nil: the file is empty.
-        init?(_ connection: Connection) throws(SQLiteError) {
-            mark = try connection.integer("PRAGMA application_id") ?? 0
-            version = try connection.integer("PRAGMA user_version") ?? 0
-            if mark == applicationID, version == LogFile.version {
-                epoch = try connection.integer("SELECT epoch FROM log").map { Epoch(UInt64(bitPattern: $0)) }
-                partitions = Int(try connection.integer("SELECT partitions FROM log") ?? 0)
-            } else if mark == 0, try connection.integer("SELECT count(*) FROM sqlite_schema") == 0 {
-                return nil
-            }
-        }
-
-        /// Makes the tables in one transaction: a file is a log, or still empty.
-        init(making partitions: Int, with connection: Connection) throws(SQLiteError) {
-            mark = applicationID
-            version = LogFile.version
-            let epoch = Epoch(UInt64.random(in: 0...UInt64.max))
-            self.epoch = epoch
-            self.partitions = partitions
-            try connection.execute("PRAGMA page_size = \(pageSize)")
-            try connection.useWAL(.full)
-            try connection.transaction { () throws(SQLiteError) in
-                try connection.execute(
-                    """
-                    PRAGMA application_id = \(applicationID);
-                    PRAGMA user_version = \(version);
-                    CREATE TABLE log (epoch INTEGER NOT NULL, partitions INTEGER NOT NULL);
-                    INSERT INTO log VALUES (\(Int64(bitPattern: epoch.value)), \(partitions));
-                    CREATE TABLE nodes (id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL, role TEXT NOT NULL,
-                        url TEXT NOT NULL, advertised TEXT, build TEXT NOT NULL, positions TEXT NOT NULL) WITHOUT ROWID;
-                    """
-                )
-                for partition in 0..<partitions {
-                    // The last seq of a row's records is its key, so new rows go to the right-most leaf, and the row
-                    // that holds a seq is the first one at or above it.
-                    try connection.execute(
-                        """
-                        CREATE TABLE \(table(partition))
-                            (last INTEGER PRIMARY KEY, count INTEGER NOT NULL, records BLOB NOT NULL)
-                        """
-                    )
-                }
-            }
+        } catch let error as LogTables.Unusable {
+            throw LogError(.damaged, "\(error.reason): put the file aside, do not delete it: \(path)")
+        } catch {
+            throw LogError(.internal, "\(error)")
         }
     }
 
@@ -163,7 +123,7 @@ struct LogFile: Sendable {
         defer { Glibc.close(file) }
         let zeros = [UInt8](repeating: 0, count: 1 << 18)
         var end = Int(lseek(file, 0, SEEK_END))
-        let wanted = frames * (pageSize + 24) + 32
+        let wanted = frames * (LogTables.pageSize + 24) + 32
         guard end < wanted else { return }
         while end < wanted {
             let written = pwrite(file, zeros, min(zeros.count, wanted - end), end)
@@ -188,6 +148,13 @@ struct LogFile: Sendable {
 }
 
 extension LogError {
+    static func otherPartitions(_ found: Int, _ expected: Int, _ path: String) -> LogError {
+        LogError(
+            .badRequest,
+            "found a log with \(found) partitions, expected \(expected): \(path); their number is fixed"
+        )
+    }
+
     /// What SQLite said of a log's file.
     init(_ error: SQLiteError, _ path: String) {
         switch error.kind {

@@ -98,7 +98,7 @@ final class RowReader {
     private func rowsStatement(_ partition: Int) throws(SQLiteError) -> Statement {
         if let statement = rows[partition] { return statement }
         let statement = try connection.prepare(
-            "SELECT last, count, records FROM \(LogFile.table(partition)) WHERE last >= ?1 ORDER BY last"
+            "SELECT last, count, records FROM \(file.table(partition)) WHERE last >= ?1 ORDER BY last"
         )
         rows[partition] = statement
         return statement
@@ -106,7 +106,7 @@ final class RowReader {
 
     private func endsStatement(_ partition: Int) throws(SQLiteError) -> Statement {
         if let statement = ends[partition] { return statement }
-        let table = LogFile.table(partition)
+        let table = file.table(partition)
         let statement = try connection.prepare(
             """
             SELECT * FROM (SELECT last - count + 1 FROM \(table) ORDER BY last LIMIT 1),

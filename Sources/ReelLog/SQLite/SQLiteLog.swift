@@ -20,14 +20,20 @@ public final class SQLiteLog: EventLog {
     /// 8 MiB: long enough that checkpoints cost little, short enough that they do not take long.
     public static let checkpointFramesDefault = 1024
 
-    /// Opens the log, or makes it with `partitions` (nil: 4). Another number of partitions than it was made with is an
-    /// error. `checkpointFrames` is the length of the WAL, in pages of 8 KiB, at which it is copied back.
-    public init(
+    /// Opens the file's current log, or makes it with `partitions` (nil: 4). Another number of partitions than it was
+    /// made with is an error. `checkpointFrames` is the length of the WAL, in pages of 8 KiB, at which it is copied
+    /// back.
+    public convenience init(
         path: String,
         partitions: Int? = nil,
         checkpointFrames: Int = SQLiteLog.checkpointFramesDefault
     ) throws(LogError) {
         let file = try LogFile(path: path, partitions: partitions, walFrames: checkpointFrames)
+        try self.init(file, checkpointFrames: checkpointFrames)
+    }
+
+    /// Opens a log of a file.
+    init(_ file: LogFile, checkpointFrames: Int = SQLiteLog.checkpointFramesDefault) throws(LogError) {
         epoch = file.epoch
         self.partitions = file.partitions
         rows = Mutex(try RowReader(file))

@@ -1,0 +1,148 @@
+internal import ReelCore
+internal import ReelSQLite
+
+/// What a log's file says of the logs in it. To be used while the file is locked; what writes does so in one
+/// transaction.
+///
+/// | table | row |
+/// | --- | --- |
+/// | `log` | a log: its epoch and P; the row's number names its tables of records |
+/// | `control` | which log was made the current one, by the number that it has as such |
+/// | `nodes` | what a node announced |
+/// | `records_K`, and of a later log `records_K_of_ROW` | groups of records of partition K |
+struct LogTables {
+    /// A log of the file.
+    struct Log: Sendable {
+        /// Its row, which names its tables.
+        var row: Int64
+        var epoch: Epoch
+        var partitions: Int
+
+        /// The table of a partition. The first log's are named as before there were others.
+        func table(_ partition: Int) -> String {
+            row == 1 ? "records_\(partition)" : "records_\(partition)_of_\(row)"
+        }
+    }
+
+    /// Why a file cannot be used as it is.
+    struct Unusable: Error {
+        var reason: String
+    }
+
+    private let connection: Connection
+
+    /// "Reel" in ASCII, where SQLite keeps a program's mark.
+    private static let applicationID: Int64 = 0x5265_656c
+    /// 1: one log, without `control`.
+    private static let version: Int64 = 2
+    static let pageSize = 8192
+    static let largestPartitionCount = 1024
+
+    /// The tables of a file; they are made, or brought to this version, where they are not.
+    init(_ connection: Connection) throws {
+        self.connection = connection
+        let mark = try connection.integer("PRAGMA application_id") ?? 0
+        let found = try connection.integer("PRAGMA user_version") ?? 0
+        if mark == 0, try connection.integer("SELECT count(*) FROM sqlite_schema") == 0 {
+            try make()
+        } else if mark != Self.applicationID {
+            throw Unusable(reason: "found an SQLite database of another program, expected a log")
+        } else if found == 1 {
+            try connection.transaction { () throws(SQLiteError) in try addControl() }
+        } else if found != Self.version {
+            throw Unusable(reason: "found a log of version \(found), expected at most \(Self.version)")
+        }
+    }
+
+    private func make() throws(SQLiteError) {
+        try connection.execute("PRAGMA page_size = \(Self.pageSize)")
+        try connection.useWAL(.full)
+        try connection.transaction { () throws(SQLiteError) in
+            try connection.execute(
+                """
+                PRAGMA application_id = \(Self.applicationID);
+                CREATE TABLE log (epoch INTEGER NOT NULL, partitions INTEGER NOT NULL);
+                CREATE TABLE nodes (id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL, role TEXT NOT NULL,
+                    url TEXT NOT NULL, advertised TEXT, build TEXT NOT NULL, positions TEXT NOT NULL) WITHOUT ROWID;
+                """
+            )
+            try addControl()
+        }
+    }
+
+    /// A file of version 1 has one log, which is the current one.
+    private func addControl() throws(SQLiteError) {
+        try connection.execute(
+            """
+            CREATE TABLE control (number INTEGER PRIMARY KEY, epoch INTEGER NOT NULL);
+            INSERT INTO control SELECT 0, epoch FROM log;
+            PRAGMA user_version = \(Self.version);
+            """
+        )
+    }
+
+    // MARK: Logs
+
+    /// The log that is the current one, with its number; nil: there is none yet.
+    func current() throws -> (log: Log, number: Int)? {
+        let statement = try connection.prepare("SELECT number, epoch FROM control ORDER BY number DESC LIMIT 1")
+        guard try statement.step() else { return nil }
+        let (number, epoch) = (Int(statement.integer(0)), Epoch(UInt64(bitPattern: statement.integer(1))))
+        guard let log = try log(epoch) else { throw Unusable(reason: "the current log, \(epoch), is not in it") }
+        return (log, number)
+    }
+
+    /// The log of an epoch; nil: there is none.
+    func log(_ epoch: Epoch) throws -> Log? {
+        let statement = try connection.prepare("SELECT rowid, partitions FROM log WHERE epoch = ?1")
+        statement.bind(1, Int64(bitPattern: epoch.value))
+        guard try statement.step() else { return nil }
+        let log = Log(row: statement.integer(0), epoch: epoch, partitions: Int(statement.integer(1)))
+        guard (1...Self.largestPartitionCount).contains(log.partitions) else {
+            throw Unusable(reason: "the log \(epoch) has \(log.partitions) partitions")
+        }
+        return log
+    }
+
+    /// Makes an empty log.
+    func make(_ epoch: Epoch, partitions: Int) throws(SQLiteError) -> Log {
+        try connection.transaction { () throws(SQLiteError) in
+            try insert(epoch, partitions: partitions)
+        }
+    }
+
+    /// Makes an empty log and at once the current one, of a file that has none.
+    func makeFirst(_ epoch: Epoch, partitions: Int) throws(SQLiteError) -> Log {
+        try connection.transaction { () throws(SQLiteError) in
+            try advance(to: CurrentLog(epoch: epoch, partitions: partitions, number: 0))
+            return try insert(epoch, partitions: partitions)
+        }
+    }
+
+    /// Makes a log the current one.
+    func advance(to next: CurrentLog) throws(SQLiteError) {
+        let statement = try connection.prepare("INSERT INTO control VALUES (?1, ?2)")
+        statement.bind(1, Int64(next.number))
+        statement.bind(2, Int64(bitPattern: next.epoch.value))
+        try statement.run()
+    }
+
+    private func insert(_ epoch: Epoch, partitions: Int) throws(SQLiteError) -> Log {
+        let statement = try connection.prepare("INSERT INTO log VALUES (?1, ?2)")
+        statement.bind(1, Int64(bitPattern: epoch.value))
+        statement.bind(2, Int64(partitions))
+        try statement.run()
+        let log = Log(row: connection.lastInsertedRow, epoch: epoch, partitions: partitions)
+        for partition in 0..<partitions {
+            // The last seq of a row's records is its key, so new rows go to the right-most leaf, and the row that holds
+            // a seq is the first one at or above it.
+            try connection.execute(
+                """
+                CREATE TABLE \(log.table(partition))
+                    (last INTEGER PRIMARY KEY, count INTEGER NOT NULL, records BLOB NOT NULL)
+                """
+            )
+        }
+        return log
+    }
+}

@@ -1,0 +1,65 @@
+internal import Glibc
+public import ReelCore
+
+/// The logs of one box, one epoch after the other, all in one SQLite file that several processes share. What was
+/// written to a log stays in the file when another one follows it.
+public final class SQLiteLogStore: LogStore {
+    private let path: String
+
+    /// The logs of the file at this path; it is made with the first log.
+    public init(path: String) {
+        self.path = path
+    }
+
+    /// The current log; nil: there is no file, or no log in it.
+    public func current() throws(LogError) -> CurrentLog? {
+        guard access(path, F_OK) == 0 else { return nil }
+        return try locked { tables in
+            try tables.current().map {
+                CurrentLog(epoch: $0.log.epoch, partitions: $0.log.partitions, number: $0.number)
+            }
+        }
+    }
+
+    /// Makes the log of a new epoch; see `LogStore.create`.
+    public func create(_ epoch: Epoch, partitions: Int) throws(LogError) {
+        try LogFile.check(partitions)
+        let found = try locked { tables in
+            try tables.log(epoch)?.partitions ?? tables.make(epoch, partitions: partitions).partitions
+        }
+        if found != partitions { throw .otherPartitions(found, partitions, path) }
+    }
+
+    /// Opens a log of the file.
+    public func open(_ epoch: Epoch) throws(LogError) -> any EventLog {
+        guard access(path, F_OK) == 0 else { throw LogError(.logUnavailable, "there is no log at \(path)") }
+        return try SQLiteLog(LogFile(path: path, epoch: epoch, walFrames: SQLiteLog.checkpointFramesDefault))
+    }
+
+    /// Makes a log the current one; see `LogStore.advance`.
+    public func advance(to next: CurrentLog) throws(LogError) {
+        try locked { [path] tables in
+            let found = try tables.current()?.number ?? -1
+            guard next.number == found + 1 else {
+                throw LogError(
+                    .conflict,
+                    "found the current log's number \(found), expected \(next.number - 1): \(path)"
+                )
+            }
+            guard try tables.log(next.epoch)?.partitions == next.partitions else {
+                throw LogError(
+                    .badRequest,
+                    "there is no log \(next.epoch) of \(next.partitions) partitions in \(path)"
+                )
+            }
+            try tables.advance(to: next)
+        }
+    }
+
+    /// Closes the file. Logs that were opened stay open.
+    public func close() {}
+
+    private func locked<R>(_ body: (LogTables) throws -> R) throws(LogError) -> R {
+        try LogFile.lock(path).whileHeld { () throws(LogError) in try LogFile.withTables(path, body) }
+    }
+}

@@ -1,0 +1,129 @@
+import Foundation
+import ReelCore
+import ReelLog
+import ReelSQLite
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct LogStoreTests {
+    private let first = Epoch(0xa)
+    private let second = Epoch(0xb)
+
+    /// A store with one log, which is the current one.
+    private func withStore(_ body: (SQLiteLogStore, _ path: String) async throws -> Void) async throws {
+        try await withFolder { folder in
+            let store = SQLiteLogStore(path: folder + "/log.db")
+            defer { store.close() }
+            try store.create(first, partitions: 2)
+            try store.advance(to: CurrentLog(epoch: first, partitions: 2, number: 0))
+            try await body(store, folder + "/log.db")
+        }
+    }
+
+    @Test("a store begins without a log, and nothing is made by asking") func empty() async throws {
+        try await withFolder { folder in
+            let store = SQLiteLogStore(path: folder + "/log.db")
+            #expect(try store.current() == nil)
+            #expect(throws: LogError.self) { try store.open(first) }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+            try store.create(first, partitions: 3)
+            #expect(try store.current() == nil, "a log that was made is not the current one yet")
+            let log = try store.open(first)
+            defer { log.close() }
+            #expect(log.epoch == first && log.partitions == 3)
+        }
+    }
+
+    @Test("one log follows the other, and who opens the file has the current one") func follow() async throws {
+        try await withStore { store, path in
+            #expect(try store.current() == CurrentLog(epoch: first, partitions: 2, number: 0))
+            try store.create(second, partitions: 5)
+            #expect(try store.current()?.epoch == first)
+            try store.advance(to: CurrentLog(epoch: second, partitions: 5, number: 1))
+            #expect(try SQLiteLogStore(path: path).current() == CurrentLog(epoch: second, partitions: 5, number: 1))
+            let log = try SQLiteLog(path: path)
+            defer { log.close() }
+            #expect(log.epoch == second && log.partitions == 5)
+        }
+    }
+
+    @Test("a log is made once: with another number of partitions it is an error") func makeAgain() async throws {
+        try await withStore { store, _ in
+            try store.create(first, partitions: 2)
+            let error = #expect(throws: LogError.self) { try store.create(first, partitions: 3) }
+            #expect(error?.code == .badRequest)
+            #expect(throws: LogError.self) { try store.create(second, partitions: 0) }
+            #expect(throws: LogError.self) { try store.open(second) }
+        }
+    }
+
+    @Test("only the next number makes a log the current one, and of many who try one does") func numbers() async throws
+    {
+        try await withStore { store, path in
+            for number in [-1, 0, 2] {
+                try store.create(second, partitions: 2)
+                let error = #expect(throws: LogError.self) {
+                    try store.advance(to: CurrentLog(epoch: second, partitions: 2, number: number))
+                }
+                #expect(error?.code == .conflict)
+            }
+            #expect(throws: LogError.self) {
+                try store.advance(to: CurrentLog(epoch: Epoch(0xc), partitions: 2, number: 1))
+            }
+            let winners = await withTaskGroup(of: Int.self) { group in
+                for number in 0..<6 {
+                    group.addTask {
+                        let (store, epoch) = (SQLiteLogStore(path: path), Epoch(UInt64(0x100 + number)))
+                        do {
+                            try store.create(epoch, partitions: 1)
+                            try store.advance(to: CurrentLog(epoch: epoch, partitions: 1, number: 1))
+                            return 1
+                        } catch {
+                            #expect((error as? LogError)?.code == .conflict)
+                            return 0
+                        }
+                    }
+                }
+                return await group.reduce(0, +)
+            }
+            #expect(winners == 1)
+        }
+    }
+
+    @Test("who has the old log open goes on with it, beside the new one") func beside() async throws {
+        try await withStore { store, path in
+            let old = try SQLiteLog(path: path)
+            let reader = try store.open(first)
+            defer {
+                old.close()
+                reader.close()
+            }
+            try await old.append("a", to: 1)
+            try store.create(second, partitions: 2)
+            try store.advance(to: CurrentLog(epoch: second, partitions: 2, number: 1))
+            let new = try SQLiteLog(path: path)
+            defer { new.close() }
+            #expect(try new.bounds(1) == .empty)
+            #expect(try await new.append("z", to: 1) == [0])
+            #expect(try await old.append("b", to: 1) == [1])
+            #expect(try reader.read(1, from: 0, to: 9, bytes: 99).seen.map(\.text) == ["a", "b"])
+            #expect(try new.read(1, from: 0, to: 9, bytes: 99).seen.map(\.text) == ["z"])
+        }
+    }
+
+    @Test("a file that was made when a file had one log opens, with its records") func version1() async throws {
+        try await withFolder { folder in
+            let path = folder + "/log.db"
+            let old = try SQLiteLog(path: path, partitions: 3)
+            try await old.append("a", to: 2)
+            old.close()
+            try Connection(path: path, mode: .readWrite).execute("DROP TABLE control; PRAGMA user_version = 1")
+            let store = SQLiteLogStore(path: path)
+            #expect(try store.current() == CurrentLog(epoch: old.epoch, partitions: 3, number: 0))
+            let log = try SQLiteLog(path: path, partitions: 3)
+            defer { log.close() }
+            #expect(log.epoch == old.epoch)
+            #expect(try log.read(2, from: 0, to: 9, bytes: 99).seen.map(\.text) == ["a"])
+        }
+    }
+}
