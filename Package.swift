@@ -106,7 +106,7 @@ let package = Package(
         tests("ReelClientTests", ["ReelClient", "ReelCore", "ReelNet", "ReelSQLite", "example-todo"]),
         tests(
             "ReelTests",
-            ["reel", "ReelCheck", "ReelClient", "ReelCore", "ReelLab", "ReelLog", "ReelNet", "ReelSQLite"]
+            ["reel", "ReelCheck", "ReelClient", "ReelCore", "ReelKafka", "ReelLab", "ReelLog", "ReelNet", "ReelSQLite"]
         ),
         // Benchmarks, and the bare C that shows how far one can get.
         .target(name: "CFanOutFloor", path: "Tests/Benchmarks/FanOutFloor"),

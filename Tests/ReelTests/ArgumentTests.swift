@@ -25,8 +25,30 @@ import Testing
         examples: []
     ) { _, _ in .done }
 
+    private static let family = SettingFamily(
+        "tone.NAME",
+        "VALUE",
+        ["tone.treble", "tone.low.bass"].map { Setting<String?>.text($0, "DB", "a tone") }.map(Tone.init),
+        "a tone"
+    )
+    private static let paint = Command("paint wall", "paint", about: "", settings: [family], examples: []) { _, _ in
+        .done
+    }
+
+    /// A member of a family that takes whole numbers alone.
+    private struct Tone: AnySetting {
+        let setting: Setting<String?>
+        var name: String { setting.name }
+        var placeholder: String? { setting.placeholder }
+        var fallbackText: String? { nil }
+        var repeats: Bool { false }
+        var help: String { setting.help }
+        var expected: String { "a number" }
+        func value(of texts: [String]) -> (any Sendable)? { texts.last.flatMap { Int($0) == nil ? nil : $0 } }
+    }
+
     private func options(_ words: [String], _ environment: [String: String] = [:]) throws -> Options {
-        let parser = ArgumentParser(commands: [Self.play, Self.many], environment: environment)
+        let parser = ArgumentParser(commands: [Self.play, Self.many, Self.paint], environment: environment)
         guard case .run(_, let options) = try parser.request(words) else {
             throw Complaint(.failed, "no command was asked for")
         }
@@ -96,6 +118,28 @@ import Testing
         ]
         let parser = ArgumentParser(commands: [Self.play], environment: environment)
         #expect(parser.warnings() == ["the variable REEL_LISTN is no setting of reel, did you mean REEL_LISTEN?"])
+    }
+
+    @Test func theMembersOfAFamilyAreSettingsLikeOthers() throws {
+        let environment = ["REEL_TONE_LOW_BASS": "7", "REEL_TONE_TREBLE": "8"]
+        for words in [["--tone.treble=2"], ["--tone.treble", "2"]] {
+            let tones = try options(["paint", "wall"] + words, environment)[Self.family]
+            #expect(tones.map(\.member.name) == ["tone.treble", "tone.low.bass"])
+            #expect(tones.map(\.value) == ["2", "7"])
+        }
+        #expect(complaint(["paint", "wall", "--tone.trebel=2"]).contains("did you mean --tone.treble?"))
+        #expect(complaint(["paint", "wall"], ["REEL_TONE_TREBLE": "x"]).contains("REEL_TONE_TREBLE is `x`"))
+        let parser = ArgumentParser(commands: [Self.paint], environment: ["REEL_TONE_TREBEL": "1"])
+        #expect(parser.warnings().first?.contains("did you mean REEL_TONE_TREBLE?") == true)
+    }
+
+    @Test(arguments: [
+        (["paint"], "`reel paint` needs one more word: wall"),
+        (["paint", "--help"], "needs one more word"),
+        (["paint", "wal"], "did you mean `paint wall`?"),
+        (["pain", "wall"], "did you mean `paint`?"),
+    ]) func aCommandOfTwoWordsIsNamedByBoth(words: [String], says: String) {
+        #expect(complaint(words).contains(says), "\(complaint(words))")
     }
 
     @Test func helpIsFoundBehindAnyCommand() throws {

@@ -15,23 +15,30 @@ struct ArgumentParser: Sendable {
         guard let first = words.first else { return .help(nil) }
         if first == "--help" || first == "-h" { return .help(nil) }
         if first == "--version" { return try request(["version"] + words.dropFirst()) }
-        let command = try command(named: first)
-        let rest = Array(words.dropFirst())
+        let command = try command(named: words)
+        let rest = Array(words.dropFirst(command.words.count))
         let beforeDashes = rest.prefix { $0 != "--" }
         if beforeDashes.contains("--help") || beforeDashes.contains("-h") { return .help(command) }
         return .run(command, try options(of: command, rest))
     }
 
-    /// The command of this name.
-    func command(named name: String) throws(Complaint) -> Command {
-        if let command = commands.first(where: { $0.name == name }) { return command }
-        let near = nearest(to: name, among: commands.map(\.name)).map { ", did you mean `\($0)`?" } ?? ""
+    /// The command that these words begin with: one, or two such as `topic create`.
+    func command(named words: [String]) throws(Complaint) -> Command {
+        if let command = commands.first(where: { words.starts(with: $0.words) }) { return command }
+        let group = commands.filter { $0.words.count > 1 && $0.words.first == words.first }
+        if !group.isEmpty, words.count == 1 || words[1].hasPrefix("-") {
+            let second = group.compactMap(\.words.last).joined(separator: ", ")
+            throw Complaint(.usage, "`reel \(words[0])` needs one more word: \(second); `reel help` lists all")
+        }
+        let name = words.prefix(group.isEmpty ? 1 : 2).joined(separator: " ")
+        let names = group.isEmpty ? commands.compactMap(\.words.first) : group.map(\.name)
+        let near = nearest(to: name, among: names).map { ", did you mean `\($0)`?" } ?? ""
         throw Complaint(.usage, "there is no command `\(name)`\(near); `reel help` lists all")
     }
 
     /// A sentence for each variable that looks like a setting and is none.
     func warnings() -> [String] {
-        let settings = Set(commands.flatMap { $0.settings.map(\.variable) })
+        let settings = Set(commands.flatMap { $0.members.map(\.variable) })
         return environment.keys.filter { $0.hasPrefix("REEL_") }.sorted().compactMap { variable in
             if settings.contains(variable) || Self.otherVariables.contains(variable) { return nil }
             let near = nearest(to: variable, among: settings.sorted()).map { ", did you mean \($0)?" } ?? ""
@@ -40,7 +47,9 @@ struct ArgumentParser: Sendable {
     }
 
     /// What the tests read, and no command.
-    private static let otherVariables: Set<String> = ["REEL_EFFORT", "REEL_SEED", "REEL_TRACES"]
+    private static let otherVariables: Set<String> = [
+        "REEL_EFFORT", "REEL_KAFKA", "REEL_SEED", "REEL_TRACES",
+    ]
 
     private func options(of command: Command, _ words: [String]) throws(Complaint) -> Options {
         var given: [String: [String]] = [:]
@@ -77,8 +86,9 @@ struct ArgumentParser: Sendable {
     }
 
     private func setting(named name: String, of command: Command) throws(Complaint) -> any AnySetting {
-        if let setting = command.settings.first(where: { $0.name == name }) { return setting }
-        let near = nearest(to: name, among: command.settings.map(\.name)).map { ", did you mean --\($0)?" } ?? ""
+        let members = command.members
+        if let setting = members.first(where: { $0.name == name }) { return setting }
+        let near = nearest(to: name, among: members.map(\.name)).map { ", did you mean --\($0)?" } ?? ""
         throw usage(command, "`reel \(command.name)` has no --\(name)\(near)")
     }
 
@@ -87,7 +97,7 @@ struct ArgumentParser: Sendable {
         _ given: [String: [String]]
     ) throws(Complaint) -> [String: any Sendable] {
         var values: [String: any Sendable] = [:]
-        for setting in command.settings {
+        for setting in command.members {
             let texts: [String]
             let spelling: String
             if let words = given[setting.name] {
@@ -99,8 +109,7 @@ struct ArgumentParser: Sendable {
                 continue
             }
             guard let value = setting.value(of: texts) else {
-                let found = texts.map { "`\($0)`" }.joined(separator: ", ")
-                throw usage(command, "\(spelling) is \(found); expected is \(setting.expected)")
+                throw usage(command, "\(spelling) \(setting.complaint(about: texts))")
             }
             values[setting.name] = value
         }

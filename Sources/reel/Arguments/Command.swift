@@ -3,7 +3,7 @@
 /// A new command is one file in `Commands/` with an `extension Command { static let … }`, and its name in
 /// `CommandTable.all`. Parser, help, docs/cli.md and environment follow from that.
 struct Command: Sendable {
-    /// What is typed behind `reel`.
+    /// What is typed behind `reel`: one word, or two as in `topic create`.
     let name: String
     /// One line for the list of commands, without a full stop.
     let summary: String
@@ -31,6 +31,12 @@ struct Command: Sendable {
         self.examples = examples
         self.run = run
     }
+
+    /// The words of the name.
+    var words: [String] { name.split(separator: " ").map(String.init) }
+
+    /// Every single setting that it takes.
+    var members: [any AnySetting] { settings.flatMap(\.members) }
 
     /// `reel fold [FILE] [settings]`.
     var usage: String {

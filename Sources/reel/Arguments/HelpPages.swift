@@ -35,7 +35,9 @@ struct HelpPages: Sendable {
 
     /// docs/cli.md.
     func markdown() -> String {
-        let index = commands.map { "| [`\($0.name)`](#reel-\($0.name)) | \($0.summary) |" }
+        let index = commands.map { command in
+            "| [`\(command.name)`](#reel-\(command.words.joined(separator: "-"))) | \(command.summary) |"
+        }
         let codes = ExitCode.allCases.map { "| \($0.rawValue) | \($0.meaning) |" }
         return """
             # The command line

@@ -12,4 +12,9 @@ struct Options: Sendable {
     subscript<Value>(_ setting: Setting<Value>) -> Value {
         values[setting.name] as? Value ?? setting.fallback
     }
+
+    /// What was said of the members of a family, by their names.
+    subscript<Member>(_ family: SettingFamily<Member>) -> [(member: Member, value: String)] {
+        family.all.compactMap { member in (values[member.name] as? String).map { (member, $0) } }
+    }
 }

@@ -16,18 +16,28 @@ protocol AnySetting: Sendable {
     var expected: String { get }
     /// The value of these texts, in the order given; nil if they are not what is expected.
     func value(of texts: [String]) -> (any Sendable)?
+    /// What is wrong with these texts, to be read behind the setting's name.
+    func complaint(about texts: [String]) -> String
+    /// The settings that it stands for: itself, or the members of a family, which the help shows in one row.
+    var members: [any AnySetting] { get }
 }
 
 extension AnySetting {
     /// The variable that sets it where the command line does not.
     var variable: String {
-        "REEL_" + name.uppercased().map { $0 == "-" ? "_" : String($0) }.joined()
+        "REEL_" + name.uppercased().map { $0 == "-" || $0 == "." ? "_" : String($0) }.joined()
     }
 
     /// As the help shows it: `--listen HOST:PORT`.
     var usage: String {
         "--" + name + (placeholder.map { " " + $0 } ?? "")
     }
+
+    func complaint(about texts: [String]) -> String {
+        "is \(texts.map { "`\($0)`" }.joined(separator: ", ")); expected is \(expected)"
+    }
+
+    var members: [any AnySetting] { [self] }
 }
 
 /// A setting whose value has the type `Value`.

@@ -10,7 +10,7 @@ extension Command {
             One line a record, {"partition","seq","key","value"}, the value as a string, by partition and seq, up to
             the end that the log has now. Nodes may go on meanwhile.
             """,
-        settings: [LogArguments.log, LogArguments.data, stream, partition, after],
+        settings: [LogArguments.log, KafkaArguments.properties, LogArguments.data, stream, partition, after],
         examples: [
             Example("reel dump > log.jsonl", "the whole log of ./reel-data"),
             Example("reel dump --log sqlite:log.sqlite --stream todo", "the records of one stream and its barriers"),

@@ -6,7 +6,7 @@ extension Command {
         "help",
         "show the commands, or one of them with its settings and examples",
         about: "`reel COMMAND --help` shows the same.",
-        operands: [Operand("COMMAND", .optional)],
+        operands: [Operand("COMMAND", .any)],
         settings: [markdown, errors],
         examples: [
             Example("reel help fold", "the page of one command"),
@@ -18,9 +18,9 @@ extension Command {
             try console.write(pages.markdown().utf8)
         } else if options[errors] {
             try console.write(ErrorCode.page().utf8)
-        } else if let name = options.operands.first {
+        } else if !options.operands.isEmpty {
             let parser = ArgumentParser(commands: CommandTable.all, environment: [:])
-            try console.print(pages.page(of: try parser.command(named: name)))
+            try console.print(pages.page(of: try parser.command(named: options.operands)))
         } else {
             try console.print(pages.overview())
         }

@@ -19,6 +19,9 @@ enum LogArguments {
         "how many partitions the log has; a log that is made now gets 4 if nothing is said"
     )
 
+    /// The settings of a command that opens a log, or makes it.
+    static let all: [any AnySetting] = [log, KafkaArguments.properties, data, partitions]
+
     /// What to do where there is no log yet.
     enum Absence { case make, fail }
 

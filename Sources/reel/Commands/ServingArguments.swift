@@ -36,9 +36,7 @@ enum ServingArguments {
     )
 
     /// All of them, with those of the log.
-    static let all: [any AnySetting] = [
-        listen, advertise, nodeURL, LogArguments.log, LogArguments.data, LogArguments.partitions, loops, connections,
-    ]
+    static let all: [any AnySetting] = [listen, advertise, nodeURL] + LogArguments.all + [loops, connections]
 
     /// What the options say for any kind of node.
     static func nodeSettings(_ options: Options) throws(Complaint) -> NodeSettings {
