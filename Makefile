@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup libraries build demo test bench lint fuzz clean
+.PHONY: help setup setup-kafka libraries build demo test test-kafka bench lint fuzz clean
 
 # The C libraries under Sources/Libraries, as pkg-config names them, and the one line that installs them on Debian.
 # README.md shows the same line; the suite Tidy holds the two together.
@@ -13,7 +13,7 @@ REEL := .build/release/reel
 HAVE_LIBRARIES := command -v pkg-config >/dev/null && pkg-config --exists $(LIBRARIES)
 
 help: ## This list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: ## Install what is missing of the C libraries (Debian, root or sudo)
 	@command -v swift >/dev/null || { echo "no swift found: Reel needs Swift 6.2 or newer, see https://www.swift.org/install"; exit 1; }
@@ -22,6 +22,10 @@ setup: ## Install what is missing of the C libraries (Debian, root or sudo)
 		command -v apt-get >/dev/null || { $(MAKE) --no-print-directory libraries; exit 1; }; \
 		$$root apt-get update -q && $$root env DEBIAN_FRONTEND=noninteractive $(APT_LINE); \
 	fi
+
+setup-kafka: ## Install what test-kafka uses besides a Kafka: Java 17, kcat, Python's confluent-kafka
+	@mkdir -p .build
+	@Tests/Kafka/setup
 
 # Stops where a library is missing, and says the line that helps.
 libraries:
@@ -37,9 +41,15 @@ demo: setup build ## Watch it work: a whole cluster on this machine, in under a 
 PURE_TESTS := '^(ReelCoreTests|ReelCheckTests|TidyTests)[.]'
 
 # Not optimised: that takes longer to build than the tests take to run.
+# A real Kafka is for test-kafka.
+test: export KAFKA_HOME :=
+test: export REEL_KAFKA :=
 test: setup ## Build and run all tests (REEL_EFFORT=10 for ten times the random cases, REEL_SEED to repeat one)
 	@Tests/run --filter $(PURE_TESTS)
 	@Tests/run --skip $(PURE_TESTS)
+
+test-kafka: setup ## Run the tests that need a real Kafka, which KAFKA_HOME or REEL_KAFKA names
+	@Tests/Kafka/run
 
 bench: setup build ## Measure, beside the peer or the bare floor of each figure, in under six minutes
 	swift build -c release --static-swift-stdlib --product reel-bench

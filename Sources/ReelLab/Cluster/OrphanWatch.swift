@@ -1,27 +1,38 @@
 import Glibc
 import Synchronization
 
-/// A small shell beside this process, which kills its children should it be killed itself.
+/// A small shell beside this process, which kills its children and removes its temporary folders should it be killed
+/// itself.
 ///
 /// The kernel's own signal for that (`PR_SET_PDEATHSIG`) comes when the thread that started a child ends; threads come
 /// and go here, and a child must not go with them.
 enum OrphanWatch {
     /// A child was started.
-    static func began(_ pid: Int32) { say("add \(pid)\n") }
+    static func began(_ pid: Int32) { say("process \(pid)\n") }
     /// A child has been reaped: its number may belong to somebody else now.
-    static func ended(_ pid: Int32) { say("remove \(pid)\n") }
+    static func ended(_ pid: Int32) { say("ended \(pid)\n") }
+    /// A folder was made.
+    static func made(_ folder: String) { say("folder \(folder)\n") }
+    /// A folder is gone, or is to stay.
+    static func left(_ folder: String) { say("left \(folder)\n") }
 
-    /// It reads until this process is gone, whatever ended it.
-    private static let script = """
-        trap '' HUP INT TERM; own=' '
-        while read -r word pid; do
+    /// It reads until this process is gone, whatever ended it. The lists have a newline before and after each word.
+    private static let script = #"""
+        trap '' HUP INT TERM
+        IFS='
+        '
+        set -f; pids=$IFS; folders=$IFS
+        while IFS=' ' read -r word name; do
             case $word in
-            add) own="$own$pid " ;;
-            remove) own="${own%% $pid *} ${own#* $pid }" ;;
+            process) pids=$pids$name$IFS ;;
+            ended) pids=${pids%%"$IFS$name$IFS"*}$IFS${pids#*"$IFS$name$IFS"} ;;
+            folder) folders=$folders$name$IFS ;;
+            left) folders=${folders%%"$IFS$name$IFS"*}$IFS${folders#*"$IFS$name$IFS"} ;;
             esac
         done
-        [ "$own" = ' ' ] || kill -9 $own
-        """
+        for pid in $pids; do kill -9 "$pid"; done
+        for folder in $folders; do rm -rf "$folder" || { sleep 1; rm -rf "$folder"; }; done
+        """#
 
     /// Our end of what it reads; nil where it could not be started.
     private static let line = Mutex<Int32?>(start())

@@ -1,11 +1,14 @@
 import Glibc
 
-/// A fresh folder under the system's folder for such things, removed with all in it when the last reference goes.
+/// A fresh folder under the system's folder for such things, removed with all in it when the last reference goes, or
+/// with this process.
 public final class TemporaryFolder {
     /// Where it is.
     public let path: String
     /// Leave it behind.
-    public var keep = false
+    public var keep = false {
+        didSet { if keep { OrphanWatch.left(path) } }
+    }
 
     /// Makes the folder; its name begins with `prefix`.
     public init(prefix: String) throws(ChildProcess.Failure) {
@@ -18,11 +21,13 @@ public final class TemporaryFolder {
             )
         }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        OrphanWatch.made(path)
     }
 
     deinit {
         guard !keep else { return }
         Self.removeAll(path)
+        OrphanWatch.left(path)
     }
 
     private static func removeAll(_ path: String) {
