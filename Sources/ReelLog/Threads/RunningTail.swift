@@ -1,18 +1,18 @@
 internal import Glibc
-internal import ReelCore
+package import ReelCore
 
 /// A tail between its log's thread and its sink. It keeps the promise of `LogTail.cancel`: a lock is held while the
 /// sink is called, and the lock is recursive because a sink may cancel its own tail.
-final class RunningTail: LogTail, @unchecked Sendable {
-    let partition: Int
+package final class RunningTail: LogTail, @unchecked Sendable {
+    package let partition: Int
     /// The next seq to deliver; belongs to the log's thread.
-    var next: Seq
+    package var next: Seq
     /// The log has looked where it begins; belongs to the log's thread.
     var hasStarted = false
     private var sink: (any LogSink)?
     private let lock: UnsafeMutablePointer<pthread_mutex_t>
 
-    init(partition: Int, from: Seq, sink: any LogSink) {
+    package init(partition: Int, from: Seq, sink: any LogSink) {
         self.partition = partition
         next = from
         self.sink = sink
@@ -30,9 +30,9 @@ final class RunningTail: LogTail, @unchecked Sendable {
     }
 
     /// It has been cancelled or has failed.
-    var hasEnded: Bool { locked { sink == nil } }
+    package var hasEnded: Bool { locked { sink == nil } }
 
-    func deliver(_ batch: RecordBatch) {
+    package func deliver(_ batch: RecordBatch) {
         locked {
             guard let sink else { return }
             next = batch.seqs.upperBound
@@ -40,7 +40,7 @@ final class RunningTail: LogTail, @unchecked Sendable {
         }
     }
 
-    func fail(_ error: LogError) {
+    package func fail(_ error: LogError) {
         locked {
             guard let sink else { return }
             self.sink = nil
@@ -48,7 +48,7 @@ final class RunningTail: LogTail, @unchecked Sendable {
         }
     }
 
-    func cancel() {
+    package func cancel() {
         locked { sink = nil }
     }
 

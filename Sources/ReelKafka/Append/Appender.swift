@@ -1,0 +1,227 @@
+internal import CRdkafka
+internal import Glibc
+internal import ReelCore
+internal import ReelLog
+internal import Synchronization
+
+/// Hands records to the brokers and waits for their reports. `append` produces on the caller's thread, which librdkafka
+/// only makes queue; reports come in on a thread of its own.
+///
+/// A producer that has met a fatal error takes nothing any more. What it had in flight is answered with
+/// `log_unavailable`, which says that it may be in the log; then another producer takes its place. So an op that was
+/// sent again may stand in the log twice, and in any order to those behind it: a fold consumes each op once, and in order.
+final class Appender: @unchecked Sendable {
+    private struct State {
+        /// Nil while a new one is being made.
+        var producer: Producer?
+        var isClosed = false
+        var closeAtMs: Int64 = .max
+        var records = 0
+        var bytes = 0
+        /// Appends of which the last so many records were not taken by librdkafka.
+        var cutShort: [(PendingAppend, last: Int, LogError)] = []
+    }
+
+    private let topic: String
+    private let configuration: KafkaConfiguration
+    private let log: KafkaLogLine
+    private let recordsMax: Int
+    private let bytesMax: Int
+    private let state: Mutex<State>
+    private let thread: Mutex<LogThread?>
+    let counters: KafkaCounters
+
+    /// So long `close` waits for what is in flight.
+    static let closeMs: Int64 = 5_000
+    /// What Kafka puts around the records of a batch, and we around one.
+    private static let overhead = 512
+
+    init(
+        topic: String,
+        configuration: KafkaConfiguration,
+        counters: KafkaCounters,
+        log: @escaping KafkaLogLine
+    ) throws(LogError) {
+        self.topic = topic
+        self.configuration = configuration
+        self.counters = counters
+        self.log = log
+        let producer = try Producer(topic, configuration, log)
+        recordsMax = producer.handle.number("queue.buffering.max.messages") ?? 0
+        bytesMax = (producer.handle.number("queue.buffering.max.kbytes") ?? 0) << 10
+        state = Mutex(State(producer: producer))
+        thread = Mutex(nil)
+        let thread = try LogThread("kafka-append") { self.run(producer) }
+        self.thread.withLock { $0 = thread }
+    }
+
+    /// Any thread; never blocks.
+    func append(_ records: [LogAppend], to partition: Int, done: @escaping PendingAppend.Done) {
+        var bytes = 0
+        for record in records {
+            let size = record.key.count + record.value.count
+            guard size + Self.overhead <= KafkaConfiguration.messageBytesMax else {
+                let most = KafkaConfiguration.messageBytesMax - Self.overhead
+                return done(.failure(LogError(.tooLarge, "found a record of \(size) bytes, at most \(most) fit")))
+            }
+            bytes += size
+        }
+        guard !records.isEmpty else { return done(.success([])) }
+        let pending = PendingAppend(count: records.count, byteCount: bytes, done: done)
+        let producer: Producer
+        do throws(LogError) {
+            producer = try reserve(pending)
+        } catch {
+            return done(.failure(error))
+        }
+        // Released by `finish`.
+        _ = Unmanaged.passRetained(pending)
+        for (index, record) in records.enumerated() {
+            let code = producer.produce(record, to: partition, opaque: pending.opaque(index))
+            guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+                let error = LogError(kafka: code, "hand a record to librdkafka", trouble: producer.handle.trouble)
+                state.withLock { $0.cutShort.append((pending, last: records.count - index, error)) }
+                return producer.wake()
+            }
+        }
+    }
+
+    /// Takes all of it or refuses.
+    private func reserve(_ pending: PendingAppend) throws(LogError) -> Producer {
+        try state.withLock { state throws(LogError) in
+            guard !state.isClosed else { throw .closed }
+            guard let producer = state.producer else {
+                throw LogError(.logUnavailable, "the producer met a fatal error and another one is being made")
+            }
+            guard state.records + pending.count <= recordsMax, state.bytes + pending.byteCount <= bytesMax else {
+                throw LogError(
+                    .overloaded,
+                    "\(state.records) records of \(state.bytes) bytes wait for the brokers, at most \(recordsMax) of"
+                        + " \(bytesMax) may"
+                )
+            }
+            state.records += pending.count
+            state.bytes += pending.byteCount
+            return producer
+        }
+    }
+
+    /// Waits for what is in flight, but not for ever.
+    func close() {
+        let producer = state.withLock { state in
+            if !state.isClosed { state.closeAtMs = nowMs() + Self.closeMs }
+            state.isClosed = true
+            return state.producer
+        }
+        producer?.wake()
+        let thread = thread.withLock { $0.take() }
+        thread?.join()
+    }
+
+    /// What waits for the brokers.
+    var inFlight: (records: Int, bytes: Int) { state.withLock { ($0.records, $0.bytes) } }
+
+    // MARK: The thread
+
+    private func run(_ first: Producer) {
+        var producer = first
+        while true {
+            serve(producer)
+            if state.withLock({ $0.isClosed }) { break }
+            counters.rebuilds.add(1, ordering: .relaxed)
+            guard let next = rebuild() else { break }
+            producer = next
+        }
+        state.withLock { $0.producer = nil }
+    }
+
+    /// Takes reports until the producer is of no use any more and all that it was given is answered.
+    private func serve(_ producer: Producer) {
+        var isPurged = false
+        while true {
+            let isFatal = poll(producer)
+            settleCutShort()
+            let (left, isClosed, closeAtMs) = state.withLock { state in
+                if isFatal { state.producer = nil }
+                return (state.records, state.isClosed, state.closeAtMs)
+            }
+            let isOver = isFatal || producer.isFatal
+            if left == 0, isOver || isClosed { return }
+            if !isPurged, isOver || isClosed && nowMs() >= closeAtMs {
+                isPurged = true
+                producer.purge()
+            }
+        }
+    }
+
+    /// One look at the producer's events. True once it has met a fatal error.
+    private func poll(_ producer: Producer) -> Bool {
+        guard let event = rd_kafka_queue_poll(producer.queue, 100) else { return producer.isFatal }
+        var finished: [PendingAppend] = []
+        switch rd_kafka_event_type(event) {
+        case RD_KAFKA_EVENT_DR:
+            while let message = rd_kafka_event_message_next(event) {
+                guard let opaque = message.pointee._private else { continue }
+                let append = PendingAppend.of(opaque)
+                if append.report(opaque, Self.result(of: message, producer)) { finished.append(append) }
+            }
+        case RD_KAFKA_EVENT_ERROR:
+            let reason = rd_kafka_event_error_string(event).map { String(cString: $0) } ?? ""
+            producer.handle.heard(rd_kafka_event_error(event), reason)
+            if rd_kafka_event_error_is_fatal(event) != 0 {
+                producer.isFatal = true
+                log(2, "the producer met a fatal error and is replaced: \(reason)")
+            }
+        default: break
+        }
+        // Only now librdkafka has room again.
+        rd_kafka_event_destroy(event)
+        for append in finished { finish(append) }
+        return producer.isFatal
+    }
+
+    private static func result(
+        of message: UnsafePointer<rd_kafka_message_t>,
+        _ producer: Producer
+    ) -> Result<Seq, LogError> {
+        switch message.pointee.err {
+        case RD_KAFKA_RESP_ERR_NO_ERROR: .success(message.pointee.offset < 0 ? .none : message.pointee.offset)
+        // It is in the log, where nobody says.
+        case RD_KAFKA_RESP_ERR_DUPLICATE_SEQUENCE_NUMBER: .success(.none)
+        case let code:
+            .failure(LogError(kafka: code, "append to the log", trouble: producer.handle.trouble))
+        }
+    }
+
+    private func settleCutShort() {
+        let cut = state.withLock { state in
+            defer { state.cutShort = [] }
+            return state.cutShort
+        }
+        for (append, last, error) in cut where append.giveUp(last: last, error) { finish(append) }
+    }
+
+    private func finish(_ append: PendingAppend) {
+        state.withLock { state in
+            state.records -= append.count
+            state.bytes -= append.byteCount
+        }
+        append.answer()
+        Unmanaged.passUnretained(append).release()
+    }
+
+    /// Another producer; nil once the log is closed.
+    private func rebuild() -> Producer? {
+        while !state.withLock({ $0.isClosed }) {
+            do throws(LogError) {
+                let producer = try Producer(topic, configuration, log)
+                state.withLock { $0.producer = producer }
+                return producer
+            } catch {
+                log(3, "no new producer: \(error.message)")
+                usleep(200_000)
+            }
+        }
+        return nil
+    }
+}

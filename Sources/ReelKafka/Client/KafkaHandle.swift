@@ -1,0 +1,132 @@
+internal import CRdkafka
+internal import Glibc
+internal import ReelCore
+internal import ReelLog
+internal import Synchronization
+
+/// Takes what librdkafka has to say: a syslog level (3: error … 7: debug) and a line. Called on any thread.
+public typealias KafkaLogLine = @Sendable (_ level: Int32, _ text: String) -> Void
+
+/// A handle of librdkafka: its threads and its connections to the brokers. It is destroyed, on a thread of its own,
+/// when nobody holds it any more; so batches of its memory may be dropped on any thread.
+final class KafkaHandle: @unchecked Sendable {
+    enum Kind {
+        case producer
+        /// Follows partitions.
+        case tail
+        /// Reads ranges, asks for ends.
+        case reading
+    }
+
+    let pointer: OpaquePointer
+    private let ear: Unmanaged<Ear>
+
+    init(_ kind: KafkaHandle.Kind, _ configuration: KafkaConfiguration, log: @escaping KafkaLogLine) throws(LogError) {
+        guard let properties = rd_kafka_conf_new() else { throw LogError(.internal, "librdkafka gives no settings") }
+        let reason = UnsafeMutablePointer<CChar>.allocate(capacity: 512)
+        reason.initialize(repeating: 0, count: 512)
+        defer { reason.deallocate() }
+        for (name, value) in configuration.settings(of: kind)
+        where rd_kafka_conf_set(properties, name, value, reason, 512) != RD_KAFKA_CONF_OK {
+            rd_kafka_conf_destroy(properties)
+            throw LogError(.badRequest, "librdkafka refuses \(name): \(String(cString: reason))")
+        }
+        ear = Unmanaged.passRetained(Ear(log))
+        rd_kafka_conf_set_opaque(properties, ear.toOpaque())
+        rd_kafka_conf_set_log_cb(properties, Ear.log)
+        if kind == .producer {
+            rd_kafka_conf_set_events(properties, RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR)
+        } else {
+            rd_kafka_conf_set_error_cb(properties, Ear.error)
+        }
+        let type = kind == .producer ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER
+        guard let pointer = rd_kafka_new(type, properties, reason, 512) else {
+            rd_kafka_conf_destroy(properties)
+            ear.release()
+            throw LogError(.logUnavailable, "librdkafka does not start: \(String(cString: reason))")
+        }
+        self.pointer = pointer
+    }
+
+    deinit {
+        let (pointer, ear) = (UInt(bitPattern: pointer), ear)
+        let destroy: @Sendable () -> Void = {
+            rd_kafka_destroy(OpaquePointer(bitPattern: pointer))
+            ear.release()
+        }
+        // Without a thread it is kept: better than to block an event loop.
+        _ = try? LogThread("kafka-end", destroy)
+    }
+
+    /// What went wrong last with the brokers, in librdkafka's words.
+    var trouble: String? { ear.takeUnretainedValue().trouble.withLock { $0 } }
+
+    /// Errors of the connections since the handle was made.
+    var troubles: Int { ear.takeUnretainedValue().count.load(ordering: .relaxed) }
+
+    /// A number among its settings.
+    func number(_ name: String) -> Int? {
+        var size = 64
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: size) { text in
+            guard rd_kafka_conf_get(rd_kafka_conf(pointer), name, text.baseAddress, &size) == RD_KAFKA_CONF_OK,
+                let start = text.baseAddress
+            else { return nil }
+            return Int(String(cString: start))
+        }
+    }
+
+    func heard(_ code: rd_kafka_resp_err_t, _ reason: String) {
+        ear.takeUnretainedValue().hear(code, reason)
+    }
+
+    /// What librdkafka calls.
+    private final class Ear: Sendable {
+        let line: KafkaLogLine
+        let trouble = Mutex<String?>(nil)
+        let count = Atomic(0)
+
+        init(_ line: @escaping KafkaLogLine) {
+            self.line = line
+        }
+
+        func hear(_ code: rd_kafka_resp_err_t, _ reason: String) {
+            trouble.withLock { $0 = reason }
+            count.add(1, ordering: .relaxed)
+        }
+
+        static let log: @convention(c) (OpaquePointer?, Int32, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> Void = {
+            handle,
+            level,
+            facility,
+            text in
+            guard let handle, let text, let opaque = rd_kafka_opaque(handle) else { return }
+            let kind = facility.map { String(cString: $0) } ?? ""
+            Unmanaged<Ear>.fromOpaque(opaque).takeUnretainedValue().line(level, "\(kind): \(String(cString: text))")
+        }
+
+        static let error:
+            @convention(c) (OpaquePointer?, Int32, UnsafePointer<CChar>?, UnsafeMutableRawPointer?) -> Void = {
+                _,
+                code,
+                reason,
+                opaque in
+                guard let opaque else { return }
+                let text = reason.map { String(cString: $0) } ?? ""
+                Unmanaged<Ear>.fromOpaque(opaque).takeUnretainedValue().hear(rd_kafka_resp_err_t(code), text)
+            }
+    }
+}
+
+extension LogError {
+    /// What librdkafka or a broker answered.
+    init(kafka code: rd_kafka_resp_err_t, _ doing: String, trouble: String? = nil) {
+        let kind: ErrorCode =
+            switch code {
+            case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE: .tooLarge
+            case RD_KAFKA_RESP_ERR__QUEUE_FULL: .overloaded
+            default: .logUnavailable
+            }
+        let text = String(cString: rd_kafka_err2str(code))
+        self.init(kind, "cannot \(doing): \(text)\(trouble.map { " (\($0))" } ?? "")")
+    }
+}

@@ -1,0 +1,58 @@
+internal import CRdkafka
+internal import ReelCore
+internal import ReelLog
+
+/// Messages of one partition, by offset: librdkafka's memory, kept as long as this is.
+final class KafkaMessages: @unchecked Sendable {
+    private let handle: KafkaHandle
+    private var messages: [UnsafeMutablePointer<rd_kafka_message_t>] = []
+
+    init(of handle: KafkaHandle) {
+        self.handle = handle
+    }
+
+    deinit {
+        for message in messages { rd_kafka_message_destroy(message) }
+    }
+
+    var count: Int { messages.count }
+
+    func append(_ message: UnsafeMutablePointer<rd_kafka_message_t>) {
+        messages.append(message)
+    }
+
+    func reserve(_ count: Int) {
+        messages.reserveCapacity(count)
+    }
+
+    /// The records, in order, as they lie in librdkafka's memory.
+    var entries: [RecordBatch.Entry] { messages.map(RecordBatch.Entry.init(message:)) }
+}
+
+extension RecordBatch.Entry {
+    /// The record of a message that stays where it is.
+    fileprivate init(message: UnsafeMutablePointer<rd_kafka_message_t>) {
+        let fields = message.pointee
+        self.init(
+            seq: fields.offset,
+            witness: Witness(header: message),
+            key: UnsafeRawBufferPointer(start: fields.key, count: fields.key_len),
+            value: UnsafeRawBufferPointer(start: fields.payload, count: fields.len)
+        )
+    }
+}
+
+extension Witness {
+    /// Header `p`: 16 bytes, seq and hash, big-endian. Anything else says nothing.
+    fileprivate init?(header message: UnsafeMutablePointer<rd_kafka_message_t>) {
+        var headers: OpaquePointer?
+        guard rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR, let headers else { return nil }
+        var bytes: UnsafeRawPointer?
+        var size = 0
+        guard rd_kafka_header_get_last(headers, "p", &bytes, &size) == RD_KAFKA_RESP_ERR_NO_ERROR, let bytes, size == 16
+        else { return nil }
+        let seq = Int64(bigEndian: bytes.loadUnaligned(as: Int64.self))
+        guard seq >= 0 else { return nil }
+        self.init(seq: seq, hash: UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+    }
+}

@@ -1,0 +1,129 @@
+internal import CRdkafka
+internal import ReelCore
+internal import ReelLog
+
+/// A handle that reads one range at a time, on the thread of the caller.
+final class RangeReader: @unchecked Sendable {
+    private let handle: KafkaHandle
+    private let topic: KafkaTopic
+    private let queue: OpaquePointer
+    private let buffer: UnsafeMutableBufferPointer<UnsafeMutablePointer<rd_kafka_message_t>?>
+
+    /// What was read once. Offsets below `end` without a message were not there.
+    struct Reading {
+        var messages: KafkaMessages
+        var end: Seq
+    }
+
+    init(topic: String, configuration: KafkaConfiguration, log: @escaping KafkaLogLine) throws(LogError) {
+        handle = try KafkaHandle(.reading, configuration, log: log)
+        self.topic = try KafkaTopic(topic, of: handle)
+        queue = rd_kafka_queue_new(handle.pointer)
+        let main = rd_kafka_queue_get_main(handle.pointer)
+        rd_kafka_queue_forward(main, queue)
+        rd_kafka_queue_destroy(main)
+        buffer = .allocate(capacity: 1024)
+        buffer.initialize(repeating: nil)
+    }
+
+    deinit {
+        rd_kafka_queue_destroy(queue)
+        buffer.deallocate()
+    }
+
+    /// The first offset kept and the one that will be given next, as the leader says.
+    func ends(_ partition: Int, untilMs: Int64) throws(KafkaFailure) -> Range<Seq> {
+        var low: Int64 = 0
+        var high: Int64 = 0
+        let code = rd_kafka_query_watermark_offsets(
+            handle.pointer,
+            topic.name,
+            Int32(partition),
+            &low,
+            &high,
+            Int32(clamping: max(1, untilMs - nowMs()))
+        )
+        guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+            throw KafkaFailure(code, "ask for the ends of partition \(partition)", handle)
+        }
+        return max(0, low)..<max(0, low, high)
+    }
+
+    /// Reads `from ... to`, about so many bytes, at least one record where there is one; ends at the log's end.
+    func read(
+        _ partition: Int,
+        from: Seq,
+        to: Seq,
+        bytes: Int,
+        untilMs: Int64
+    ) throws(KafkaFailure) -> Reading {
+        let doing = "read partition \(partition) from seq \(from) on"
+        guard rd_kafka_consume_start_queue(topic.pointer, Int32(partition), from, queue) == 0 else {
+            throw KafkaFailure(rd_kafka_last_error(), doing, handle)
+        }
+        defer { rd_kafka_consume_stop(topic.pointer, Int32(partition)) }
+        var range = RangeGathering(messages: KafkaMessages(of: handle), next: from, to: to, bytes: bytes)
+        while true {
+            let leftMs = untilMs - nowMs()
+            guard leftMs > 0 else { throw KafkaFailure(RD_KAFKA_RESP_ERR__TIMED_OUT, doing, handle) }
+            guard let first = rd_kafka_consume_queue(queue, Int32(clamping: min(leftMs, 500))) else { continue }
+            buffer[0] = first
+            let more = rd_kafka_consume_batch_queue(queue, 0, buffer.baseAddress! + 1, buffer.count - 1)
+            var failure: KafkaFailure?
+            for index in 0...max(0, more) {
+                guard let message = buffer[index] else { continue }
+                let code = message.pointee.err
+                if !range.take(message), code != RD_KAFKA_RESP_ERR_NO_ERROR, code != RD_KAFKA_RESP_ERR__PARTITION_EOF {
+                    failure = failure ?? KafkaFailure(code, doing, handle)
+                }
+            }
+            if range.isComplete { return Reading(messages: range.messages, end: range.next) }
+            if let failure, failure.kind != .away { throw failure }
+        }
+    }
+}
+
+/// Gathers the messages of one range, and says when it has them all.
+private struct RangeGathering {
+    let messages: KafkaMessages
+    /// All below was seen, or is not there.
+    var next: Seq
+    let to: Seq
+    let bytes: Int
+    private var size = 0
+    private(set) var isComplete = false
+
+    init(messages: KafkaMessages, next: Seq, to: Seq, bytes: Int) {
+        self.messages = messages
+        self.next = next
+        self.to = to
+        self.bytes = bytes
+    }
+
+    /// Keeps the message, or destroys it. False if it is none of the range's.
+    mutating func take(_ message: UnsafeMutablePointer<rd_kafka_message_t>) -> Bool {
+        let offset = message.pointee.offset
+        if !isComplete, message.pointee.err == RD_KAFKA_RESP_ERR_NO_ERROR, offset >= next, offset <= to {
+            size += message.pointee.len + message.pointee.key_len
+            if messages.count == 0 || size <= bytes {
+                messages.append(message)
+                next = offset + 1
+                isComplete = next > to || size >= bytes
+                return true
+            }
+            isComplete = true
+        }
+        defer { rd_kafka_message_destroy(message) }
+        guard !isComplete else { return false }
+        switch message.pointee.err {
+        case RD_KAFKA_RESP_ERR__PARTITION_EOF:
+            next = max(next, min(offset, to + 1))
+            isComplete = true
+        case RD_KAFKA_RESP_ERR_NO_ERROR where offset > to:
+            next = to + 1
+            isComplete = true
+        default: break
+        }
+        return false
+    }
+}
