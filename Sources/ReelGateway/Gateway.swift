@@ -128,7 +128,13 @@ public final class Gateway: Sendable {
                 for part in parts { part.loop.execute { part.value.gateway.skipped(partition, to: first) } }
             case .ended(let error, let isFenced):
                 share.journal.error("the tail ended", ["partition": "\(partition)", "detail": error.description])
-                guard !isFenced else { return share.diverged(ReelError(error.code, error.message)) }
+                let told = ReelError(error.code, error.message)
+                if isFenced, error.code == .internal {
+                    share.stopped(partition, told)
+                    for part in parts { part.loop.execute { part.value.gateway.stopped(partition, told) } }
+                    return
+                }
+                guard !isFenced else { return share.diverged(told) }
                 let loop = parts[0].loop
                 loop.execute {
                     loop.timer(after: Self.tailPause) {

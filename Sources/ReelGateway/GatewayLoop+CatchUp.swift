@@ -9,6 +9,7 @@ extension GatewayLoop {
         while !entry.isOver, !entry.isReading, !entry.isLive {
             let (ring, client) = (rings[entry.partition], entry.client)
             guard entry.next <= ring.head else {
+                if let error = share.stop(of: entry.partition) { return end(entry, error) }
                 return subscriptions.becameLive(entry, head: ring.head) { client, frame in client.send(frame) }
             }
             guard client.isReady(orLater: { [self] in catchUp(entry) }) else { return }

@@ -18,8 +18,9 @@ final class GatewayLoop {
     /// HTTP publishes that wait for their outcome, by their number.
     var publishes: [Int: HTTPPublish] = [:]
     /// What was taken in this round and goes to the log at its end, by partition.
-    var flights: [[PublishLedger.Flight]]
+    var flights: [[Flight]]
     private var isAppending = false
+    private var isFenced = false
     private var waits: [(wait: PositionWait, then: (ReelError?) -> Void)] = []
     private var waitTimer: LoopTimer?
     private var lastNumber = 0
@@ -32,9 +33,14 @@ final class GatewayLoop {
         let settings = share.settings
         rings = from.map { Ring(from: $0, byteLimit: settings.ringBytes) }
         subscriptions = Subscriptions(partitions: share.partitions, frameLimit: settings.frameBytes)
-        ledger = PublishLedger(byteLimit: settings.flightBytes)
+        ledger = PublishLedger(
+            partitions: share.partitions,
+            byteLimit: max(1, settings.inFlightBytes / max(1, settings.node.loops))
+        )
         intake = EventIntake(limit: settings.eventBytes)
-        flights = [[PublishLedger.Flight]](repeating: [], count: share.partitions)
+        flights = [[Flight]](repeating: [], count: share.partitions)
+        let bound = LoopBound(self, on: loop)
+        share.onDivergence { error in loop.execute { bound.value.fence(error) } }
     }
 
     var nowMs: Int64 { Int64(clamping: loop.now) }
@@ -49,11 +55,13 @@ final class GatewayLoop {
 
     /// The next batch of a partition.
     func received(_ batch: TailBatch) {
+        guard !isFenced else { return }
         guard rings[batch.partition].append(batch) else {
             return share.diverged(ReelError(.internal, "a batch from \(batch.seqs.lowerBound) on came out of order"))
         }
         if !ledger.isIdle { readBack(batch) }
         if let next = batch.next { giveUp(batch.partition, .ended(next)) }
+        do throws(ReelError) { try ledger.read(batch.partition, to: batch.last) } catch { return share.diverged(error) }
         subscriptions.deliver(
             batch,
             send: { client, frame in client.push(frame) },
@@ -82,18 +90,35 @@ final class GatewayLoop {
 
     /// What this loop still waits for in a partition will not be read back: the log was trimmed, or its epoch ended.
     private func giveUp(_ partition: Int, _ error: ReelError) {
-        let unread = ledger.unread { $0.partition(of: share.partitions) == partition }
-        answer(ledger.failed(unread, error, nowMs: nowMs))
+        answer(ledger.failed(ledger.unread(partition), error, nowMs: nowMs))
     }
 
     /// The log was trimmed before it was read: the partition goes on at the first seq that is there. Who has not come
     /// so far is told.
     func skipped(_ partition: Int, to first: Seq) {
         rings[partition] = Ring(from: first, byteLimit: share.settings.ringBytes)
-        for entry in subscriptions.live(in: partition, below: first - 1) {
+        for entry in subscriptions.all(in: partition) where entry.isLive && entry.proven < first - 1 {
             end(entry, ReelError(.truncated, "the log begins at \(first), \(entry.proven) was sent: take a snapshot"))
         }
         giveUp(partition, ReelError(.logUnavailable, "the log was trimmed before it was read", retryMs: 0))
+    }
+
+    /// Nothing more is read of a partition: those who listen are told once they have all that there is.
+    func stopped(_ partition: Int, _ error: ReelError) {
+        for entry in subscriptions.all(in: partition) where entry.isLive { end(entry, error) }
+        giveUp(partition, error)
+    }
+
+    /// The log is not what was read before: everybody is told, and nothing is served any more.
+    func fence(_ error: ReelError) {
+        isFenced = true
+        for partition in rings.indices {
+            for entry in subscriptions.all(in: partition) { end(entry, error) }
+            answer(ledger.failed(ledger.inFlight(partition), error, nowMs: nowMs))
+        }
+        let waiting = waits
+        waits = []
+        for (_, then) in waiting { then(error) }
     }
 
     /// Ends a subscription that cannot be served any longer.
@@ -110,7 +135,7 @@ final class GatewayLoop {
                 client.push(frame)
             }
         }
-        share.ledger(ofLoop: index, is: ledger.state(nowMs: nowMs))
+        share.backlog(ofLoop: index, is: Backlog(ledger, nowMs: nowMs))
         for client in clients.values { client.tick(nowMs: nowMs) }
         for publish in publishes.values { publish.tick(nowMs: nowMs) }
     }
@@ -197,7 +222,7 @@ final class GatewayLoop {
     // MARK: Appending
 
     /// Hands what was taken to the log at the end of this round.
-    func append(_ taken: [PublishLedger.Flight], to partition: Int) {
+    func append(_ taken: [Flight], to partition: Int) {
         flights[partition] += taken
         guard !isAppending, !taken.isEmpty else { return }
         isAppending = true
@@ -213,30 +238,25 @@ final class GatewayLoop {
         let ring = rings[partition]
         let startedMs = nowMs
         for flight in taken { flight.headWhenHandedOver = ring.head }
-        let records = taken.map { LogAppend(key: $0.stream.key, value: $0.value, witness: ring.witness) }
+        let records = taken.map { LogAppend(key: $0.lane.stream.key, value: $0.value, witness: ring.witness) }
         let bound = LoopBound((self, taken), on: loop)
         share.log.append(records, to: partition) { result in
             bound.loop.execute {
                 let (gateway, taken) = bound.value
                 gateway.share.meters.appendMs.record(Int(gateway.nowMs - startedMs))
-                gateway.reported(taken, result)
+                gateway.reported(taken, partition, result)
             }
         }
     }
 
-    private func reported(_ taken: [PublishLedger.Flight], _ result: Result<[Seq], LogError>) {
+    private func reported(_ taken: [Flight], _ partition: Int, _ result: Result<[Seq], LogError>) {
         switch result {
         case .success(let seqs):
-            // A log that hands out a seq again that was read before has gone backwards.
-            if let (seq, flight) = zip(seqs, taken).first(where: { $0 <= $1.headWhenHandedOver }) {
-                let error = ReelError(
-                    .diverged,
-                    "the log gave seq \(seq) to a record, \(flight.headWhenHandedOver) had been read before"
-                )
+            do throws(ReelError) {
+                answer(try ledger.reported(taken, at: seqs, head: rings[partition].head))
+            } catch {
                 share.diverged(error)
-                return answer(ledger.failed(taken, error, nowMs: nowMs))
             }
-            answer(ledger.reported(taken))
         case .failure(let error):
             let retryMs: Int64? = error.code == .logUnavailable ? 1_000 : nil
             answer(ledger.failed(taken, ReelError(error.code, error.message, retryMs: retryMs), nowMs: nowMs))

@@ -9,21 +9,21 @@ struct GatewayMeters: Sendable {
     let framesPushed: Counter
     let bytesPushed: Counter
     let eventsRead: Counter
-    let voids: Counter
+    let voids: VoidWatch
     let acks: Counter
     let lagged: Counter
     let appendMs: Histogram
     private let nacks: [ErrorCode: Counter]
     private let errors: [ErrorCode: Counter]
 
-    init(_ metrics: Metrics) {
+    init(_ metrics: Metrics, epoch: Epoch, journal: Journal) {
         connections = metrics.gauge("reel_gateway_connections", "Open sockets.")
         subscriptions = metrics.gauge("reel_gateway_subscriptions", "Subscriptions of open sockets.")
         framesIn = metrics.counter("reel_gateway_frames_received_total", "Frames that clients sent.")
         framesPushed = metrics.counter("reel_gateway_frames_pushed_total", "Frames pushed to subscriptions.")
         bytesPushed = metrics.counter("reel_gateway_pushed_bytes_total", "Bytes of frames pushed to subscriptions.")
         eventsRead = metrics.counter("reel_gateway_records_read_total", "Records read from the log's tail.")
-        voids = metrics.counter("reel_gateway_void_records_total", "Records of the tail that are no valid event.")
+        voids = VoidWatch("reel_gateway_void_records_total", epoch: epoch, metrics: metrics, journal: journal)
         acks = metrics.counter("reel_gateway_acks_total", "Events acked.")
         lagged = metrics.counter(
             "reel_gateway_lagged_total",
@@ -47,4 +47,31 @@ struct GatewayMeters: Sendable {
 
     func nacked(_ code: ErrorCode) { nacks[code]?.add() }
     func failed(_ code: ErrorCode) { errors[code]?.add() }
+
+    /// What is asked for when it is read.
+    static func watch(_ share: GatewayShare, _ metrics: Metrics) {
+        for state in LogState.allCases {
+            metrics.gauge(
+                "reel_gateway_log_state",
+                "How the log does: 1 for the state that it is in, 0 for the others.",
+                labels: ["state": state.rawValue]
+            ) { share.logState == state ? 1 : 0 }
+        }
+        metrics.gauge("reel_gateway_oldest_publish_ms", "How long the oldest event has waited for the log.") {
+            Int(share.backlog.waitedMs)
+        }
+        metrics.gauge("reel_gateway_in_flight_events", "Events on their way into the log.") { share.backlog.events }
+        metrics.gauge("reel_gateway_in_flight_bytes", "Their bytes, with what each costs besides.") {
+            share.backlog.bytes
+        }
+        let limit = share.settings.inFlightBytes
+        metrics.gauge("reel_gateway_in_flight_limit_bytes", "No more are taken beyond this (--in-flight-bytes).") {
+            limit
+        }
+        for partition in 0..<share.partitions {
+            metrics.gauge("reel_gateway_seq", "The last seq read.", labels: ["partition": "\(partition)"]) {
+                Int(share.seq(partition))
+            }
+        }
+    }
 }

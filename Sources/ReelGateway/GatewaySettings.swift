@@ -29,8 +29,8 @@ public struct GatewaySettings: Sendable {
     public var unsentBytes = 4 << 20
     /// Catching up and fetching pause while a connection has more unsent bytes.
     public var paceBytes = 1 << 20
-    /// Events on their way into the log, for each loop.
-    public var flightBytes = 64 << 20
+    /// Bytes of events on their way into the log: no more are taken until some are answered.
+    public var inFlightBytes = 128 << 20
     /// Recent records that are kept, for each partition.
     public var ringBytes = 32 << 20
     /// Records of each partition that are read at the start, so that the ring is not empty.

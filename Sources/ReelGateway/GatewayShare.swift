@@ -8,10 +8,33 @@ final class GatewayShare: Sendable {
     private struct Standing {
         var readiness: Readiness
         var firsts: [Seq]
-        var ledgers: [PublishLedger.LogState]
+        /// What each loop waits for.
+        var backlogs: [Backlog]
         var divergence: ReelError?
         /// For each partition the epoch that follows, once this one has ended there.
         var nexts: [Epoch?]
+        var onDivergence: [@Sendable (ReelError) -> Void] = []
+
+        var backlog: Backlog { backlogs.reduce(Backlog()) { $0 + $1 } }
+
+        /// What more there is to say of the log's state.
+        var detail: String? {
+            if let divergence { return "\(divergence.code.rawValue): \(divergence.message)" }
+            return log == .ok || log == .ended ? nil : "the oldest publish has waited for \(backlog.waitedMs) ms"
+        }
+
+        /// Why a partition is not read any further.
+        func stop(of partition: Int) -> ReelError? {
+            readiness.stops[partition].map { ReelError(.internal, $0) }
+        }
+
+        var log: LogState {
+            switch divergence?.code {
+            case nil: nexts.contains { $0 != nil } ? .ended : LogState(waitedMs: backlog.waitedMs)
+            case .epochChanged: .ended
+            default: .diverged
+            }
+        }
     }
 
     let nodeID: String
@@ -42,28 +65,30 @@ final class GatewayShare: Sendable {
         self.state = state
         epoch = log.epoch
         partitions = log.partitions
-        meters = GatewayMeters(metrics)
+        meters = GatewayMeters(metrics, epoch: log.epoch, journal: journal)
         standing = Mutex(
             Standing(
                 readiness: Readiness(goals: bounds.map(\.last)),
                 firsts: bounds.map(\.first),
-                ledgers: [PublishLedger.LogState](repeating: .ok, count: settings.node.loops),
+                backlogs: [Backlog](repeating: Backlog(), count: settings.node.loops),
                 nexts: [Epoch?](repeating: nil, count: log.partitions)
             )
         )
+        GatewayMeters.watch(self, metrics)
     }
 
     // MARK: Where the node stands
 
-    /// Whether the node can serve, and the log's state in a word.
-    var readiness: (readiness: Readiness, log: String) {
-        standing.withLock { standing in
-            guard standing.divergence == nil else { return (standing.readiness, "diverged") }
-            guard standing.nexts.allSatisfy({ $0 == nil }) else { return (standing.readiness, "ended") }
-            let worst = [PublishLedger.LogState.unavailable, .degraded].first { standing.ledgers.contains($0) }
-            return (standing.readiness, (worst ?? .ok).rawValue)
-        }
+    /// Whether the node can serve, and how the log does.
+    var readiness: (readiness: Readiness, log: String, detail: String?) {
+        standing.withLock { ($0.readiness, $0.log.rawValue, $0.detail) }
     }
+
+    /// How the log does.
+    var logState: LogState { standing.withLock { $0.log } }
+
+    /// What all loops wait for.
+    var backlog: Backlog { standing.withLock { $0.backlog } }
 
     /// Why nothing is served any more: the log is not what was read before.
     var divergence: ReelError? { standing.withLock { $0.divergence } }
@@ -73,8 +98,14 @@ final class GatewayShare: Sendable {
 
     /// Why nothing more can be published to a partition; nil: it can.
     func refusal(of partition: Int) -> ReelError? {
-        standing.withLock { $0.divergence ?? $0.nexts[partition].map(ReelError.ended) }
+        standing.withLock { $0.divergence ?? $0.stop(of: partition) ?? $0.nexts[partition].map(ReelError.ended) }
     }
+
+    /// Why a partition is not read any further; nil: it is.
+    func stop(of partition: Int) -> ReelError? { standing.withLock { $0.stop(of: partition) } }
+
+    /// The last seq that was read of a partition; −1: none.
+    func seq(_ partition: Int) -> Seq { standing.withLock { $0.readiness.positions[partition] } }
 
     /// The first seq of a partition that can be read; −1 if it is empty.
     func first(_ partition: Int) -> Seq { standing.withLock { $0.firsts[partition] } }
@@ -82,11 +113,7 @@ final class GatewayShare: Sendable {
     /// A batch of the tail came.
     func read(_ batch: TailBatch) {
         meters.eventsRead.add(batch.items.count)
-        let voids = batch.items.count { $0.kind == .void }
-        if voids > 0 {
-            meters.voids.add(voids)
-            journal.warning("void records", ["partition": "\(batch.partition)", "to": "\(batch.last)"])
-        }
+        if !batch.voids.isEmpty { meters.voids.note(batch.voids, in: batch.partition) }
         standing.withLock { standing in
             standing.readiness.read(batch.partition, to: batch.last)
             if let next = batch.next { standing.nexts[batch.partition] = next }
@@ -122,17 +149,46 @@ final class GatewayShare: Sendable {
         standing.withLock { $0.firsts[partition] = bounds.first }
     }
 
-    func ledger(ofLoop index: Int, is state: PublishLedger.LogState) {
-        standing.withLock { $0.ledgers[index] = state }
+    /// What a loop waits for now.
+    func backlog(ofLoop index: Int, is backlog: Backlog) {
+        change { $0.backlogs[index] = backlog }
     }
 
+    /// A partition is not read any further: it holds what this version does not know.
+    func stopped(_ partition: Int, _ error: ReelError) {
+        standing.withLock { $0.readiness.stop(partition, error.message) }
+    }
+
+    /// The log is not what was read before. All loops are told.
     func diverged(_ error: ReelError) {
-        let isNew = standing.withLock { standing in
-            guard standing.divergence == nil else { return false }
+        let listeners = change { (standing) -> [@Sendable (ReelError) -> Void] in
+            guard standing.divergence == nil else { return [] }
             standing.divergence = error
-            return true
+            return standing.onDivergence
         }
-        if isNew { journal.error("diverged", ["detail": error.message]) }
+        for tell in listeners { tell(error) }
+    }
+
+    /// Calls back once the log is not what was read before.
+    func onDivergence(_ tell: @escaping @Sendable (ReelError) -> Void) {
+        standing.withLock { $0.onDivergence.append(tell) }
+    }
+
+    /// Changes where the node stands; the journal hears of another state of the log.
+    private func change<R: Sendable>(_ body: (inout Standing) -> R) -> R {
+        let (before, after, detail, result) = standing.withLock { standing in
+            let before = standing.log
+            let result = body(&standing)
+            return (before, standing.log, standing.detail, result)
+        }
+        guard before != after else { return result }
+        let fields: KeyValuePairs = ["state": after.rawValue, "before": before.rawValue, "detail": detail ?? ""]
+        switch after {
+        case .ok: journal.info("log state", fields)
+        case .degraded, .ended: journal.warning("log state", fields)
+        case .unavailable, .diverged: journal.error("log state", fields)
+        }
+        return result
     }
 
     func leave() {

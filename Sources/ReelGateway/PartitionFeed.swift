@@ -1,5 +1,6 @@
 import ReelCore
 import ReelLog
+import ReelNode
 import Synchronization
 
 /// Follows one partition for the whole gateway: takes each batch apart once and hands it on.
@@ -132,14 +133,16 @@ final class PartitionFeed: LogSink {
         var streams: [StreamName] = []
         var items: [TailBatch.Item] = []
         items.reserveCapacity(batch.entries.count)
+        var voids = VoidTally()
         var end = batch.seqs.upperBound
         var seq = batch.seqs.lowerBound
         for entry in batch.entries {
-            if entry.seq > seq { state.rules.hole() }
+            Self.hole(seq..<entry.seq, &state.rules, &voids)
             seq = entry.seq + 1
             let kind: TailBatch.Kind? = batch.withRecord(entry) { key, value in
                 switch state.rules.read(key: key, value: value, into: &state.event) {
                 case .event:
+                    // The rules have let only valid names through.
                     guard let name = StreamName(bytes: key) else { return .void }
                     let index = names[name] ?? streams.count
                     if index == streams.count {
@@ -148,7 +151,10 @@ final class PartitionFeed: LogSink {
                     }
                     return .event(stream: index, site: state.event.site, op: state.event.op)
                 case .barrier: return .barrier
-                case .seed, .void: return .void
+                case .seed: return .void
+                case .void(let void):
+                    voids.add(void, seq: entry.seq, key: key)
+                    return .void
                 case .unknownBarrier: return nil
                 }
             }
@@ -158,14 +164,29 @@ final class PartitionFeed: LogSink {
             }
             items.append(TailBatch.Item(entry: entry, kind: kind))
         }
+        if end == batch.seqs.upperBound { Self.hole(seq..<end, &state.rules, &voids) }
         state.next = end
         let seqs = batch.seqs.lowerBound..<end
         let stoppedBefore = end < batch.seqs.upperBound ? end : nil
         guard !seqs.isEmpty else { return (nil, stoppedBefore) }
         let next: Epoch? = if case .ended(let next) = state.rules.phase { next } else { nil }
-        let read = TailBatch(records: batch, seqs: seqs, items: items, streams: streams, next: next)
+        let read = TailBatch(
+            records: batch,
+            seqs: seqs,
+            items: items,
+            streams: streams,
+            voids: voids,
+            next: next
+        )
         state.recent.append(read)
         if state.recent.count > Self.batchesRemembered { _ = state.recent.popFirst() }
         return (read, stoppedBefore)
+    }
+
+    /// Seqs at which there is no record; the range may be empty.
+    private static func hole(_ seqs: Range<Seq>, _ rules: inout PartitionRules, _ voids: inout VoidTally) {
+        guard !seqs.isEmpty else { return }
+        rules.hole()
+        voids.add(holes: seqs)
     }
 }

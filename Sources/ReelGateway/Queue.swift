@@ -39,6 +39,11 @@ struct Queue<Element> {
         return element
     }
 
+    /// Drops the element at this index and all behind it.
+    mutating func removeAll(from index: Int) {
+        elements.removeSubrange((start + index)...)
+    }
+
     /// The first index whose element does not satisfy the condition, where those that do stand in front.
     func partition(where isBefore: (Element) -> Bool) -> Int {
         var (low, high) = (0, count)

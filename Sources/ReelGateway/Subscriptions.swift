@@ -104,9 +104,9 @@ struct Subscriptions<Client: AnyObject> {
         if live[entry.stream]?.isEmpty == true { live[entry.stream] = nil }
     }
 
-    /// The live subscriptions of a partition that have been proven to less than this.
-    func live(in partition: Int, below seq: Seq) -> [Entry] {
-        live.values.joined().filter { $0.partition == partition && $0.proven < seq }
+    /// All subscriptions to streams of a partition.
+    func all(in partition: Int) -> [Entry] {
+        clients.values.flatMap { $0.values.filter { $0.partition == partition } }
     }
 
     // MARK: Pushing

@@ -1,5 +1,6 @@
 import ReelCore
 import ReelLog
+import ReelNode
 
 /// A batch of the tail, taken apart once for all loops.
 final class TailBatch: Sendable {
@@ -27,17 +28,27 @@ final class TailBatch: Sendable {
     /// For each of `streams` the indexes of its events in `items`.
     let places: [[Int]]
     let hasBarriers: Bool
+    /// What has no effect.
+    let voids: VoidTally
     /// The epoch that follows, if this one has ended in or before the batch.
     let next: Epoch?
     let byteCount: Int
     /// The last record with its hash; nil if the batch has no record.
     let witness: Witness?
 
-    init(records: RecordBatch, seqs: Range<Seq>, items: [Item], streams: [StreamName], next: Epoch? = nil) {
+    init(
+        records: RecordBatch,
+        seqs: Range<Seq>,
+        items: [Item],
+        streams: [StreamName],
+        voids: VoidTally = VoidTally(),
+        next: Epoch? = nil
+    ) {
         self.records = records
         self.seqs = seqs
         self.items = items
         self.streams = streams
+        self.voids = voids
         self.next = next
         var places = [[Int]](repeating: [], count: streams.count)
         var hasBarriers = false

@@ -9,6 +9,9 @@ public final class Announcer: Sendable {
     private let journal: Journal
     private let describe: @Sendable () -> NodeAnnouncement
     private let known = Mutex<[NodeAnnouncement]>([])
+    /// A log that is away may hold a thread for long: one of them at a time.
+    private let isAnnouncing = Atomic<Bool>(false)
+    private let failures = Mutex(LineLimiter(lines: 1, windowMs: 60_000))
 
     /// `describe` says what holds of this node at the moment; it is called on a thread that may block.
     public init(log: any EventLog, journal: Journal, describe: @escaping @Sendable () -> NodeAnnouncement) {
@@ -27,13 +30,19 @@ public final class Announcer: Sendable {
     }
 
     private func announce(on loop: EventLoop) {
+        guard !isAnnouncing.exchange(true, ordering: .relaxed) else { return }
         loop.offload {
+            defer { self.isAnnouncing.store(false, ordering: .relaxed) }
             do throws(LogError) {
                 try self.log.announce(self.describe())
                 let nodes = try self.log.nodes()
                 self.known.withLock { $0 = nodes }
             } catch {
-                self.journal.warning("announcing failed", ["code": error.code.rawValue, "detail": error.message])
+                guard let unsaid = self.failures.withLock({ $0.admit(nowMs: WallClock.nowMs()) }) else { return }
+                self.journal.warning(
+                    "announcing failed",
+                    ["code": error.code.rawValue, "detail": error.message, "lines_left_out": "\(unsaid)"]
+                )
             }
         } then: { _ in
         }

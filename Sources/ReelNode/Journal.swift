@@ -1,4 +1,5 @@
 import Glibc
+public import ReelCore
 
 /// The lines in which a node tells its operator what happens: one line each, `key=value`, with time and level.
 public struct Journal: Sendable {
@@ -49,6 +50,20 @@ public struct Journal: Sendable {
         text.withUTF8 { bytes in
             _ = Glibc.write(STDERR_FILENO, bytes.baseAddress, bytes.count)
         }
+    }
+
+    /// The first bytes of what somebody else wrote, as plain ASCII: what is not printable stands as `\xNN`.
+    public static func excerpt(_ bytes: Bytes) -> String {
+        let most = 64
+        var text = ""
+        for byte in bytes.prefix(most) {
+            if (0x20...0x7e).contains(byte), byte != UInt8(ascii: "\\") {
+                text.unicodeScalars.append(Unicode.Scalar(byte))
+            } else {
+                text += "\\x" + String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+            }
+        }
+        return bytes.count > most ? text + "..." : text
     }
 
     static func quoted(_ value: String) -> String {

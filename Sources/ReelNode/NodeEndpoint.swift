@@ -23,15 +23,16 @@ public struct NodeAnswers: Sendable {
     private let partitions: Int
     private let announcer: Announcer
     private let metrics: Metrics
-    private let readiness: @Sendable () -> (readiness: Readiness, log: String)
+    private let readiness: @Sendable () -> (readiness: Readiness, log: String, detail: String?)
 
-    /// `readiness` says where the node stands now and how the log does, in a word.
+    /// `readiness` says where the node stands now and how the log does, in a word and, where there is more to say, in a
+    /// sentence.
     public init(
         epoch: Epoch,
         partitions: Int,
         announcer: Announcer,
         metrics: Metrics,
-        readiness: @escaping @Sendable () -> (readiness: Readiness, log: String)
+        readiness: @escaping @Sendable () -> (readiness: Readiness, log: String, detail: String?)
     ) {
         self.epoch = epoch
         self.partitions = partitions
@@ -48,8 +49,8 @@ public struct NodeAnswers: Sendable {
         case .health:
             return .json(Array(#"{"healthy":true}"#.utf8))
         case .readiness:
-            let (readiness, log) = readiness()
-            return .json(readiness.body(log: log, epoch: epoch), status: readiness.isReady ? 200 : 503)
+            let (readiness, log, detail) = readiness()
+            return .json(readiness.body(log: log, detail: detail, epoch: epoch), status: readiness.isReady ? 200 : 503)
         case .metrics:
             return HTTPResponse(
                 status: 200,

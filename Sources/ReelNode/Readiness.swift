@@ -5,6 +5,8 @@ public struct Readiness: Sendable {
     /// The last seq of each partition when the node started; −1: empty.
     private let goals: [Seq]
     private var reached: [Seq]
+    /// For each partition why it is not read any further; nil: it is.
+    public private(set) var stops: [String?]
     /// The node ends.
     public var isLeaving = false
 
@@ -12,12 +14,19 @@ public struct Readiness: Sendable {
     public init(goals: [Seq]) {
         self.goals = goals
         reached = [Seq](repeating: .none, count: goals.count)
+        stops = [String?](repeating: nil, count: goals.count)
     }
 
     /// The node has read a partition up to here.
     public mutating func read(_ partition: Int, to seq: Seq) {
         guard reached.indices.contains(partition) else { return }
         reached[partition] = max(reached[partition], seq)
+    }
+
+    /// A partition is not read any further: it holds what this version does not know.
+    public mutating func stop(_ partition: Int, _ reason: String) {
+        guard stops.indices.contains(partition) else { return }
+        stops[partition] = reason
     }
 
     /// The answer to `/readyz`: whether the node can serve, and where it stands.
@@ -28,8 +37,8 @@ public struct Readiness: Sendable {
     /// How far each partition has been read.
     public var positions: [Seq] { reached }
 
-    /// The body of `/readyz`; `log` is the log's state in a word.
-    public func body(log: String, epoch: Epoch) -> [UInt8] {
+    /// The body of `/readyz`; `log` is the log's state in a word, `detail` says more of it.
+    public func body(log: String, detail: String? = nil, epoch: Epoch) -> [UInt8] {
         var body: [UInt8] = []
         body.append(#"{"ready":"#)
         body.append(contentsOf: (isReady ? "true" : "false").utf8)
@@ -37,6 +46,10 @@ public struct Readiness: Sendable {
         body.append(contentsOf: (isLeaving ? "true" : "false").utf8)
         body.append(#","log":"#)
         body.append(quoted: log)
+        if let detail {
+            body.append(#","detail":"#)
+            body.append(quoted: detail)
+        }
         body.append(#","epoch":"#)
         body.append(quoted: epoch.description)
         body.append(#","partitions":["#)
@@ -48,6 +61,10 @@ public struct Readiness: Sendable {
             body.append(integer: seq)
             body.append(#","goal":"#)
             body.append(integer: goals[partition])
+            if let stop = stops[partition] {
+                body.append(#","stopped":"#)
+                body.append(quoted: stop)
+            }
             body.append(UInt8(ascii: "}"))
         }
         body.append("]}")

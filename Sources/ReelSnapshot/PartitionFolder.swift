@@ -1,5 +1,6 @@
 import ReelCore
 import ReelLog
+import ReelNode
 import ReelSQLite
 
 /// Folds one partition: applies the log's records to the streams in memory, and writes what changed, with the position,
@@ -19,8 +20,7 @@ final class PartitionFolder {
         /// Consecutive seqs that it accounted for.
         var seqs = 0
         var events = 0
-        /// Records without effect, and why.
-        var voids: [(seq: Seq, reason: String)] = []
+        var voids = VoidTally()
     }
 
     private let file: SnapshotFile
@@ -75,17 +75,24 @@ final class PartitionFolder {
         let start = next
         for entry in entries {
             guard entry.seq >= next else { throw Stop.hole(found: entry.seq, expected: next) }
-            if entry.seq > next { rules.hole() }
+            hole(next..<entry.seq, &report)
             try records.withRecord(entry) { key, value in try fold(key, value, entry.seq, &report) }
             next = entry.seq + 1
         }
-        if end > next { rules.hole() }
+        if end > next { hole(next..<end, &report) }
         next = max(next, end)
         if let entry = entries.last { last = records.witness(of: entry) }
         report.seqs = Int(next - start)
         try write()
         evict()
         return report
+    }
+
+    /// Seqs at which there is no record; the range may be empty.
+    private func hole(_ seqs: Range<Seq>, _ report: inout Report) {
+        guard !seqs.isEmpty else { return }
+        rules.hole()
+        report.voids.add(holes: seqs)
     }
 
     private func fold(_ key: Bytes, _ value: Bytes, _ seq: Seq, _ report: inout Report) throws {
@@ -104,8 +111,8 @@ final class PartitionFolder {
             break
         case .unknownBarrier:
             throw Stop.unknownBarrier(seq)
-        case .void(let reason):
-            report.voids.append((seq, reason.message))
+        case .void(let void):
+            report.voids.add(void, seq: seq, key: key)
         }
     }
 

@@ -151,13 +151,7 @@ final class PartitionKeeper: @unchecked Sendable {
     private func note(_ report: PartitionFolder.Report, at seq: Seq) {
         status.withLock { $0 = Status(seq: seq, isVerified: true) }
         metrics.events.add(report.events)
-        metrics.voids.add(report.voids.count)
-        for void in report.voids.prefix(10) {
-            journal.warning(
-                "void record",
-                ["partition": "\(identity.partition)", "seq": "\(void.seq)", "reason": void.reason]
-            )
-        }
+        metrics.voids.note(report.voids, in: identity.partition)
     }
 
     // MARK: When something fails

@@ -1,3 +1,4 @@
+import ReelCore
 import ReelNode
 
 /// What a snapshot node counts.
@@ -5,7 +6,7 @@ struct SnapshotMetrics: Sendable {
     /// Events folded.
     let events: Counter
     /// Records without effect.
-    let voids: Counter
+    let voids: VoidWatch
     /// Snapshots, deltas and objects answered.
     let answers: Counter
     /// How long the transactions took, in microseconds.
@@ -15,9 +16,9 @@ struct SnapshotMetrics: Sendable {
 
     private static let bounds = [1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 1_000_000]
 
-    init(_ metrics: Metrics) {
+    init(_ metrics: Metrics, epoch: Epoch, journal: Journal) {
         events = metrics.counter("reel_snapshot_events_total", "Events folded.")
-        voids = metrics.counter("reel_snapshot_void_records_total", "Records of the log that are no valid event.")
+        voids = VoidWatch("reel_snapshot_void_records_total", epoch: epoch, metrics: metrics, journal: journal)
         commits = metrics.histogram(
             "reel_snapshot_commit_microseconds",
             "How long a transaction took, from its first row to its commit.",

@@ -27,7 +27,7 @@ public final class SnapshotNode: StateSource {
         self.settings = settings
         lock = try FolderLock(folder: settings.folder)
         turns = AnswerTurns(most: settings.openAnswers)
-        let counted = SnapshotMetrics(metrics)
+        let counted = SnapshotMetrics(metrics, epoch: log.epoch, journal: journal)
         self.metrics = counted
         keepers = (0..<log.partitions).map {
             PartitionKeeper(log: log, partition: $0, settings: settings, journal: journal, metrics: counted)
@@ -55,6 +55,14 @@ public final class SnapshotNode: StateSource {
         keepers.compactMap { keeper in
             keeper.now.problem.map { "partition \(keeper.identity.partition): \($0.message)" }
         }
+    }
+
+    /// How the log does, in a word; the worst of what the partitions meet.
+    var logState: String {
+        let codes = Set(keepers.compactMap { $0.now.problem?.code })
+        if codes.contains(.diverged) || codes.contains(.aheadOfLog) { return "diverged" }
+        if codes.contains(.epochChanged) { return "ended" }
+        return codes.contains(.logUnavailable) ? "unavailable" : "ok"
     }
 
     /// The codes of why partitions answer nothing.

@@ -52,7 +52,7 @@ public final class SnapshotServer: Sendable {
         }
         let answers = NodeAnswers(epoch: log.epoch, partitions: log.partitions, announcer: announcer, metrics: metrics)
         {
-            (standing(), node.problems.isEmpty ? "ok" : node.problems.joined(separator: "; "))
+            (standing(), node.logState, node.problems.isEmpty ? nil : node.problems.joined(separator: "; "))
         }
         let loop: EventLoop
         do {

@@ -26,7 +26,7 @@ import Testing
 
     /// A ledger, what it answered, and the log as the test plays it.
     struct Bench {
-        var ledger = PublishLedger(byteLimit: 1 << 20)
+        var ledger = PublishLedger(partitions: 1, byteLimit: 1 << 20)
         var nowMs: Int64 = 0
         var consumed: [(site: Site, op: Op, seq: Seq, value: [UInt8])] = []
         let todo = StreamName("todo")!
@@ -35,11 +35,12 @@ import Testing
             _ offers: PublishLedger.Offer...,
             from connection: Int = 1,
             isRefused: Bool = false
-        ) -> (append: [PublishLedger.Flight], answers: [String]) {
+        ) -> (append: [Flight], answers: [String]) {
             let consumed = consumed
             let (append, settled) = ledger.offer(
                 offers,
                 to: todo,
+                in: 0,
                 from: connection,
                 ref: nil,
                 isRefused: isRefused,
@@ -52,7 +53,7 @@ import Testing
             return (append, Self.words(settled))
         }
 
-        mutating func readBack(_ flight: PublishLedger.Flight, _ site: Site, _ op: Op, at seq: Seq) -> [String] {
+        mutating func readBack(_ flight: Flight, _ site: Site, _ op: Op, at seq: Seq) -> [String] {
             consumed.append((site, op, seq, flight.value))
             return Self.words(
                 flight.value.withUnsafeBytes {
@@ -61,11 +62,25 @@ import Testing
             )
         }
 
-        mutating func reported(_ flights: [PublishLedger.Flight]) -> [String] {
-            Self.words(ledger.reported(flights))
+        /// The log reports them, by default without their places.
+        mutating func reported(_ flights: [Flight], at seqs: [Seq]? = nil, head: Seq = 1_000) -> [String] {
+            do throws(ReelError) {
+                let places = seqs ?? flights.map { _ in .none }
+                return Self.words(try ledger.reported(flights, at: places, head: head))
+            } catch {
+                return [error.code.rawValue]
+            }
         }
 
-        mutating func failed(_ flights: [PublishLedger.Flight]) -> [String] {
+        /// All up to here was read.
+        mutating func read(to head: Seq) -> ErrorCode? {
+            do throws(ReelError) { try ledger.read(0, to: head) } catch { return error.code }
+            return nil
+        }
+
+        func state(nowMs: Int64) -> LogState { LogState(waitedMs: ledger.waitedMs(0, nowMs: nowMs)) }
+
+        mutating func failed(_ flights: [Flight]) -> [String] {
             Self.words(ledger.failed(flights, ReelError(.logUnavailable, "away", retryMs: 1_000), nowMs: nowMs))
         }
 
@@ -100,6 +115,103 @@ import Testing
         #expect(bench.reported([flights[1]]).isEmpty, "op 1 waits for op 0")
         #expect(bench.reported([flights[2]]) == ["1:0@2"], "another site waits for nobody")
         #expect(bench.reported([flights[0]]) == ["1:0@0", "1:1@1"])
+    }
+
+    @Test func aReportWithoutAPlaceIsAReport() {
+        var bench = Bench()
+        let (flights, _) = bench.publish(offer(a, 0), offer(a, 1))
+        #expect(bench.readBack(flights[0], a, 0, at: 7).isEmpty)
+        #expect(bench.reported(flights, at: [.none, .none]) == ["1:0@7"])
+        #expect(bench.readBack(flights[1], a, 1, at: 8) == ["1:1@8"])
+    }
+
+    @Test func aReportMayNameTheSecondCopy() {
+        var bench = Bench()
+        let (flights, _) = bench.publish(offer(a, 0), offer(a, 1))
+        _ = bench.readBack(flights[0], a, 0, at: 7)
+        #expect(bench.reported(flights, at: [9, 10], head: 7) == ["1:0@7"])
+        #expect(bench.readBack(flights[1], a, 1, at: 8) == ["1:1@8"], "it need not wait for the second copies")
+        #expect(bench.readBack(flights[0], a, 0, at: 9).isEmpty && bench.readBack(flights[1], a, 1, at: 10).isEmpty)
+        #expect(bench.read(to: 10) == nil)
+    }
+
+    @Test func aReportAtWhatHadBeenReadBeforeIsDivergedAndAcksNothing() {
+        for (seq, isRight) in [(8, true), (6, false), (0, false), (-1, true)] as [(Seq, Bool)] {
+            var bench = Bench()
+            let (flights, _) = bench.publish(offer(a, 0), offer(a, 1))
+            for flight in flights { flight.headWhenHandedOver = 6 }
+            _ = bench.readBack(flights[0], a, 0, at: 7)
+            let answers = bench.reported(flights, at: [7, seq], head: 7)
+            #expect(answers == (isRight ? ["1:0@7"] : ["diverged"]), "\(seq)")
+        }
+    }
+
+    @Test func aRecordThatIsNotWhereTheLogSaidIsDiverged() {
+        var bench = Bench()
+        let (flights, _) = bench.publish(offer(a, 0))
+        #expect(bench.reported(flights, at: [7], head: 6).isEmpty)
+        #expect(bench.read(to: 6) == nil, "it may come yet")
+        #expect(bench.read(to: 7) == .diverged, "another record was read there")
+        bench = Bench()
+        let (late, _) = bench.publish(offer(a, 0))
+        #expect(bench.reported(late, at: [7], head: 7) == ["diverged"])
+        bench = Bench()
+        let (early, _) = bench.publish(offer(a, 0))
+        _ = bench.readBack(early[0], a, 0, at: 7)
+        #expect(bench.reported(early, at: [6], head: 7) == ["diverged"], "at 6 another one was read")
+    }
+
+    @Test func whatWasGivenUpIsNotMissedWhereTheLogHadSaid() {
+        var bench = Bench()
+        let (flights, _) = bench.publish(offer(a, 0))
+        #expect(bench.reported(flights, at: [7], head: 6).isEmpty)
+        _ = bench.failed(flights)
+        #expect(bench.read(to: 7) == nil, "the log was trimmed before it was read")
+        #expect(bench.reported(flights, at: [3], head: 6).isEmpty)
+    }
+
+    @Test func aReportThatNeverComesLeavesTheEventUnansweredAndIsSeen() {
+        var bench = Bench()
+        let (flights, _) = bench.publish(offer(a, 0), offer(a, 1))
+        for (index, flight) in flights.enumerated() {
+            #expect(bench.readBack(flight, a, Op(index), at: Seq(index)).isEmpty)
+        }
+        #expect(bench.reported([flights[1]]).isEmpty, "op 1 waits for op 0")
+        #expect(bench.state(nowMs: 100_000) == .unavailable)
+        #expect(bench.ledger.awaitsAnswer(1))
+        #expect(bench.reported([flights[0]]) == ["1:0@0", "1:1@1"])
+        #expect(!bench.ledger.awaitsAnswer(1))
+    }
+
+    @Test func anErrorBehindTheReadingBackIsANack() {
+        var bench = Bench()
+        let (flights, _) = bench.publish(offer(a, 0), offer(a, 1))
+        _ = bench.readBack(flights[0], a, 0, at: 4)
+        _ = bench.readBack(flights[1], a, 1, at: 5)
+        #expect(bench.failed([flights[0]]) == ["1:0 log_unavailable 1000", "1:1 gap 0"])
+        #expect(bench.reported([flights[1]]).isEmpty, "it was answered")
+        #expect(bench.publish(offer(a, 2)).append.count == 1, "both are in the log, so nothing is missing")
+        #expect(bench.publish(offer(a, 0), offer(a, 1)).append.count == 2, "and both may come again")
+    }
+
+    @Test func onePartitionThatIsAwayHoldsUpNoOther() {
+        var ledger = PublishLedger(partitions: 2, byteLimit: 1 << 20)
+        func offered(_ op: Op, in partition: Int, nowMs: Int64) -> Bool {
+            !ledger.offer(
+                [offer(partition == 0 ? a : b, op)],
+                to: todo,
+                in: partition,
+                from: 1,
+                ref: nil,
+                nowMs: nowMs,
+                conflict: { _ in nil }
+            ).append.isEmpty
+        }
+        #expect(offered(0, in: 0, nowMs: 0))
+        #expect(!offered(1, in: 0, nowMs: 5_001))
+        #expect(offered(0, in: 1, nowMs: 5_001))
+        #expect(Backlog(ledger, nowMs: 6_000).waitedMs == 6_000)
+        #expect(Backlog(ledger, nowMs: 6_000).events == 2)
     }
 
     @Test func onlyTheVeryBytesThatWereHandedOverCountAsReadBack() {
@@ -226,7 +338,7 @@ import Testing
     @Test func refusedEventsOfManySitesCostABoundedMemory() {
         var bench = Bench()
         let bad = ReelError(.badEvent, "bad")
-        let last = UInt64(PublishLedger.lanesPerConnection)
+        let last = UInt64(NackedOps.lanesPerConnection)
         for low in 0...last { _ = bench.publish(offer(Site(high: 2, low: low), 0, refusal: bad)) }
         #expect(bench.publish(offer(Site(high: 2, low: last - 1), 1)).answers == ["1:1 gap 0"])
         #expect(bench.publish(offer(Site(high: 2, low: last), 1)).append.count == 1, "not remembered")
@@ -237,17 +349,17 @@ import Testing
     @Test func aLogThatIsAwayIsSaidAfterFiveSeconds() {
         var bench = Bench()
         let (flights, _) = bench.publish(offer(a, 0))
-        #expect(bench.ledger.state(nowMs: 2_000) == .ok)
-        #expect(bench.ledger.state(nowMs: 2_001) == .degraded)
+        #expect(bench.state(nowMs: 2_000) == .ok)
+        #expect(bench.state(nowMs: 2_001) == .degraded)
         bench.nowMs = 5_001
         #expect(bench.publish(offer(b, 0)).answers == ["1:0 log_unavailable 1000"])
         _ = bench.readBack(flights[0], a, 0, at: 0)
         #expect(bench.reported(flights) == ["1:0@0"], "what was taken stays unanswered until it is known")
-        #expect(bench.ledger.state(nowMs: 9_000) == .ok)
+        #expect(bench.state(nowMs: 9_000) == .ok)
     }
 
     @Test func whatIsInFlightIsBounded() {
-        var bench = Bench(ledger: PublishLedger(byteLimit: 1_000))
+        var bench = Bench(ledger: PublishLedger(partitions: 1, byteLimit: 1_000))
         #expect(bench.publish(offer(a, 0)).append.count == 1)
         #expect(bench.publish(offer(a, 1), offer(a, 2)).answers == ["1:1 overloaded 200", "1:2 overloaded 200"])
     }
@@ -259,8 +371,8 @@ import Testing
         for _ in 0..<200 {
             var bench = Bench()
             var nextOp: [Site: Op] = [:]
-            var waiting: [(flight: PublishLedger.Flight, site: Site, op: Op)] = []
-            var unreported: [PublishLedger.Flight] = []
+            var waiting: [(flight: Flight, site: Site, op: Op)] = []
+            var unreported: [Flight] = []
             var log: [Seq: (Site, Op)] = [:]
             var lastAcked: [Site: Op] = [:]
             var seq: Seq = 0
@@ -285,6 +397,7 @@ import Testing
                     let (append, settled) = bench.ledger.offer(
                         [offer(site, op)],
                         to: todo,
+                        in: 0,
                         from: 1,
                         ref: nil,
                         nowMs: 0,
@@ -306,7 +419,9 @@ import Testing
                     seq += 1
                 case 2 where !unreported.isEmpty:
                     let index = Int.random(in: 0..<unreported.count, using: &random)
-                    check(bench.ledger.reported([unreported.remove(at: index)]))
+                    let flight = unreported.remove(at: index)
+                    let place = log.first { $0.value == (flight.lane.site, flight.op) }?.key
+                    check((try? bench.ledger.reported([flight], at: [place ?? .none], head: seq - 1)) ?? [])
                 case 3 where unreported.count > 5:
                     let flight = unreported.removeLast()
                     let settled = bench.ledger.failed([flight], ReelError(.logUnavailable, "away"), nowMs: 0)

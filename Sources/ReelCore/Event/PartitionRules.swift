@@ -21,8 +21,8 @@ public struct PartitionRules: Sendable {
         case barrier(Barrier)
         /// A barrier that this version does not know: nothing at it or behind it may be read, its seq is not covered.
         case unknownBarrier
-        /// No effect, for everybody; its seq is covered. The error says why, for the log of a node.
-        case void(ReelError)
+        /// No effect, for everybody; its seq is covered.
+        case void(VoidRecord)
     }
 
     /// The number of the partition.
@@ -47,25 +47,28 @@ public struct PartitionRules: Sendable {
     /// Says what the next record is. If it is an event, the tables of `event` hold it.
     public mutating func read(key: Bytes, value: Bytes, into event: inout ParsedEvent) -> Record {
         if case .ended(let epoch) = phase {
-            return .void(ReelError(.epochChanged, "found a record behind the end of the epoch; the next is \(epoch)"))
+            return .void(VoidRecord(.behindEnd, "found a record behind the end of the epoch; the next is \(epoch)"))
         }
         if "~reel" ~= key { return barrier(value) }
+        if let void = misplaced(key) {
+            hole()
+            return .void(void)
+        }
         if phase == .seeds {
-            do throws(ReelError) {
-                let seed = try ParsedSeed(value)
-                try checkKey(key)
-                return .seed(seed)
-            } catch {
-                phase = .open
-            }
+            if let seed = seed(value) { return .seed(seed) }
+            phase = .open
         }
         do throws(ReelError) {
-            try checkKey(key)
             try event.parse(value)
             return .event
         } catch {
-            return .void(error)
+            let reason: VoidRecord.Reason = seed(value) == nil ? .badEvent : .lateSeed
+            return .void(VoidRecord(reason, error.message))
         }
+    }
+
+    private func seed(_ value: Bytes) -> ParsedSeed? {
+        do throws(ReelError) { return try ParsedSeed(value) } catch { return nil }
     }
 
     private mutating func barrier(_ value: Bytes) -> Record {
@@ -77,17 +80,15 @@ public struct PartitionRules: Sendable {
             return .unknownBarrier
         case .none:
             hole()
-            return .void(ReelError(.badEvent, "found no barrier under the key \(StreamName.barrierKey)"))
+            return .void(VoidRecord(.badBarrier, "found no barrier under the key \(StreamName.barrierKey)"))
         }
     }
 
-    private func checkKey(_ key: Bytes) throws(ReelError) {
-        guard StreamName.isValid(key) else {
-            throw ReelError(.badStream, "found a key that is no stream's name")
-        }
+    /// Why nothing with this key has an effect here.
+    private func misplaced(_ key: Bytes) -> VoidRecord? {
+        guard StreamName.isValid(key) else { return VoidRecord(.badKey, "found a key that is no stream's name") }
         let right = Partition.number(ofKey: key, of: partitions)
-        guard right == partition else {
-            throw ReelError(.badEvent, "found a record in partition \(partition) whose key belongs to \(right)")
-        }
+        guard right != partition else { return nil }
+        return VoidRecord(.wrongPartition, "found a record in partition \(partition) whose key belongs to \(right)")
     }
 }

@@ -40,6 +40,7 @@ extension GatewayLoop {
         let (taken, settled) = ledger.offer(
             offers,
             to: publish.stream,
+            in: partition,
             from: number,
             ref: ref,
             isRefused: isRefused,

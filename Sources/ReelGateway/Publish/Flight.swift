@@ -1,0 +1,41 @@
+import ReelCore
+
+/// The events of one site in one stream. What happens to one of them concerns those behind it.
+struct Lane: Hashable {
+    var stream: StreamName
+    var site: Site
+}
+
+/// An event on its way through the log.
+final class Flight {
+    let lane: Lane
+    let op: Op
+    let partition: Int
+    /// The record's value.
+    let value: [UInt8]
+    /// Who published it.
+    let connection: Int
+    let takenMs: Int64
+    /// The last seq that had been read when the record was handed to the log.
+    var headWhenHandedOver: Seq = .none
+    /// Where it was read back; nil: it has not been.
+    var seq: Seq?
+    /// The log has said that the record is in.
+    var isReported = false
+    /// Nothing more is expected of it.
+    var isOver = false
+
+    init(_ lane: Lane, _ op: Op, _ value: [UInt8], partition: Int, connection: Int, takenMs: Int64) {
+        self.lane = lane
+        self.op = op
+        self.partition = partition
+        self.value = value
+        self.connection = connection
+        self.takenMs = takenMs
+    }
+
+    /// What it costs while it is on its way.
+    var cost: Int { Self.cost(of: value) }
+
+    static func cost(of value: [UInt8]) -> Int { value.count + 256 }
+}

@@ -1,0 +1,125 @@
+import ReelCore
+
+extension PublishLedger {
+    /// A record was read back. Only the very bytes that were handed over count for an ack.
+    mutating func readBack(
+        stream: StreamName,
+        site: Site,
+        op: Op,
+        seq: Seq,
+        value: UnsafeRawBufferPointer
+    ) -> [Settled] {
+        let lane = Lane(stream: stream, site: site)
+        nacked.read(op, lane)
+        let waiting = flights[EventKey(lane: lane, op: op)]
+        guard let flight = waiting?.first(where: { $0.seq == nil && $0.value.withUnsafeBytes { $0.equals(value) } })
+        else { return [] }
+        flight.seq = seq
+        return flight.isReported ? finish(flight) : []
+    }
+
+    /// The log reported these records without an error, at these seqs; −1 where it does not know the place. `head` is
+    /// the last seq that was read. Throws `diverged` where the seq cannot be: then nothing has been acked.
+    mutating func reported(_ flights: [Flight], at seqs: [Seq], head: Seq) throws(ReelError) -> [Settled] {
+        for (flight, seq) in zip(flights, seqs) where seq != .none && !flight.isOver {
+            try check(flight, isAt: seq, head)
+        }
+        for flight in flights { flight.isReported = true }
+        var settled: [Settled] = []
+        for flight in flights where flight.seq != nil && !flight.isOver { settled += finish(flight) }
+        return settled
+    }
+
+    /// A copy of the record may stand before the reported seq: an answer was lost, and it was written again. Nothing
+    /// else may be otherwise.
+    private mutating func check(_ flight: Flight, isAt seq: Seq, _ head: Seq) throws(ReelError) {
+        guard seq > flight.headWhenHandedOver else {
+            throw ReelError(
+                .diverged,
+                "the log gave seq \(seq) of partition \(flight.partition) to a record, \(flight.headWhenHandedOver) had"
+                    + " been read before"
+            )
+        }
+        if let found = flight.seq {
+            guard found <= seq else { throw Self.broken(seq, flight) }
+        } else if seq <= head {
+            throw Self.broken(seq, flight)
+        } else {
+            promised[flight.partition].append((seq, flight))
+        }
+    }
+
+    /// All up to `head` was read. Throws `diverged` where a record is not at the seq that the log had reported.
+    mutating func read(_ partition: Int, to head: Seq) throws(ReelError) {
+        while let (seq, flight) = promised[partition].first, seq <= head {
+            _ = promised[partition].popFirst()
+            guard flight.seq != nil || flight.isOver else { throw Self.broken(seq, flight) }
+        }
+    }
+
+    private static func broken(_ seq: Seq, _ flight: Flight) -> ReelError {
+        ReelError(
+            .diverged,
+            "the log said that a record is at seq \(seq) of partition \(flight.partition), where another was read"
+        )
+    }
+
+    /// The log could not append these records, or does not know whether it has.
+    mutating func failed(_ flights: [Flight], _ error: ReelError, nowMs: Int64) -> [Settled] {
+        var settled: [Settled] = []
+        for flight in flights {
+            end(flight)
+            settled += fail(flight, error, nowMs)
+        }
+        return settled
+    }
+
+    private mutating func finish(_ flight: Flight) -> [Settled] {
+        end(flight)
+        return settle(flight.connection, flight.lane)
+    }
+
+    /// Acks what stands at the front of the lane and is durable.
+    private mutating func settle(_ connection: Int, _ lane: Lane) -> [Settled] {
+        var settled: [Settled] = []
+        while let entry = lanes[connection]?[lane]?.first, entry.flight.isReported, let seq = entry.flight.seq {
+            _ = lanes[connection]?[lane]?.popFirst()
+            settled.append(Self.settled(entry, .acked(seq)))
+        }
+        dropIfEmpty(lane, connection)
+        return settled
+    }
+
+    /// Nacks the flight's entry in its lane, and all behind it.
+    private mutating func fail(_ flight: Flight, _ error: ReelError, _ nowMs: Int64) -> [Settled] {
+        guard let waiting = lanes[flight.connection]?[flight.lane],
+            let place = (0..<waiting.count).first(where: { waiting[$0].flight === flight })
+        else { return [] }
+        var settled: [Settled] = []
+        for index in place..<waiting.count {
+            let entry = waiting[index]
+            settled.append(Self.settled(entry, .nacked(index == place ? error : Self.behind(flight.op))))
+            if entry.flight.seq == nil { nacked.add(entry.flight.op, flight.lane, flight.connection, nowMs: nowMs) }
+        }
+        lanes[flight.connection]?[flight.lane]?.removeAll(from: place)
+        dropIfEmpty(flight.lane, flight.connection)
+        return settled
+    }
+
+    private mutating func dropIfEmpty(_ lane: Lane, _ connection: Int) {
+        guard lanes[connection]?[lane]?.isEmpty == true else { return }
+        lanes[connection]?[lane] = nil
+        if lanes[connection]?.isEmpty == true { lanes[connection] = nil }
+    }
+
+    private static func settled(_ entry: Waiting, _ answer: Settled.Answer) -> Settled {
+        Settled(
+            connection: entry.flight.connection,
+            stream: entry.flight.lane.stream,
+            ref: entry.ref,
+            site: entry.flight.lane.site,
+            op: entry.flight.op,
+            answer: answer
+        )
+    }
+}

@@ -1,0 +1,110 @@
+import ReelCore
+
+/// What clients published through one loop and has not been answered yet.
+///
+/// An event is acked once it was read back from the log *and* the log reported it without an error; of one stream and
+/// site a connection gets its acks in the order in which it published. An event that comes again is appended again:
+/// only a fold knows whether an earlier copy was consumed, and it consumes each op once.
+///
+/// After a nack, later ops of that stream and site are nacked `gap` on this connection until the nacked op comes again.
+struct PublishLedger {
+    /// The answer to one event.
+    struct Settled: Equatable {
+        enum Answer: Equatable {
+            case acked(Seq)
+            case nacked(ReelError)
+        }
+        var connection: Int
+        var stream: StreamName
+        /// The `ref` of the publish, as JSON text.
+        var ref: [UInt8]?
+        var site: Site
+        var op: Op
+        var answer: Answer
+    }
+
+    /// What a connection waits for.
+    struct Waiting {
+        var ref: [UInt8]?
+        var flight: Flight
+    }
+
+    struct EventKey: Hashable {
+        var lane: Lane
+        var op: Op
+    }
+
+    /// For each connection what it waits for, in its order.
+    var lanes: [Int: [Lane: Queue<Waiting>]] = [:]
+    var nacked = NackedOps()
+    var flights: [EventKey: [Flight]] = [:]
+    /// For each partition what is on its way, in the order in which it was taken.
+    var oldest: [Queue<Flight>]
+    /// For each partition what the log has reported to be at a seq that was not read yet.
+    var promised: [Queue<(seq: Seq, flight: Flight)>]
+    /// How many events wait for the log.
+    private(set) var count = 0
+    private(set) var byteCount = 0
+    let byteLimit: Int
+
+    /// More lanes than these are not kept for a connection.
+    static let lanesPerConnection = 10_000
+
+    /// A ledger that takes so many bytes of events in flight, and no more.
+    init(partitions: Int, byteLimit: Int) {
+        self.byteLimit = byteLimit
+        oldest = [Queue<Flight>](repeating: Queue(), count: partitions)
+        promised = [Queue<(seq: Seq, flight: Flight)>](repeating: Queue(), count: partitions)
+    }
+
+    /// Whether nothing that is read back matters here.
+    var isIdle: Bool { flights.isEmpty && nacked.isEmpty }
+
+    /// How long the oldest event has waited for a partition.
+    func waitedMs(_ partition: Int, nowMs: Int64) -> Int64 {
+        oldest[partition].first.map { nowMs - $0.takenMs } ?? 0
+    }
+
+    /// Whether something that was taken from the connection is not answered yet.
+    func awaitsAnswer(_ connection: Int) -> Bool { lanes[connection] != nil }
+
+    /// What is on its way into a partition and not read back, in the order in which it was taken.
+    func unread(_ partition: Int) -> [Flight] {
+        inFlight(partition).filter { $0.seq == nil }
+    }
+
+    /// What is on its way into a partition.
+    func inFlight(_ partition: Int) -> [Flight] {
+        (0..<oldest[partition].count).map { oldest[partition][$0] }.filter { !$0.isOver }
+    }
+
+    /// The connection is gone; what it published may still reach the log.
+    mutating func forget(_ connection: Int) {
+        nacked.forget(connection)
+        lanes[connection] = nil
+    }
+
+    // MARK: Flights
+
+    mutating func begin(_ flight: Flight) {
+        flights[EventKey(lane: flight.lane, op: flight.op), default: []].append(flight)
+        oldest[flight.partition].append(flight)
+        count += 1
+        byteCount += flight.cost
+    }
+
+    mutating func end(_ flight: Flight) {
+        guard !flight.isOver else { return }
+        flight.isOver = true
+        let key = EventKey(lane: flight.lane, op: flight.op)
+        flights[key]?.removeAll { $0 === flight }
+        if flights[key]?.isEmpty == true { flights[key] = nil }
+        count -= 1
+        byteCount -= flight.cost
+        while oldest[flight.partition].first?.isOver == true { _ = oldest[flight.partition].popFirst() }
+    }
+
+    static func behind(_ op: Op) -> ReelError {
+        ReelError(.gap, "op \(op) was nacked and has not come again", retryMs: 0)
+    }
+}
