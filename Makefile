@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup setup-kafka libraries build demo test test-kafka bench lint fuzz clean
+.PHONY: help setup setup-kafka libraries build demo test test-kafka faults bench lint fuzz clean
 
 # The C libraries under Sources/Libraries, as pkg-config names them, and the one line that installs them on Debian.
 # README.md shows the same line; the suite Tidy holds the two together.
@@ -50,6 +50,10 @@ test: setup ## Build and run all tests (REEL_EFFORT=10 for ten times the random 
 
 test-kafka: setup ## Run the tests that need a real Kafka, which KAFKA_HOME or REEL_KAFKA names
 	@Tests/Kafka/run
+
+faults: setup build ## Break what can be broken while clients publish, and judge each: KAFKA_HOME=FOLDER for brokers too
+	swift build -c release --static-swift-stdlib --product reel-faults
+	@.build/release/reel-faults
 
 bench: setup build ## Measure, beside the peer or the bare floor of each figure, in under six minutes
 	swift build -c release --static-swift-stdlib --product reel-bench

@@ -95,6 +95,14 @@ let package = Package(
             swiftSettings: settings
         ),
 
+        // Faults under load, one after the other.
+        .executableTarget(
+            name: "reel-faults",
+            dependencies: ["CRdkafka", "ReelCore", "ReelLab"],
+            path: "Tests/Faults",
+            swiftSettings: settings
+        ),
+
         tests("ReelCoreTests", ["ReelCheck", "ReelCore"]),
         tests("ReelCheckTests", ["CZlib", "ReelCheck", "ReelCore"]),
         tests("ReelNetTests", ["ReelNet"]),

@@ -67,8 +67,7 @@ public final class Demo {
     /// Ends devices and nodes.
     public func end() async {
         for device in devices { await device.client.close() }
-        for node in cluster.nodes { node.process.signal(SIGTERM) }
-        for node in cluster.nodes { node.process.wait(timeoutMs: 5_000) }
+        cluster.end()
     }
 
     /// A device that begins at this gateway. A client chooses its first node by chance, so the device is made again

@@ -1,0 +1,69 @@
+import ReelCore
+import ReelLab
+
+/// What others do to the topic.
+extension Fault {
+    static let records: [Fault] = [
+        Fault(name: "foreign and misplaced records", isShort: true) { trial in
+            let kafka = try trial.kafka
+            let topic = trial.topic
+            let peer = try KafkaPeer(kafka.bootstrap)
+            let before = try await trial.voids()
+            let partitions = try trial.partitions().count
+            let stream = trial.streams[0]
+            let home = stream.partition(of: partitions)
+            for round in 0..<20 {
+                let event = Self.event(op: round, site: 1)
+                // Not ours, not even JSON, nothing at all, without a key, a valid event where it does not belong, an
+                // event that says of itself that it is no event of ours, and what looks like a barrier.
+                try peer.produce(topic, round % partitions, key: "somebody", value: "hello")
+                try peer.produce(topic, round % partitions, key: "\(stream)", value: nil)
+                try peer.produce(topic, round % partitions, key: nil, value: event)
+                try peer.produce(topic, (home + 1) % partitions, key: "\(stream)", value: event)
+                try peer.produce(topic, home, key: "\(stream)", value: " " + event)
+                try peer.produce(topic, round % partitions, key: "~reel", value: #"{"type":"update"}"#)
+            }
+            try peer.flush()
+            try await trial.eventually("all 120 are counted as void") { try await trial.voids() >= before + 120 }
+            let found = try await trial.voids() - before
+            guard found == 120 else { throw Trial.NoEffect("\(found) of 120 records are void") }
+            return "120 records, \(found) void"
+        },
+        Fault(name: "a transaction's marker", isShort: true) { trial in
+            let kafka = try trial.kafka
+            let topic = trial.topic
+            let peer = try KafkaPeer(kafka.bootstrap, ["transactional.id": "peer-\(topic)"])
+            let before = try await trial.voids()
+            let stream = trial.streams[0]
+            let home = stream.partition(of: try trial.partitions().count)
+            try peer.beginTransactions()
+            for round in 0..<10 {
+                try peer.transaction(commits: true) {
+                    try peer.produce(topic, home, key: "\(stream)", value: Self.event(op: round, site: 2))
+                }
+            }
+            try await trial.eventually("10 markers are counted as void") { try await trial.voids() >= before + 10 }
+            let found = try await trial.voids() - before
+            guard found == 10 else { throw Trial.NoEffect("\(found) voids for 10 markers") }
+            return "10 transactions, \(found) void"
+        },
+        Fault(name: "a partition added") { trial in
+            let kafka = try trial.kafka
+            let topic = trial.topic
+            let before = try trial.partitions().count
+            try kafka.tool(
+                "org.apache.kafka.tools.TopicCommand",
+                ["--alter", "--topic", topic, "--partitions", "\(before + 1)"]
+            )
+            try await trial.eventually("it is there") { try trial.partitions().count == before + 1 }
+            try await trial.acks(2_000)
+            return "\(before)→\(before + 1) partitions"
+        },
+    ]
+
+    /// A valid event of a site that nobody else has.
+    static func event(op: Int, site: Int) -> String {
+        let id = "00000000-0000-4000-8000-00000000000\(site)"
+        return #"{"base":-1,"id":"x","model":"peer","op":\#(op),"site":"\#(id)","type":"insert"}"#
+    }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import ReelCore
+import ReelLab
+
+/// What all trials stand on: the program, the brokers if there are any, and where the evidence goes.
+final class Ground {
+    let reel: String
+    /// Where each trial has a folder: histories, the log's dump, what nodes said.
+    let evidence: String
+    private let brokers: LocalKafka?
+
+    /// Three brokers of this Kafka; without one, the embedded log takes their place.
+    init(_ home: KafkaHome?, evidence: String) throws {
+        self.evidence = evidence
+        reel = try Self.siblingProgram("reel")
+        brokers = try home.map { try LocalKafka($0, brokers: 3) }
+    }
+
+    var hasKafka: Bool { brokers != nil }
+
+    /// The brokers.
+    func kafka() throws -> LocalKafka {
+        guard let brokers else { throw Trial.NoEffect("there are no brokers") }
+        return brokers
+    }
+
+    /// A new log, and what `--log` says to have it. What was there before is deleted.
+    func makeLog(in folder: String) throws -> String {
+        guard let brokers else { return "sqlite:\(folder)/log.sqlite" }
+        let log = "kafka:\(brokers.bootstrap)"
+        let topics = "org.apache.kafka.tools.TopicCommand"
+        if try brokers.tool(topics, ["--list"]).contains("reel.") {
+            try brokers.tool(topics, ["--delete", "--topic", "reel[.].*"])
+            try wait("the old topics are gone") { !(try brokers.tool(topics, ["--list"]).contains("reel.")) }
+        }
+        let create = ["topic", "create", "--log", log, "--partitions", "6", "--replication", "3"]
+        let (code, said) = try run(reel, create)
+        guard code == 0 else { throw Trial.NoEffect("no topic could be made: \(said)") }
+        return log
+    }
+
+    /// Runs a program to its end: its exit code and all that it said, standard output into `output` if that is given.
+    func run(_ program: String, _ arguments: [String], output: String? = nil) throws -> (code: Int32, said: String) {
+        let folder = try TemporaryFolder(prefix: "reel-run-")
+        let log = folder.path + "/said"
+        let process = try ChildProcess(program, arguments, outputLog: output ?? log, errorLog: log)
+        let end = process.wait(timeoutMs: 120_000)
+        let said = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+        guard case .exited(let code) = end else { return (-1, said) }
+        return (code, said)
+    }
+
+    private func wait(_ what: String, _ isTrue: () throws -> Bool) throws {
+        let end = Clock.nowMs() + 30_000
+        while try !isTrue() {
+            guard Clock.nowMs() < end else { throw Trial.NoEffect("in vain: \(what)") }
+            usleep(100_000)
+        }
+    }
+
+    /// A program that was built with this one.
+    private static func siblingProgram(_ name: String) throws -> String {
+        let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        return URL(filePath: own).deletingLastPathComponent().appending(path: name).path
+    }
+}

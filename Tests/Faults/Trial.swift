@@ -1,0 +1,159 @@
+import Foundation
+import ReelCore
+import ReelLab
+
+/// One fault while clients publish and listen: the cluster as it is then, what can be asked and what waited for.
+final class Trial {
+    /// Why a trial says nothing: the fault did not come about.
+    struct NoEffect: Error, CustomStringConvertible {
+        let description: String
+
+        init(_ description: String) { self.description = description }
+    }
+
+    /// The brokers; not there where a fault needs none.
+    let ground: Ground
+    /// Our nodes: two gateways and a snapshot node.
+    let nodes: LocalCluster
+    /// What is published on.
+    let streams: [StreamName]
+    /// Where the evidence goes.
+    let folder: String
+    let load: LoadRun
+    let driver: History
+    private let epoch: Epoch
+
+    /// More than the 500 that are claimed: what waits during the fault comes on top of it.
+    static let rate = 600.0
+
+    /// A new log, nodes on it, and clients that are ready to begin.
+    init(_ fault: Fault, on ground: Ground, seed: UInt64) async throws {
+        self.ground = ground
+        folder = "\(ground.evidence)/\(fault.name.map { $0.isLetter || $0.isNumber ? "\($0)" : "-" }.joined())"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let log = try ground.makeLog(in: folder)
+        let nodes = try LocalCluster(
+            reel: ground.reel,
+            log: log,
+            folder: folder,
+            common: ground.hasKafka ? [] : ["--partitions", "6"]
+        )
+        self.nodes = nodes
+        let cluster = try JSONSerialization.jsonObject(
+            with: Data(try await nodes.get(nodes.gateways[0], "/v1/cluster"))
+        )
+        guard let text = (cluster as? [String: Any])?["epoch"] as? String, let epoch = Epoch(text) else {
+            throw NoEffect("the gateway names no epoch")
+        }
+        self.epoch = epoch
+        let histories = try HistoryFolder(folder)
+        driver = histories.history(of: "driver", .driver)
+        streams = LoadPlan.streams("faults", count: 8) ?? []
+        var plan = LoadPlan(urls: nodes.gateways.map(\.url), streams: streams)
+        plan.publishers = 16
+        plan.readers = 16
+        plan.rate = Self.rate
+        plan.seed = seed
+        plan.settleSeconds = 60
+        plan.histories = histories
+        load = try LoadRun(plan)
+    }
+
+    // MARK: Asking
+
+    /// The brokers.
+    var kafka: LocalKafka {
+        get throws { try ground.kafka() }
+    }
+
+    /// The data topic.
+    var topic: String { "reel.\(epoch)" }
+
+    /// The data topic's partitions.
+    func partitions() throws -> [KafkaPeer.Partition] {
+        try KafkaPeer(kafka.bootstrap).partitions(of: topic)
+    }
+
+    /// A broker that leads partitions with streams, of those that fit.
+    func leader(where fits: (Int) -> Bool) throws -> Int {
+        let partitions = try partitions()
+        let used = streams.map { partitions[$0.partition(of: partitions.count)].leader }
+        guard let leader = used.first(where: fits) else { throw NoEffect("no broker leads what is published on") }
+        return leader
+    }
+
+    /// What clients have counted so far.
+    func statistics() async throws -> LoadStatistics { try await load.statistics() }
+
+    /// The records of the log that the first gateway has found to be void.
+    func voids() async throws -> Int {
+        let metrics = String(decoding: try await nodes.get(nodes.gateways[0], "/metrics"), as: UTF8.self)
+        return metrics.split(separator: "\n").filter { $0.hasPrefix("reel_gateway_void_records_total") }
+            .compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }
+            .reduce(0) { $0 + Int($1) }
+    }
+
+    // MARK: Waiting
+
+    func seconds(_ count: Double) async throws {
+        try await Task.sleep(for: .seconds(count))
+    }
+
+    /// Waits until so many more events are acked.
+    func acks(_ count: Int) async throws {
+        let goal = try await statistics().acked + count
+        try await eventually("\(goal) acks") { try await statistics().acked >= goal }
+    }
+
+    func eventually(_ what: String, _ isTrue: () async throws -> Bool) async throws {
+        let end = Clock.nowMs() + 60_000
+        while try await !isTrue() {
+            guard Clock.nowMs() < end else { throw NoEffect("never came: \(what)") }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    /// Waits until every replica is in sync.
+    func inSync() async throws {
+        try await eventually("all replicas are in sync") {
+            let partitions = (try? partitions()) ?? []
+            return !partitions.isEmpty && partitions.allSatisfy { $0.inSync == $0.replicas }
+        }
+    }
+
+    // MARK: Brokers
+
+    /// Takes a broker away, waits until others lead what it led, and after `seconds` has it back.
+    func broker(_ victim: Int, isLostBy loss: () throws -> Void, for seconds: Double) async throws -> String {
+        let led = try partitions().count { $0.leader == victim }
+        guard led > 0 else { throw NoEffect("broker \(victim) leads nothing") }
+        let start = Clock.nowMs()
+        try loss()
+        try await eventually("others lead what broker \(victim) led") {
+            let partitions = (try? partitions()) ?? []
+            return !partitions.isEmpty && partitions.allSatisfy { $0.leader != victim && $0.leader > 0 }
+        }
+        let tookMs = Clock.nowMs() - start
+        try await self.seconds(max(0, seconds - Double(tookMs) / 1_000))
+        try kafka.resume(victim)
+        try kafka.start([victim])
+        try await inSync()
+        return "broker \(victim) led \(led), others after \(tookMs) ms"
+    }
+
+    /// How many replicas must have an event before it is acked.
+    func minimumInSync(_ count: Int) throws {
+        try kafka.tool(
+            "kafka.admin.ConfigCommand",
+            ["--alter", "--topic", topic, "--add-config", "min.insync.replicas=\(count)"]
+        )
+    }
+}
+
+extension ChildProcess {
+    /// `T` for one that is stopped.
+    var state: String {
+        let line = (try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)) ?? ""
+        return line.split(separator: ") ").last?.split(separator: " ").first.map(String.init) ?? ""
+    }
+}
