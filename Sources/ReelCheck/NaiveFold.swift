@@ -1,7 +1,7 @@
 /// The fold of one partition, as slow and as plain as can be: the judge of the real one.
 ///
-/// It keeps every stream of the partition in full, looks through all of a text for each splice and copies the state
-/// before each event. It shares no line with the fold that it judges.
+/// It keeps every stream of the partition in full, looks through all of a text for each splice and keeps what
+/// an event was before it. It shares no line with the fold that it judges.
 public struct NaiveFold: Sendable {
     let epoch: Text
     let partition: Int
@@ -42,7 +42,14 @@ public struct NaiveFold: Sendable {
     public mutating func apply(seq n: Int64, key: [UInt8], value: [UInt8]) -> Judgement? {
         guard n > seq else { return nil }
         if stopped { return .stopped }
-        let judgement = judge(Record(key: key, value: value, in: partition, of: partitions), at: n, stream: Text(key))
+        return apply(Record(key: key, value: value, in: partition, of: partitions), key: key, seq: n)
+    }
+
+    /// The same for a record that has been read.
+    mutating func apply(_ record: Record, key: [UInt8], seq n: Int64) -> Judgement? {
+        guard n > seq else { return nil }
+        if stopped { return .stopped }
+        let judgement = judge(record, at: n, stream: Text(key))
         if judgement == .stopped { stopped = true } else { seq = n }
         return judgement
     }

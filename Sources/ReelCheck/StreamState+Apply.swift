@@ -1,9 +1,8 @@
 extension StreamState {
     /// Applies the parts of an event in order; at the first that fails it stops and says why, and the caller undoes
-    /// all. `rejected` is the `r` of the event's site.
-    mutating func apply(_ event: Event, at n: Int64, rejected: Int64) -> Code? {
+    /// all. `rejected` is the `r` of the event's site; `before` holds every object that the event names.
+    mutating func apply(_ event: Event, at n: Int64, rejected: Int64, before: [ObjectName: Before]) -> Code? {
         if event.base >= n { return .badBase }
-        let before = objects
         let writer = Writer(
             author: Author(site: event.site, base: event.base),
             stamp: Stamp(seq: n, site: event.site),
@@ -12,7 +11,7 @@ extension StreamState {
         )
         for part in event.parts {
             let object = objects[part.object]
-            let code = reject(part, of: object, before: before[part.object], writer)
+            let code = reject(part, of: object, before: before[part.object]?.object, writer)
             if let code { return code }
             switch part.kind {
             case .insert, .update:

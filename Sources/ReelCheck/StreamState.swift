@@ -77,6 +77,12 @@ struct Field: Sendable {
     }
 }
 
+/// What was under an object's name before an event.
+struct Before {
+    let object: Object?
+    let tombstone: Int64?
+}
+
 extension StreamState {
     /// Folds the event at seq `n`.
     mutating func fold(_ event: Event, at n: Int64) -> Judgement {
@@ -94,10 +100,16 @@ extension StreamState {
         if event.op > site.op + 1 || site.end != -1 { return .gap }
 
         // 3. The event is consumed: applied, or rejected without effect on the objects.
-        let (objectsBefore, tombstonesBefore) = (objects, tombstones)
-        let code = apply(event, at: n, rejected: site.r)
+        var before: [ObjectName: Before] = [:]
+        for part in event.parts {
+            before[part.object] = Before(object: objects[part.object], tombstone: tombstones[part.object])
+        }
+        let code = apply(event, at: n, rejected: site.r, before: before)
         if code != nil {
-            (objects, tombstones) = (objectsBefore, tombstonesBefore)
+            for (name, before) in before {
+                objects[name] = before.object
+                tombstones[name] = before.tombstone
+            }
             if event.writesText { site.r = n }
         }
         site.op = event.op

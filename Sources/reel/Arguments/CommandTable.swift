@@ -5,7 +5,7 @@ enum CommandTable {
         .serve, .gateway, .snapshot,
         .publish, .tail, .fetch, .get, .digest,
         .dump, .fold, .replay,
-        .load,
+        .load, .check,
         .help, .version,
     ]
 }

@@ -5,6 +5,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
     case usage
     case unreachable
     case badData
+    case unknown
 
     /// What a person or a script may conclude from it.
     var meaning: String {
@@ -13,7 +14,9 @@ enum ExitCode: Int32, CaseIterable, Sendable {
         case .failed: "failed: what was asked for was tried and did not succeed, or a check came out wrong"
         case .usage: "usage: the command line or a `REEL_…` variable is not as it must be; nothing was done"
         case .unreachable: "the log or a node cannot be reached; the same may succeed later"
-        case .badData: "data is not as it must be: a file, a log or an answer that cannot be read"
+        case .badData:
+            "data is not as it must be: a file, a log or an answer that cannot be read, or histories that prove a loss"
+        case .unknown: "unknown: there is not enough evidence to say whether all is as it must be"
         }
     }
 }

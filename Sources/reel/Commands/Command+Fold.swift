@@ -12,7 +12,7 @@ extension Command {
             the lines of the snapshot, behind the outcome of each record if that is asked for.
             """,
         operands: [Operand("FILE", .optional)],
-        settings: [stream, outcomes, check, NodeArguments.epoch, LogArguments.partitions],
+        settings: [stream, outcomes, judged, NodeArguments.epoch, LogArguments.partitions],
         examples: [
             Example("reel dump | reel fold --stream todo", "the state of one stream of a log"),
             Example("reel fold --outcomes events.jsonl", "what became of each event, then the state"),
@@ -26,7 +26,7 @@ extension Command {
             throw Complaint(.usage, "--epoch is `\(name)`; expected are 16 lower-case hex digits")
         }
         var folding = StreamFolding(input.stream, partition: input.partition, of: input.partitions, epoch: epoch)
-        var judge: Judge? = options[check] ? Judge(input, epoch: epoch) : nil
+        var judge: Judge? = options[judged] ? Judge(input, epoch: epoch) : nil
         for line in input.lines {
             let outcome = line.key.withUnsafeBytes { key in
                 line.value.withUnsafeBytes { folding.fold(key: key, value: $0, seq: line.seq) }
@@ -46,7 +46,7 @@ extension Command {
 
     private static let stream = Setting<String?>.text("stream", "NAME", "the stream that is meant")
     private static let outcomes = Setting<Bool>.flag("outcomes", #"print {"seq","outcome"} for each record first"#)
-    private static let check = Setting<Bool>.flag("check", "compare with the naive fold, and fail on a difference")
+    private static let judged = Setting<Bool>.flag("check", "compare with the naive fold, and fail on a difference")
 }
 
 /// The records of one partition, in order, and the stream that is meant.

@@ -1,0 +1,124 @@
+/// What only all histories together, and the log's end, can tell.
+struct Assembly {
+    private let results: [HistoryWalk.Result]
+    private let histories: [HistoryFile]
+    private let evidence: LogEvidence
+    /// Faults without a heal: what hangs may hang.
+    private let isBroken: Bool
+
+    /// What was acked so long before a reader's end must have reached it, in milliseconds.
+    private static let patienceMs: Int64 = 5_000
+
+    init(_ results: [HistoryWalk.Result], _ histories: [HistoryFile], _ evidence: LogEvidence) {
+        self.results = results
+        self.histories = histories
+        self.evidence = evidence
+        isBroken = histories.contains(where: \.isBroken)
+    }
+
+    func judge(_ findings: inout Findings) {
+        nothingInvented(&findings)
+        ackedIsConsumed(&findings)
+        if !isBroken { nothingStuck(&findings) }
+    }
+
+    /// Of a site whose history is whole, the log has nothing that was not handed over.
+    private func nothingInvented(_ findings: inout Findings) {
+        var sent: [HistoryWalk.SiteKey: Int64] = [:]
+        var uncertain: Set<HistoryWalk.SiteKey> = []
+        for result in results {
+            for (key, op) in result.sent {
+                sent[key] = max(sent[key] ?? -1, op)
+                if !result.isWhole { uncertain.insert(key) }
+            }
+        }
+        for log in evidence.logs.values {
+            for partition in log.partitions {
+                var (facts, invented) = (0, [(HistoryWalk.SiteKey, Int64, Int64)]())
+                partition.eachEvent { stream, site, op, seq in
+                    let key = HistoryWalk.SiteKey(stream: stream, site: site)
+                    guard let highest = sent[key], !uncertain.contains(key) else { return }
+                    facts += 1
+                    if op > highest { invented.append((key, op, seq)) }
+                }
+                findings.fact(.phantom, facts)
+                for (key, op, seq) in invented {
+                    findings.violation(
+                        .phantom,
+                        "the log has op \(op) of site \(key.site.text.string), which handed over none above "
+                            + "\(sent[key] ?? -1)",
+                        [partition.quote(seq)]
+                    )
+                }
+            }
+        }
+    }
+
+    /// What was acked takes effect: unless its own publisher is still at work, no acked op is left behind a missing one.
+    private func ackedIsConsumed(_ findings: inout Findings) {
+        for result in results where result.isWhole && result.unacked == 0 {
+            for (ack, last) in result.acked {
+                guard let log = evidence.logs[ack.epoch] else { continue }
+                let partition = log.partition(of: ack.key.stream)
+                guard partition.isWhole, let record = partition[last.seq], record.content == .gap else { continue }
+                findings.fact(.siteOrder)
+                let consumed = partition.fold.streams[ack.key.stream]?.sites[ack.key.site]?.op ?? -1
+                guard consumed < last.op else { continue }
+                let history = histories.first { $0.file.name == result.file }
+                findings.violation(
+                    .siteOrder,
+                    "all that site \(ack.key.site.text.string) handed over was acked, up to op \(last.op), and the "
+                        + "fold has consumed none above \(consumed): an op before it is missing",
+                    [history?.file.quote(lineAt: last.line), partition.quote(last.seq)]
+                )
+            }
+        }
+    }
+
+    /// Who ended in peace has nothing under way, and has reached what was acked a while before.
+    private func nothingStuck(_ findings: inout Findings) {
+        var heads: [HistoryWalk.StreamKey: [(wall: Int64, seq: Int64)]] = [:]
+        for result in results { heads.merge(result.ackedHeads) { $0 + $1 } }
+        for (key, acked) in heads { heads[key] = Self.rising(acked) }
+        for (result, history) in zip(results, histories) {
+            guard result.isWhole, let endWall = result.endWall else { continue }
+            findings.fact(.stuck)
+            if result.unacked > 0 {
+                findings.violation(
+                    .stuck,
+                    "\(result.who) ended with \(result.unacked) events that were never acked",
+                    [history.file.quote(lineAt: result.endLine)]
+                )
+            }
+            for (key, reached) in result.reached {
+                guard let due = Self.seq(heads[key] ?? [], by: endWall - Self.patienceMs) else { continue }
+                findings.fact(.stuck)
+                guard reached.seq < due else { continue }
+                findings.violation(
+                    .stuck,
+                    "\(result.who) ended at seq \(reached.seq) of stream \(key.stream.string), and seq \(due) had been "
+                        + "acked more than \(Self.patienceMs / 1_000) s before",
+                    [history.file.quote(lineAt: reached.line)]
+                )
+            }
+        }
+    }
+
+    /// By time, each with the highest seq up to then.
+    private static func rising(_ acked: [(wall: Int64, seq: Int64)]) -> [(wall: Int64, seq: Int64)] {
+        var highest: Int64 = -1
+        return acked.sorted { $0.wall < $1.wall }.map { acked in
+            highest = max(highest, acked.seq)
+            return (acked.wall, highest)
+        }
+    }
+
+    private static func seq(_ rising: [(wall: Int64, seq: Int64)], by wall: Int64) -> Int64? {
+        var (low, high) = (0, rising.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if rising[middle].wall <= wall { low = middle + 1 } else { high = middle }
+        }
+        return low > 0 ? rising[low - 1].seq : nil
+    }
+}

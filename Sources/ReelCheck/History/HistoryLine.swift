@@ -1,0 +1,112 @@
+/// A line of a history, as docs/history.md says it. Texts and lists stay where they are in the file.
+struct HistoryLine {
+    /// What happened.
+    enum Kind: String {
+        case begin, connect, disconnect, site, sent, ack, nack, subscribed, events, upto, lagged, unsubscribed, loaded
+        case reached, state, head, fault, heal, end
+    }
+
+    let kind: Kind
+    /// Where it stands in its file.
+    let place: Range<Int>
+    private(set) var ms: Int64 = 0
+    private(set) var stream: LineReader.RawText?
+    private(set) var epoch: UInt64?
+    private(set) var partition: Int64?
+    private(set) var partitions: Int64?
+    private(set) var first: Int64?
+    private(set) var head: Int64?
+    private(set) var after: Int64?
+    private(set) var from: Int64?
+    private(set) var to: Int64?
+    private(set) var seq: Int64?
+    private(set) var op: Int64?
+    private(set) var ops: ClosedRange<Int64>?
+    private(set) var number: Int64?
+    private(set) var wall: Int64?
+    private(set) var unacked: Int64?
+    /// A number that stands for a site; of a `site` line the text.
+    private(set) var site: Int64?
+    private(set) var siteText: LineReader.RawText?
+    private(set) var isFiltered = false
+    private(set) var isFetched = false
+    private(set) var digest: UInt64?
+    private(set) var of: LineReader.RawText?
+    private(set) var who: LineReader.RawText?
+    /// Where the lists of events and acks begin.
+    private(set) var list: Range<Int>?
+
+    /// Reads a line; nil for one of a kind that a later version knows.
+    init?(_ bytes: UnsafeRawBufferPointer, _ place: Range<Int>) throws(Fault) {
+        var reader = LineReader(bytes, place)
+        guard let kind = try Self.kind(&reader) else { return nil }
+        self.kind = kind
+        self.place = place
+        while reader.take(UInt8(ascii: ",")) {
+            let name = try reader.text()
+            guard reader.take(UInt8(ascii: ":")) else { throw Fault("no : at byte \(reader.position)") }
+            try read(UnsafeRawBufferPointer(rebasing: bytes[name.place]), &reader)
+        }
+        guard reader.take(UInt8(ascii: "}")) else { throw Fault("no } at byte \(reader.position)") }
+        try reader.finish()
+    }
+
+    /// The first member of a line: `"e":"ack"`.
+    static func kind(_ reader: inout LineReader) throws(Fault) -> Kind? {
+        guard reader.take(UInt8(ascii: "{")),
+            "e" ~= UnsafeRawBufferPointer(rebasing: reader.bytes[try reader.text().place]),
+            reader.take(UInt8(ascii: ":"))
+        else { throw Fault("no line of a history: it does not begin with {\"e\":") }
+        let kind = UnsafeRawBufferPointer(rebasing: reader.bytes[try reader.text().place])
+        if "events" ~= kind { return .events }
+        if "ack" ~= kind { return .ack }
+        return Kind(rawValue: String(decoding: kind, as: UTF8.self))
+    }
+
+    private mutating func read(_ name: UnsafeRawBufferPointer, _ reader: inout LineReader) throws(Fault) {
+        switch name {
+        case "ms": ms = try reader.integer()
+        case "stream": stream = try reader.text()
+        case "events", "acks": list = try reader.skip()
+        case "from": from = try reader.integer()
+        case "to": to = try reader.integer()
+        case "epoch": epoch = try reader.hex64()
+        case "partition": partition = try reader.integer()
+        case "partitions": partitions = try reader.integer()
+        case "first": first = try reader.integer()
+        case "head": head = try reader.integer()
+        case "after": after = try reader.integer()
+        case "seq": seq = try reader.integer()
+        case "op": op = try reader.integer()
+        case "n": number = try reader.integer()
+        case "wall": wall = try reader.integer()
+        case "unacked": unacked = try reader.integer()
+        case "digest": digest = try reader.hex64()
+        case "of": of = try reader.text()
+        case "who": who = try reader.text()
+        case "site" where kind == .site: siteText = try reader.text()
+        case "site": site = try reader.integer()
+        case "ops":
+            var bounds: [Int64] = []
+            try reader.array { (reader) throws(Fault) in bounds.append(try reader.integer()) }
+            guard bounds.count == 2, bounds[0] <= bounds[1] else { throw Fault("ops is not [first, last]") }
+            ops = bounds[0]...bounds[1]
+        case "filtered": isFiltered = try reader.isTrue()
+        case "fetched": isFetched = try reader.isTrue()
+        default: try reader.skip()
+        }
+    }
+
+    /// What a line of this kind must have.
+    func required<Value>(_ value: Value?, _ name: String) throws(Fault) -> Value {
+        guard let value else { throw Fault("a line of \(kind.rawValue) without \(name)") }
+        return value
+    }
+}
+
+extension LineReader {
+    fileprivate mutating func isTrue() throws(Fault) -> Bool {
+        let place = try skip()
+        return "true" ~= UnsafeRawBufferPointer(rebasing: bytes[place])
+    }
+}

@@ -1,0 +1,90 @@
+// What a publisher's lines say.
+extension HistoryWalk {
+    mutating func sent(_ line: HistoryLine) throws(Fault) {
+        let site = try site(try line.required(line.site, "site"))
+        let key = SiteKey(stream: try stream(line), site: site)
+        let ops = try line.required(line.ops, "ops")
+        result.sent[key] = max(result.sent[key] ?? -1, ops.upperBound)
+        if let last = lastAcked[key], last >= ops.lowerBound { lastAcked[key] = ops.lowerBound - 1 }
+    }
+
+    mutating func acked(_ line: HistoryLine) throws(Fault) {
+        let stream = StreamKey(epoch: try line.required(line.epoch, "epoch"), stream: try stream(line))
+        let partition = partition(stream)
+        var highest: Int64 = -1
+        var reader = LineReader(file.bytes, try line.required(line.list, "acks"))
+        try reader.array { (reader) throws(Fault) in
+            var numbers: (Int64, Int64, Int64) = (-1, -1, -1)
+            var count = 0
+            try reader.array { (reader) throws(Fault) in
+                let number = try reader.integer()
+                switch count {
+                case 0: numbers.0 = number
+                case 1: numbers.1 = number
+                default: numbers.2 = number
+                }
+                count += 1
+            }
+            guard count == 3 else { throw Fault("an ack is not [site, op, seq]") }
+            let key = SiteKey(stream: stream.stream, site: try site(numbers.0))
+            acked(key, stream, op: numbers.1, seq: numbers.2, partition, line)
+            highest = max(highest, numbers.2)
+        }
+        guard highest >= 0 else { return }
+        result.ackedHeads[stream, default: []].append((wall(line), highest))
+    }
+
+    private mutating func acked(
+        _ key: SiteKey,
+        _ stream: StreamKey,
+        op: Int64,
+        seq: Int64,
+        _ partition: LoggedPartition?,
+        _ line: HistoryLine
+    ) {
+        result.findings.fact(.siteOrder)
+        if let last = lastAcked[key], op <= last {
+            result.findings.violation(
+                .siteOrder,
+                "op \(op) of site \(key.site.text.string) was acked behind op \(last), on one connection",
+                [quote(line)]
+            )
+        }
+        lastAcked[key] = op
+        if let highest = result.sent[key] {
+            result.findings.fact(.phantom)
+            if op > highest {
+                result.findings.violation(
+                    .phantom,
+                    "op \(op) of site \(key.site.text.string) was acked, and the highest handed over was \(highest)",
+                    [quote(line)]
+                )
+            }
+        }
+        let ackKey = AckKey(epoch: stream.epoch, key: key)
+        if op > result.acked[ackKey]?.op ?? -1 {
+            result.acked[ackKey] = (op, seq, line.place.lowerBound)
+        }
+        guard let partition, isJudgeable(seq, partition) else { return }
+        result.findings.fact(.ackedLoss)
+        if let record = partition[seq] {
+            if record.site == key.site, record.op == op, record.stream == key.stream { return }
+            let found =
+                record.site.map { "op \(record.op) of site \($0.text.string), stream \(record.stream?.string ?? "")" }
+                ?? "no event"
+            result.findings.violation(
+                .ackedLoss,
+                "op \(op) of site \(key.site.text.string), stream \(key.stream.string), was acked at seq \(seq) of "
+                    + "partition \(partition.number), where the log has \(found)",
+                [quote(line), partition.quote(seq)]
+            )
+        } else {
+            result.findings.violation(
+                .ackedLoss,
+                "op \(op) of site \(key.site.text.string), stream \(key.stream.string), was acked at seq \(seq), and "
+                    + "the log of partition \(partition.number) ends at \(partition.last)",
+                [quote(line), partition.quote(partition.last)]
+            )
+        }
+    }
+}

@@ -1,0 +1,70 @@
+/// What must be true of a cluster whatever breaks, each as `reel check` proves it.
+public enum Invariant: Int, CaseIterable, Sendable {
+    case ackedLoss, phantom, doubled, siteOrder, oneOrder, gap, coverage, snapshot, digest, heads, stuck
+
+    /// A few words for a table.
+    public var title: String {
+        switch self {
+        case .ackedLoss: "acked events are in the log"
+        case .phantom: "what arrived was sent, and is in the log"
+        case .doubled: "nothing came twice"
+        case .siteOrder: "each site's events in its order"
+        case .oneOrder: "the same bytes at each seq for all"
+        case .gap: "no silent gap"
+        case .coverage: "frames carry all that they prove"
+        case .snapshot: "a snapshot is the fold"
+        case .digest: "the same digest at the same seq"
+        case .heads: "heads only go up, and not beyond the log"
+        case .stuck: "nothing is stuck at the end"
+        }
+    }
+}
+
+/// One fact that must not be, with the lines that prove it.
+public struct Violation: Sendable {
+    /// What it breaks.
+    public let invariant: Invariant
+    /// What was found and what was expected, one sentence.
+    public let sentence: String
+    /// `FILE:LINE: …` of histories and of the log.
+    public let lines: [String]
+}
+
+/// How many facts were looked at, and what was wrong with them.
+struct Findings: Sendable {
+    /// By `Invariant.rawValue`.
+    var facts = [Int](repeating: 0, count: Invariant.allCases.count)
+    var violated = [Int](repeating: 0, count: Invariant.allCases.count)
+    /// The first of each kind.
+    var violations: [Violation] = []
+    /// Why a fact could not be judged, and how many such facts there were.
+    var unjudged: [String: Int] = [:]
+
+    /// So many violations of a kind are shown.
+    private static let shown = 5
+
+    @inline(__always)
+    mutating func fact(_ invariant: Invariant, _ count: Int = 1) {
+        facts[invariant.rawValue] += count
+    }
+
+    mutating func violation(_ invariant: Invariant, _ sentence: String, _ lines: [String?]) {
+        violated[invariant.rawValue] += 1
+        guard violated[invariant.rawValue] <= Self.shown else { return }
+        violations.append(Violation(invariant: invariant, sentence: sentence, lines: lines.compactMap { $0 }))
+    }
+
+    mutating func unjudged(_ reason: String) {
+        unjudged[reason, default: 0] += 1
+    }
+
+    mutating func add(_ other: Findings) {
+        for (index, count) in other.facts.enumerated() { facts[index] += count }
+        for violation in other.violations {
+            let shown = violations.count { $0.invariant == violation.invariant }
+            if shown < Self.shown { violations.append(violation) }
+        }
+        for (index, count) in other.violated.enumerated() { violated[index] += count }
+        unjudged.merge(other.unjudged) { $0 + $1 }
+    }
+}

@@ -1,0 +1,66 @@
+/// Where the lines of all dumps lie, by epoch and partition, before anything is made of them.
+struct LogIndex {
+    /// A record's line.
+    struct Entry {
+        let seq: Int64
+        let file: Int32
+        let start: Int
+    }
+
+    let files: [MappedFile]
+    /// The entries of each partition, by seq, a seq once for each dump that has it.
+    private(set) var partitions: [UInt64: [Int: [Entry]]] = [:]
+    /// Reasons why a dump is not what it should be.
+    private(set) var troubles: [String] = []
+
+    /// Reads through the dumps. Lines that name no epoch belong to the one in the file's name, else to `fallback`.
+    init(_ files: [MappedFile], fallback: UInt64?) {
+        self.files = files
+        for (number, file) in files.enumerated() {
+            if file.isCut {
+                troubles.append("\(file.name) was cut in the middle of a line: the end of the log is not known")
+            }
+            let usual = Self.epoch(inName: file.name) ?? fallback
+            do throws(Fault) {
+                try file.eachLine { (place) throws(Fault) in try add(place, file, Int32(number), usual) }
+            } catch {
+                troubles.append("\(file.name): \(error.reason)")
+            }
+        }
+        for (epoch, numbered) in partitions {
+            for (partition, entries) in numbered
+            where !zip(entries, entries.dropFirst()).allSatisfy({ $0.seq < $1.seq }) {
+                partitions[epoch]?[partition] = entries.sorted { ($0.seq, $0.file) < ($1.seq, $1.file) }
+            }
+        }
+    }
+
+    private mutating func add(_ place: Range<Int>, _ file: MappedFile, _ number: Int32, _ usual: UInt64?) throws(Fault)
+    {
+        let line: LogLine
+        do throws(Fault) {
+            line = try LogLine(file.bytes, place)
+        } catch {
+            throw Fault("\(error.reason), in \(file.quote(lineAt: place.lowerBound))")
+        }
+        guard let epoch = line.epoch ?? usual else {
+            throw Fault("its lines name no epoch, and neither does its name; call it log-EPOCH.jsonl")
+        }
+        partitions[epoch, default: [:]][line.partition, default: []]
+            .append(Entry(seq: line.seq, file: number, start: place.lowerBound))
+    }
+
+    func line(_ entry: Entry) throws(Fault) -> LogLine {
+        let file = files[Int(entry.file)]
+        return try LogLine(file.bytes, entry.start..<(file.end(ofLineAt: entry.start) ?? file.bytes.count))
+    }
+
+    func quote(_ entry: Entry) -> String {
+        files[Int(entry.file)].quote(lineAt: entry.start)
+    }
+
+    /// The sixteen hex digits that stand alone in a file's name.
+    private static func epoch(inName name: String) -> UInt64? {
+        name.utf8.split { hexDigit($0) == nil }.compactMap { LineReader.hex64(Array($0)) }.first
+    }
+}

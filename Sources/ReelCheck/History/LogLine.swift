@@ -1,0 +1,51 @@
+/// A record of a log as a line of JSON, from `reel dump` or from `kcat -J`.
+struct LogLine {
+    let place: Range<Int>
+    let partition: Int
+    let seq: Int64
+    let key: LineReader.RawText?
+    let value: LineReader.RawText?
+    /// The epoch, where the line names it: in `epoch`, or as the topic `reel.EPOCH`.
+    let epoch: UInt64?
+
+    init(_ bytes: UnsafeRawBufferPointer, _ place: Range<Int>) throws(Fault) {
+        var reader = LineReader(bytes, place)
+        var (partition, seq): (Int64?, Int64?)
+        var (key, value): (LineReader.RawText?, LineReader.RawText?)
+        var epoch: UInt64?
+        try reader.object { (reader, name) throws(Fault) in
+            switch name {
+            case "partition": partition = try reader.integer()
+            case "seq", "offset": seq = try reader.integer()
+            case "key": key = try reader.optionalText()
+            case "value", "payload": value = try reader.optionalText()
+            case "epoch": epoch = try reader.hex64()
+            case "topic":
+                let topic = UnsafeRawBufferPointer(rebasing: bytes[try reader.text().place])
+                if topic.count > 5 { epoch = LineReader.hex64(topic.dropFirst(5)) }
+            default: try reader.skip()
+            }
+        }
+        try reader.finish()
+        guard let partition, let seq, (0...Int64(Int32.max)).contains(partition), seq >= 0 else {
+            throw Fault("no record of a log: partition or seq is missing")
+        }
+        self.place = place
+        self.partition = Int(partition)
+        self.seq = seq
+        self.key = key
+        self.value = value
+        self.epoch = epoch
+    }
+}
+
+extension LineReader {
+    /// A text, or null.
+    fileprivate mutating func optionalText() throws(Fault) -> RawText? {
+        if take(UInt8(ascii: "n")) {
+            for byte in "ull".utf8 where !take(byte) { throw Fault("no value at byte \(position)") }
+            return nil
+        }
+        return try text()
+    }
+}

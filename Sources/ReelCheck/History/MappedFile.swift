@@ -1,0 +1,84 @@
+import Glibc
+
+/// The bytes of a file, as the kernel lends them.
+final class MappedFile: @unchecked Sendable {
+    /// The file's name, without its folder.
+    let name: String
+    let bytes: UnsafeRawBufferPointer
+
+    init(_ path: String) throws(Fault) {
+        name = path.split(separator: "/").last.map(String.init) ?? path
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw Fault("`\(path)` cannot be read: \(String(cString: strerror(errno)))") }
+        defer { close(file) }
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw Fault("`\(path)` is no file")
+        }
+        guard status.st_size > 0 else {
+            bytes = UnsafeRawBufferPointer(start: nil, count: 0)
+            return
+        }
+        guard let start = mmap(nil, status.st_size, PROT_READ, MAP_PRIVATE, file, 0), start != MAP_FAILED else {
+            throw Fault("`\(path)` cannot be read: \(String(cString: strerror(errno)))")
+        }
+        bytes = UnsafeRawBufferPointer(start: start, count: status.st_size)
+    }
+
+    deinit {
+        if let start = bytes.baseAddress { munmap(UnsafeMutableRawPointer(mutating: start), bytes.count) }
+    }
+
+    /// The end of the line that begins at this offset: where its line feed is; nil if it has none.
+    func end(ofLineAt start: Int) -> Int? {
+        guard start < bytes.count, let base = bytes.baseAddress,
+            let end = memchr(base + start, 0x0A, bytes.count - start)
+        else { return nil }
+        return UnsafeRawPointer(end) - base
+    }
+
+    /// Calls for each line that has an end, with its place. What follows the last line feed is no line.
+    func eachLine(_ body: (Range<Int>) throws(Fault) -> Void) throws(Fault) {
+        var start = 0
+        while let end = end(ofLineAt: start) {
+            if end > start { try body(start..<end) }
+            start = end + 1
+        }
+    }
+
+    /// Whether a line was cut in the middle.
+    var isCut: Bool { bytes.last.map { $0 != 0x0A } ?? false }
+
+    /// `NAME:LINE: text`, the text shortened: how a line is shown to people.
+    func quote(lineAt start: Int) -> String {
+        var number = 1
+        var next = 0
+        while next < start, let end = end(ofLineAt: next) {
+            number += 1
+            next = end + 1
+        }
+        let end = end(ofLineAt: start) ?? bytes.count
+        let shown = min(end, start + Self.shown)
+        let text = String(decoding: bytes[start..<shown], as: UTF8.self)
+        return "\(name):\(number): \(text)\(shown < end ? "…" : "")"
+    }
+
+    private static let shown = 240
+}
+
+/// The names of what lies in a folder, sorted.
+func names(in folder: String) throws(Fault) -> [String] {
+    guard let stream = opendir(folder) else {
+        throw Fault("the folder `\(folder)` cannot be read: \(String(cString: strerror(errno)))")
+    }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while let entry = readdir(stream) {
+        names.append(
+            withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+        )
+    }
+    return names.sorted()
+}

@@ -1,0 +1,40 @@
+import ReelCheck
+
+extension Command {
+    /// The judge.
+    static let check = Command(
+        "check",
+        "say from histories and a dump of the log whether anything was lost, doubled, reordered or skipped",
+        about: """
+            Reads all histories of a folder (docs/history.md says what they are), the dumps of the log that lie there
+            as log….jsonl, from `reel dump` or `kcat -C -e -J`, and the snapshots that lie there. It shares no code with
+            what it judges. The verdict is valid (exit code 0), invalid with the lines that prove it (4), or unknown
+            where there is not enough evidence (5).
+            """,
+        operands: [Operand("DIR")],
+        settings: [dumps],
+        examples: [
+            Example("reel dump > run-1/log.jsonl && reel check run-1", "behind `reel load --history run-1`"),
+            Example(
+                "reel check run-1 --dump topic.jsonl",
+                "with the log as somebody else's program has read it: kcat -b HOST -t reel.EPOCH -C -e -J"
+            ),
+        ]
+    ) { options, console in
+        let trial: Trial
+        do throws(Fault) {
+            trial = try Trial(folder: options.operands[0], logs: options[dumps])
+        } catch {
+            throw Complaint(.failed, error.reason)
+        }
+        let verdict = await trial.verdict()
+        try console.print(verdict.text)
+        switch verdict.word {
+        case .valid: return .done
+        case .invalid: return .badData
+        case .unknown: return .unknown
+        }
+    }
+
+    private static let dumps = Setting<[String]>.texts("dump", "FILE", "a dump of the log that lies elsewhere")
+}
