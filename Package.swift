@@ -80,6 +80,14 @@ let package = Package(
             swiftSettings: settings
         ),
 
+        // What every log does, for the suites of all logs.
+        .target(
+            name: "EventLogConformance",
+            dependencies: ["ReelCore", "ReelLog"],
+            path: "Tests/EventLogConformance",
+            swiftSettings: settings
+        ),
+
         // A process that tests start and kill.
         .executableTarget(
             name: "log-writer",
@@ -106,8 +114,8 @@ let package = Package(
         tests("ReelCoreTests", ["ReelCheck", "ReelCore"]),
         tests("ReelCheckTests", ["CZlib", "ReelCheck", "ReelCore"]),
         tests("ReelNetTests", ["ReelNet"]),
-        tests("ReelLogTests", ["ReelCore", "ReelLog", "ReelSQLite", "log-writer"]),
-        tests("ReelKafkaTests", ["CRdkafka", "ReelCore", "ReelKafka", "ReelLog"]),
+        tests("ReelLogTests", ["EventLogConformance", "ReelCore", "ReelLog", "ReelSQLite", "log-writer"]),
+        tests("ReelKafkaTests", ["CRdkafka", "EventLogConformance", "ReelCore", "ReelKafka", "ReelLog"]),
         tests("ReelNodeTests", ["ReelCore", "ReelNet", "ReelNode"]),
         tests("ReelGatewayTests", ["ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode"]),
         tests("ReelSnapshotTests", ["ReelCore", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "ReelSnapshot"]),

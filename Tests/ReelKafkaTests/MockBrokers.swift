@@ -17,7 +17,9 @@ final class MockBrokers: @unchecked Sendable {
     init(_ count: Int = 1) throws {
         let reason = UnsafeMutablePointer<CChar>.allocate(capacity: 512)
         defer { reason.deallocate() }
-        handle = try #require(rd_kafka_new(RD_KAFKA_PRODUCER, nil, reason, 512))
+        let properties = try #require(rd_kafka_conf_new())
+        rd_kafka_conf_set_log_cb(properties) { _, _, _, _ in }
+        handle = try #require(rd_kafka_new(RD_KAFKA_PRODUCER, properties, reason, 512))
         cluster = try #require(rd_kafka_mock_cluster_new(handle, Int32(count)))
         brokers = String(cString: rd_kafka_mock_cluster_bootstraps(cluster)).split(separator: ",").map(String.init)
     }
@@ -47,13 +49,13 @@ final class MockBrokers: @unchecked Sendable {
             topic: topic,
             configuration: configuration ?? self.configuration,
             directory: NoDirectory(),
-            log: { print("librdkafka [\($0)] \($1)") }
+            log: { _, _ in }
         )
     }
 }
 
 /// The mock cluster knows no topic of announcements.
-private final class NoDirectory: NodeDirectory {
+final class NoDirectory: NodeDirectory {
     func announce(_ node: NodeAnnouncement) throws(LogError) {}
     func nodes() throws(LogError) -> [NodeAnnouncement] { [] }
 }

@@ -1,3 +1,4 @@
+import EventLogConformance
 import ReelCore
 import ReelLog
 import Testing

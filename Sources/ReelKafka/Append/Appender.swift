@@ -9,7 +9,7 @@ internal import Synchronization
 ///
 /// A producer that has met a fatal error takes nothing any more. What it had in flight is answered with
 /// `log_unavailable`, which says that it may be in the log; then another producer takes its place. So an op that was
-/// sent again may stand in the log twice, and in any order to those behind it: a fold consumes each op once, and in order.
+/// sent again may stand in the log twice, and in any order to those behind it: a fold takes each op once, in order.
 final class Appender: @unchecked Sendable {
     private struct State {
         /// Nil while a new one is being made.

@@ -1,0 +1,42 @@
+import Foundation
+import ReelCore
+import ReelLog
+import Testing
+
+extension LogRequirement {
+    /// How nodes find each other.
+    static let announcing: [LogRequirement] = [
+        LogRequirement("nodes announce themselves, the latest word counts, and ten minutes later they are forgotten") {
+            log in
+            let now = Int64(Date.now.timeIntervalSince1970 * 1000)
+            var node = NodeAnnouncement(
+                id: "n1",
+                role: "gateway",
+                url: "http://127.0.0.1:1",
+                advertised: nil,
+                build: "1",
+                positions: [.init(partition: 0, seq: -1), .init(partition: 3, seq: 77)],
+                atMs: now
+            )
+            try log.announce(node)
+            #expect(try log.nodes() == [node])
+            node.positions[0].seq = largestInteger
+            node.advertised = "wss://example.org/é\u{0}"
+            try log.announce(node)
+            let other = NodeAnnouncement(
+                id: "n2",
+                role: "snapshot",
+                url: "",
+                advertised: "",
+                build: "",
+                positions: [],
+                atMs: now
+            )
+            try log.announce(other)
+            #expect(try log.nodes() == [node, other])
+            node.atMs = now - 600_001
+            try log.announce(node)
+            #expect(try log.nodes() == [other])
+        }
+    ]
+}

@@ -1,0 +1,48 @@
+import EventLogConformance
+import Foundation
+import ReelCore
+import ReelLog
+import Testing
+
+/// The logs of one box.
+enum LocalLog: CaseIterable, LogKind {
+    case memory
+    case sqlite
+    /// A checkpoint after almost every commit.
+    case sqliteThatCheckpoints
+
+    var testDescription: String { "\(self)" }
+
+    /// Runs `body` with an empty log that lives as long.
+    func withLog(partitions: Int, _ body: (any EventLog) async throws -> Void) async throws {
+        switch self {
+        case .memory:
+            let log = try MemoryLog(partitions: partitions)
+            defer { log.close() }
+            return try await body(log)
+        case .sqlite, .sqliteThatCheckpoints:
+            let frames = self == .sqlite ? SQLiteLog.checkpointFramesDefault : 2
+            return try await withFolder { folder in
+                let log = try SQLiteLog(path: folder + "/log.db", partitions: partitions, checkpointFrames: frames)
+                defer { log.close() }
+                return try await body(log)
+            }
+        }
+    }
+}
+
+@Suite(.timeLimit(.minutes(5)))
+struct LocalLogConformance {
+    @Test("every log does", arguments: LogRequirement.all, LocalLog.allCases)
+    func conforms(_ requirement: LogRequirement, _ kind: LocalLog) async throws {
+        try await requirement.hold(for: kind)
+    }
+}
+
+/// A folder of its own for `body`, removed afterwards.
+func withFolder<R>(_ body: (String) async throws -> R) async throws -> R {
+    let path = FileManager.default.temporaryDirectory.path + "/reel-log-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    return try await body(path)
+}
