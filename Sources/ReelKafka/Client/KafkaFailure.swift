@@ -10,9 +10,16 @@ struct KafkaFailure: Error {
         case lasting
         /// The brokers do not answer.
         case away
+        /// The log has been closed.
+        case closed
     }
     var kind: Kind
     var error: LogError
+
+    init(_ kind: Kind, _ error: LogError) {
+        self.kind = kind
+        self.error = error
+    }
 
     init(_ code: rd_kafka_resp_err_t, _ doing: String, _ handle: KafkaHandle) {
         switch code {

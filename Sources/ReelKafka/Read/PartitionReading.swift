@@ -1,3 +1,4 @@
+internal import Glibc
 internal import ReelCore
 internal import ReelLog
 internal import Synchronization
@@ -9,7 +10,11 @@ final class PartitionReading: Sendable {
     private let counters: KafkaCounters
 
     /// So long a call waits for the brokers.
-    static let waitMs: Int64 = 8_000
+    private static let waitMs: Int64 = 8_000
+    /// So long it asks again whether a topic or partition is really not there: a broker that has just started, or a
+    /// topic that was just made, is not known to all at once.
+    private static let doubtMs: Int64 = 3_000
+    private static let pauseMs: Int64 = 50
 
     init(
         topic: String,
@@ -26,11 +31,31 @@ final class PartitionReading: Sendable {
 
     /// The first seq kept and the one that will be given next.
     func ends(_ partition: Int) throws(LogError) -> Range<Seq> {
-        let untilMs = nowMs() + Self.waitMs
-        let ends = try pool.withReader { reader throws(KafkaFailure) in try reader.ends(partition, untilMs: untilMs) }
-        switch ends {
-        case .success(let ends): return ends
-        case .failure(let failure): throw failure.error
+        do throws(KafkaFailure) {
+            return try ask { reader, untilMs throws(KafkaFailure) in try reader.ends(partition, untilMs: untilMs) }
+        } catch {
+            throw error.error
+        }
+    }
+
+    private func ask<R>(_ question: (RangeReader, _ untilMs: Int64) throws(KafkaFailure) -> R) throws(KafkaFailure) -> R
+    {
+        let startedMs = nowMs()
+        while true {
+            do throws(KafkaFailure) {
+                return try pool.withReader { reader throws(KafkaFailure) in
+                    try question(reader, startedMs + Self.waitMs)
+                }
+            } catch {
+                let untilMs: Int64 =
+                    switch error.kind {
+                    case .outOfRange, .closed: 0
+                    case .lasting: startedMs + Self.doubtMs
+                    case .away: startedMs + Self.waitMs
+                    }
+                guard nowMs() + Self.pauseMs < untilMs else { throw error }
+                usleep(UInt32(Self.pauseMs) * 1_000)
+            }
         }
     }
 
@@ -80,18 +105,16 @@ final class PartitionReading: Sendable {
         to: Seq,
         bytes: Int
     ) throws(LogError) -> RangeReader.Reading? {
-        let untilMs = nowMs() + Self.waitMs
-        let reading = try pool.withReader { reader throws(KafkaFailure) in
-            try reader.read(partition, from: from, to: to, bytes: bytes, untilMs: untilMs)
-        }
-        switch reading {
-        case .success(let reading): return reading
-        case .failure(let failure) where failure.kind == .outOfRange:
+        do throws(KafkaFailure) {
+            return try ask { reader, untilMs throws(KafkaFailure) in
+                try reader.read(partition, from: from, to: to, bytes: bytes, untilMs: untilMs)
+            }
+        } catch {
+            guard error.kind == .outOfRange else { throw error.error }
             let ends = try ends(partition)
             guard from >= ends.lowerBound else { throw .belowTheFirst(from, first: ends.lowerBound) }
-            guard from >= ends.upperBound else { throw failure.error }
+            guard from >= ends.upperBound else { throw error.error }
             return nil
-        case .failure(let failure): throw failure.error
         }
     }
 

@@ -1,5 +1,4 @@
 internal import CRdkafka
-internal import Glibc
 internal import ReelCore
 internal import ReelLog
 
@@ -9,8 +8,6 @@ final class RangeReader: @unchecked Sendable {
     private let topic: KafkaTopic
     private let queue: OpaquePointer
     private let buffer: UnsafeMutableBufferPointer<UnsafeMutablePointer<rd_kafka_message_t>?>
-
-    private static let pauseMs: Int64 = 50
 
     /// What was read once. Offsets below `end` without a message were not there.
     struct Reading {
@@ -36,24 +33,20 @@ final class RangeReader: @unchecked Sendable {
 
     /// The first offset kept and the one that will be given next, as the leader says.
     func ends(_ partition: Int, untilMs: Int64) throws(KafkaFailure) -> Range<Seq> {
-        while true {
-            var low: Int64 = 0
-            var high: Int64 = 0
-            let leftMs = Int32(clamping: max(1, untilMs - nowMs()))
-            let code = rd_kafka_query_watermark_offsets(
-                handle.pointer,
-                topic.name,
-                Int32(partition),
-                &low,
-                &high,
-                leftMs
-            )
-            if code == RD_KAFKA_RESP_ERR_NO_ERROR { return max(0, low)..<max(0, low, high) }
-            let failure = KafkaFailure(code, "ask for the ends of partition \(partition)", handle)
-            // A leader that has just moved answers at once that it is none.
-            guard failure.kind == .away, nowMs() + Self.pauseMs < untilMs else { throw failure }
-            usleep(UInt32(Self.pauseMs) * 1_000)
+        var low: Int64 = 0
+        var high: Int64 = 0
+        let code = rd_kafka_query_watermark_offsets(
+            handle.pointer,
+            topic.name,
+            Int32(partition),
+            &low,
+            &high,
+            Int32(clamping: max(1, untilMs - nowMs()))
+        )
+        guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+            throw KafkaFailure(code, "ask for the ends of partition \(partition)", handle)
         }
+        return max(0, low)..<max(0, low, high)
     }
 
     /// Reads `from ... to`, about so many bytes, at least one record where there is one; ends at the log's end.

@@ -28,19 +28,22 @@ final class ReaderPool: @unchecked Sendable {
     }
 
     /// Lends a reader to `body`.
-    func withReader<R>(_ body: (RangeReader) throws(KafkaFailure) -> R) throws(LogError) -> Result<R, KafkaFailure> {
+    func withReader<R>(_ body: (RangeReader) throws(KafkaFailure) -> R) throws(KafkaFailure) -> R {
         while sem_wait(free) != 0 {}
         defer { sem_post(free) }
-        let idle = try state.withLock { state throws(LogError) in
-            guard !state.isClosed else { throw .closed }
-            return state.idle.popLast()
-        }
-        let reader = if let idle { idle } else { try make() }
+        let reader = try take()
         defer { state.withLock { if !$0.isClosed { $0.idle.append(reader) } } }
-        do throws(KafkaFailure) {
-            return .success(try body(reader))
+        return try body(reader)
+    }
+
+    private func take() throws(KafkaFailure) -> RangeReader {
+        let (idle, isClosed) = state.withLock { ($0.idle.popLast(), $0.isClosed) }
+        guard !isClosed else { throw KafkaFailure(.closed, .closed) }
+        if let idle { return idle }
+        do throws(LogError) {
+            return try make()
         } catch {
-            return .failure(error)
+            throw KafkaFailure(.lasting, error)
         }
     }
 
