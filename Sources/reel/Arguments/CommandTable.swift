@@ -4,6 +4,7 @@ enum CommandTable {
         .demo,
         .serve, .gateway, .snapshot,
         .publish, .tail, .fetch, .get, .digest,
+        .ready,
         .dump, .fold, .replay,
         .load, .check,
         .help, .version,

@@ -1,0 +1,121 @@
+import ReelCore
+import ReelNet
+
+/// Asks single nodes how they are: short deadlines, and an answer of any status is an answer.
+struct NodeProbe {
+    private let loop: EventLoop
+    private let client: LoopBound<HTTPClient>
+
+    /// Who does not answer within this is as good as dead.
+    private static let timeout = Duration.seconds(3)
+    /// A snapshot of a very large stream is longer.
+    private static let answerMax = 4 << 30
+
+    /// A probe, until `close`.
+    init() async throws {
+        let loop = try EventLoop()
+        self.loop = loop
+        client = try await loop.run { LoopBound(HTTPClient(on: loop), on: loop) }
+    }
+
+    /// Ends what it still asks.
+    func close() {
+        loop.stop()
+    }
+
+    /// The answer to a GET; an error says why there is none.
+    func get(_ target: String, of node: NodeAddress) async -> Result<HTTPResponse, NetError> {
+        var request = HTTPClientRequest("GET", host: node.host, port: node.port, target: target)
+        request.timeout = Self.timeout
+        do {
+            return .success(try await client.fetch(request, maxBody: Self.answerMax))
+        } catch let error as NetError {
+            return .failure(error)
+        } catch {
+            return .failure(NetError(.closed, "\(error)"))
+        }
+    }
+
+    /// What the node says of itself.
+    func standing(of node: NodeAddress) async throws(NetError) -> NodeStanding {
+        let response = try await get("/readyz", of: node).get()
+        do throws(ReelError) {
+            return try NodeStanding(response.body)
+        } catch {
+            throw NetError(.violation, "status \(response.status) and no node's answer to /readyz: \(error.message)")
+        }
+    }
+}
+
+/// Where a node stands, as its `/readyz` says it.
+struct NodeStanding: Equatable {
+    /// A partition: the last seq read, and the last one that there was when the node started.
+    struct Position: Equatable {
+        var seq = Seq.none
+        var goal = Seq.none
+    }
+
+    /// It has read to its goals and does not leave.
+    var isReady = false
+    var isLeaving = false
+    /// How the log does, in a word; a snapshot node says here what keeps it from going on.
+    var log = ""
+    var epoch = ""
+    /// By partition.
+    var partitions: [Position] = []
+
+    init(isReady: Bool, isLeaving: Bool = false, log: String = "ok", epoch: String, partitions: [Position]) {
+        self.isReady = isReady
+        self.isLeaving = isLeaving
+        self.log = log
+        self.epoch = epoch
+        self.partitions = partitions
+    }
+
+    /// Reads the body of the answer.
+    init(_ body: [UInt8]) throws(ReelError) {
+        var ready: Bool?
+        try body.withUnsafeBufferPointer { (body) throws(ReelError) in
+            var reader = JSONReader(Bytes(body), levels: ClientFrame.levels, shape: .badFrame)
+            try reader.object { (reader, key) throws(ReelError) in
+                switch key.raw {
+                case "ready": ready = try reader.boolean()
+                case "leaving": isLeaving = try reader.boolean()
+                case "log": log = try reader.string()
+                case "epoch": epoch = try reader.string()
+                case "partitions":
+                    try reader.array { (reader) throws(ReelError) in partitions.append(try Position(&reader)) }
+                default: try reader.skip()
+                }
+            }
+            try reader.end()
+        }
+        guard let ready else { throw ReelError(.badFrame, "found no member \"ready\"") }
+        isReady = ready
+    }
+
+    /// Why it is not ready, in words.
+    var reason: String {
+        if isLeaving { return "it is leaving" }
+        let behind = partitions.enumerated().filter { $0.element.seq < $0.element.goal }.map {
+            "partition \($0.offset) at \($0.element.seq) of \($0.element.goal)"
+        }
+        return behind.isEmpty
+            ? "it says no reason"
+            : "it still reads what was there at its start: "
+                + behind.prefix(4).joined(separator: ", ") + (behind.count > 4 ? " and \(behind.count - 4) more" : "")
+    }
+}
+
+extension NodeStanding.Position {
+    fileprivate init(_ reader: inout JSONReader) throws(ReelError) {
+        self.init()
+        try reader.object { (reader, key) throws(ReelError) in
+            switch key.raw {
+            case "seq": seq = try reader.integer(from: -1)
+            case "goal": goal = try reader.integer(from: -1)
+            default: try reader.skip()
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import ReelLab
+import ReelNet
+import Testing
+
+@testable import reel
+
+/// What lies in deploy/ and the Dockerfile fit the program and the programs of others that read it.
+@Suite struct DeployFileTests {
+    @Test func theImageHasWhatTheProgramIsBuiltWith() throws {
+        let dockerfile = try text("Dockerfile")
+        let installs = dockerfile.matches(of: /--no-install-recommends ([^\\]*)/).map { packages($0.1) }
+        #expect(installs.count == 2)
+        let makefile = try #require(text("Makefile").firstMatch(of: /APT_LINE := .*--no-install-recommends (.*)/))
+        #expect(installs.first == packages(makefile.1))
+        let readme = try #require(text("deploy/README.md").firstMatch(of: /`([^`]*libuv1[^`]*)`/))
+        #expect(installs.last == packages(readme.1))
+    }
+
+    @Test func whatTheImageRunsIsUnderstood() throws {
+        let dockerfile = try text("Dockerfile")
+        let variables = dockerfile.matches(of: /(REEL_[A-Z_]+)=([^ \n]+)/).map { (String($0.1), String($0.2)) }
+        let parser = ArgumentParser(
+            commands: CommandTable.all,
+            environment: Dictionary(variables) { $1 }
+        )
+        #expect(parser.warnings() == [])
+        let calls = dockerfile.matches(of: /CMD (\[.*\])/).map { String($0.1) }
+        #expect(calls.count == 2)
+        for call in calls {
+            let words = try JSONDecoder().decode([String].self, from: Data(call.utf8))
+            _ = try parser.request(Array(words.drop { $0 == "reel" }))
+        }
+    }
+
+    @Test func theServicesVariablesAreSettings() throws {
+        let unit = try text("deploy/systemd/reel.service")
+        let names = unit.matches(of: /REEL_[A-Z_]+/).map { String($0.0) }
+        let environment = Dictionary(names.map { ($0, "1") }) { $1 }
+        #expect(!names.isEmpty)
+        #expect(ArgumentParser(commands: CommandTable.all, environment: environment).warnings() == [])
+    }
+
+    @Test(.enabled(if: Installed.haproxy, "haproxy is missing, so its file was not checked: apt-get install haproxy"))
+    func theProxyTakesItsFile() async throws {
+        let path = repository.appending(path: "deploy/haproxy.cfg").path
+        let told = "FRONT=127.0.0.1:1 STATS=127.0.0.1:2 GATEWAY_1=127.0.0.1:3 GATEWAY_2=127.0.0.1:4"
+        let whole = try await Shell.run("exec env \(told) GATEWAY_3=127.0.0.1:5 haproxy -c -f '\(path)'")
+        #expect(whole.code == 0, "\(whole)")
+        #expect(!whole.errors.contains("WARNING"), "\(whole)")
+        let missing = try await Shell.run("exec env \(told) haproxy -c -f '\(path)'")
+        #expect(missing.code != 0, "a gateway without an address must be an error")
+    }
+
+    @Test(
+        .enabled(
+            if: Installed.promtool,
+            "promtool is missing, so no file of it was checked: apt-get install prometheus"
+        )
+    )
+    func prometheusTakesItsFiles() async throws {
+        let folder = repository.appending(path: "deploy/prometheus").path
+        let run = try await Shell.run("promtool check config '\(folder)/prometheus.yml'")
+        #expect(run.code == 0, "\(run)")
+        #expect((run.output + run.errors).contains("rules found"), "\(run)")
+    }
+
+    @Test func everyMetricThatIsShownOrAlertedOnIsCounted() async throws {
+        let folder = try TemporaryFolder(prefix: "reel-metrics-")
+        let nodes = [try NodeProcess.gateway(in: folder), try NodeProcess.snapshot(in: folder)]
+        var counted: Set<String> = ["up", "haproxy_server_status"]
+        for node in nodes {
+            let answer = String(decoding: try await node.ask("GET", "/metrics").body, as: UTF8.self)
+            for type in answer.matches(of: /# TYPE ([a-z_]+) ([a-z]+)/) {
+                let parts = type.2 == "histogram" ? ["_bucket", "_sum", "_count"] : [""]
+                counted.formUnion(parts.map { type.1 + $0 })
+            }
+        }
+        let board = try JSONSerialization.jsonObject(with: Data(text("deploy/grafana/reel.json").utf8))
+        let rules = try text("deploy/prometheus/alerts.yml")
+        let asked = expressions(in: board) + rules.matches(of: /expr: (.*)/).map { String($0.1) }
+        #expect(asked.count > 10)
+        for expression in asked {
+            let names = expression.matches(of: /\b(?:reel|haproxy)_[a-z_]+|\bup\b/).map { String($0.0) }
+            #expect(!names.isEmpty, "\(expression)")
+            for name in names { #expect(counted.contains(name), "\(name) is in no node's /metrics") }
+        }
+    }
+
+    private func packages(_ list: Substring) -> [String] { list.split { $0 == " " || $0 == "\n" }.map(String.init) }
+
+    /// Every `expr` in a board.
+    private func expressions(in json: Any) -> [String] {
+        switch json {
+        case let members as [String: Any]:
+            members.flatMap { key, value in
+                (key == "expr" ? [value as? String].compactMap { $0 } : []) + expressions(in: value)
+            }
+        case let items as [Any]: items.flatMap(expressions)
+        default: []
+        }
+    }
+}
+
+/// A file of the repository.
+func text(_ path: String) throws -> String {
+    try String(contentsOf: repository.appending(path: path), encoding: .utf8)
+}

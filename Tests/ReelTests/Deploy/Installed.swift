@@ -1,0 +1,13 @@
+import Foundation
+
+/// A program of somebody else that a test needs; where it is missing the test is left out, and says so.
+enum Installed {
+    static func has(_ program: String) -> Bool {
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+        return path.split(separator: ":").contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(program)") }
+    }
+
+    static let haproxy = has("haproxy")
+    static let promtool = has("promtool")
+    static let pythonYAML = FileManager.default.fileExists(atPath: "/usr/lib/python3/dist-packages/yaml/__init__.py")
+}
