@@ -137,7 +137,7 @@ public final class Gateway: Sendable {
                 guard !isFenced else { return share.diverged(told) }
                 let loop = parts[0].loop
                 loop.execute {
-                    loop.timer(after: Self.tailPause) {
+                    loop.timer(after: .milliseconds(share.settings.tailPauseMs)) {
                         loop.offload {
                             feed.start()
                         } then: { _ in
@@ -147,9 +147,6 @@ public final class Gateway: Sendable {
             }
         }
     }
-
-    /// How long a tail that broke is left alone before it is begun again.
-    private static let tailPause = Duration.milliseconds(500)
 
     /// Returns once it has ended and nothing of it runs any more.
     public func waitUntilEnded() async {

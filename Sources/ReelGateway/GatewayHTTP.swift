@@ -42,6 +42,7 @@ final class GatewayHTTP: HTTPHandler {
             case .head: try head(try match.stream, exchange)
             case .state(let route):
                 let question = try StateRequest(route, match)
+                if let divergence = gateway.share.divergence { throw Problem(divergence) }
                 if let source = gateway.share.state {
                     source.respond(to: question, exchange)
                 } else {

@@ -33,10 +33,7 @@ final class GatewayLoop {
         let settings = share.settings
         rings = from.map { Ring(from: $0, byteLimit: settings.ringBytes) }
         subscriptions = Subscriptions(partitions: share.partitions, frameLimit: settings.frameBytes)
-        ledger = PublishLedger(
-            partitions: share.partitions,
-            byteLimit: max(1, settings.inFlightBytes / max(1, settings.node.loops))
-        )
+        ledger = PublishLedger(partitions: share.partitions, settings)
         intake = EventIntake(limit: settings.eventBytes)
         flights = [[Flight]](repeating: [], count: share.partitions)
         let bound = LoopBound(self, on: loop)

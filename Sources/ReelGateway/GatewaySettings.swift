@@ -31,6 +31,12 @@ public struct GatewaySettings: Sendable {
     public var paceBytes = 1 << 20
     /// Bytes of events on their way into the log: no more are taken until some are answered.
     public var inFlightBytes = 128 << 20
+    /// A publish that waits longer makes the log `degraded`.
+    public var degradedMs: Int64 = 2_000
+    /// A publish that waits longer makes the log `unavailable`: new ones are nacked.
+    public var unavailableMs: Int64 = 5_000
+    /// So long a tail that broke is left alone before it is begun again.
+    public var tailPauseMs: Int64 = 500
     /// Recent records that are kept, for each partition.
     public var ringBytes = 32 << 20
     /// Records of each partition that are read at the start, so that the ring is not empty.

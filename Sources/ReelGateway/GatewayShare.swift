@@ -15,6 +15,8 @@ final class GatewayShare: Sendable {
         var nexts: [Epoch?]
         var onDivergence: [@Sendable (ReelError) -> Void] = []
 
+        let settings: GatewaySettings
+
         var backlog: Backlog { backlogs.reduce(Backlog()) { $0 + $1 } }
 
         /// What more there is to say of the log's state.
@@ -30,7 +32,7 @@ final class GatewayShare: Sendable {
 
         var log: LogState {
             switch divergence?.code {
-            case nil: nexts.contains { $0 != nil } ? .ended : LogState(waitedMs: backlog.waitedMs)
+            case nil: nexts.contains { $0 != nil } ? .ended : LogState(waitedMs: backlog.waitedMs, settings)
             case .epochChanged: .ended
             default: .diverged
             }
@@ -71,7 +73,8 @@ final class GatewayShare: Sendable {
                 readiness: Readiness(goals: bounds.map(\.last)),
                 firsts: bounds.map(\.first),
                 backlogs: [Backlog](repeating: Backlog(), count: settings.node.loops),
-                nexts: [Epoch?](repeating: nil, count: log.partitions)
+                nexts: [Epoch?](repeating: nil, count: log.partitions),
+                settings: settings
             )
         )
         GatewayMeters.watch(self, metrics)

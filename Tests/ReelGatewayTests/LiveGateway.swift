@@ -14,6 +14,7 @@ final class LiveGateway: Sendable {
     let gateway: Gateway
     private let loop: EventLoop
     private let http: LoopBound<HTTPClient>
+    private let lines: Lines
 
     init(_ log: any EventLog, _ change: (inout GatewaySettings) -> Void = { _ in }) throws {
         var settings = GatewaySettings()
@@ -26,10 +27,44 @@ final class LiveGateway: Sendable {
         settings.aheadMs = 200
         change(&settings)
         self.log = log
-        gateway = try Gateway(log: log, settings: settings, journal: Journal { _ in })
+        let lines = Lines()
+        self.lines = lines
+        gateway = try Gateway(log: log, settings: settings, journal: Journal { lines.add($0) })
         let loop = try EventLoop()
         self.loop = loop
         http = try loop.sync { LoopBound(HTTPClient(on: loop), on: loop) }
+    }
+
+    /// What the gateway has written into its journal.
+    private final class Lines: Sendable {
+        private let texts = Mutex<[String]>([])
+        func add(_ text: String) { texts.withLock { $0.append(text) } }
+        var all: [String] { texts.withLock { $0 } }
+    }
+
+    /// The lines of the gateway's journal that tell of this event.
+    func journal(_ event: String) -> [String] {
+        lines.all.filter { $0.contains("event=\(event) ") || $0.contains("event=\"\(event)\" ") }
+    }
+
+    /// The value of a metric, with its labels as they stand.
+    func metric(_ name: String) async throws -> Int? {
+        let text = String(decoding: try await get("/metrics").body, as: UTF8.self)
+        return text.split(separator: "\n").first { $0.hasPrefix(name + " ") }.flatMap {
+            Int($0.dropFirst(name.count + 1))
+        }
+    }
+
+    /// The body of `/readyz`; a gateway that has read the log's end is ready whatever the log does.
+    func ready() async throws -> String {
+        let answer = try await get("/readyz")
+        #expect(answer.status == 200)
+        return String(decoding: answer.body, as: UTF8.self)
+    }
+
+    /// Waits until the log is said to be in this state.
+    func state(becomes state: String) async throws {
+        while try await !ready().contains(#""log":"\#(state)""#) { try await Task.sleep(for: .milliseconds(10)) }
     }
 
     /// Ends at once.

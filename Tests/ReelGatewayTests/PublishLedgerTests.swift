@@ -26,10 +26,16 @@ import Testing
 
     /// A ledger, what it answered, and the log as the test plays it.
     struct Bench {
-        var ledger = PublishLedger(partitions: 1, byteLimit: 1 << 20)
+        var ledger: PublishLedger
         var nowMs: Int64 = 0
         var consumed: [(site: Site, op: Op, seq: Seq, value: [UInt8])] = []
         let todo = StreamName("todo")!
+
+        init(inFlightBytes: Int = 1 << 20) {
+            var settings = GatewaySettings()
+            settings.inFlightBytes = inFlightBytes
+            ledger = PublishLedger(partitions: 1, settings)
+        }
 
         mutating func publish(
             _ offers: PublishLedger.Offer...,
@@ -78,7 +84,7 @@ import Testing
             return nil
         }
 
-        func state(nowMs: Int64) -> LogState { LogState(waitedMs: ledger.waitedMs(0, nowMs: nowMs)) }
+        func state(nowMs: Int64) -> LogState { LogState(waitedMs: ledger.waitedMs(0, nowMs: nowMs), ledger.settings) }
 
         mutating func failed(_ flights: [Flight]) -> [String] {
             Self.words(ledger.failed(flights, ReelError(.logUnavailable, "away", retryMs: 1_000), nowMs: nowMs))
@@ -195,7 +201,7 @@ import Testing
     }
 
     @Test func onePartitionThatIsAwayHoldsUpNoOther() {
-        var ledger = PublishLedger(partitions: 2, byteLimit: 1 << 20)
+        var ledger = PublishLedger(partitions: 2, GatewaySettings())
         func offered(_ op: Op, in partition: Int, nowMs: Int64) -> Bool {
             !ledger.offer(
                 [offer(partition == 0 ? a : b, op)],
@@ -359,7 +365,7 @@ import Testing
     }
 
     @Test func whatIsInFlightIsBounded() {
-        var bench = Bench(ledger: PublishLedger(partitions: 1, byteLimit: 1_000))
+        var bench = Bench(inFlightBytes: 1_000)
         #expect(bench.publish(offer(a, 0)).append.count == 1)
         #expect(bench.publish(offer(a, 1), offer(a, 2)).answers == ["1:1 overloaded 200", "1:2 overloaded 200"])
     }

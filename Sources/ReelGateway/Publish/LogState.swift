@@ -10,12 +10,10 @@ enum LogState: String, CaseIterable, Comparable {
     /// The log is not what was read before: nothing is served.
     case diverged
 
-    static let degradedMs: Int64 = 2_000
-    static let unavailableMs: Int64 = 5_000
-
     /// What it means that the oldest publish has waited so long.
-    init(waitedMs: Int64) {
-        self = waitedMs > Self.unavailableMs ? .unavailable : waitedMs > Self.degradedMs ? .degraded : .ok
+    init(waitedMs: Int64, _ settings: GatewaySettings) {
+        self =
+            waitedMs > settings.unavailableMs ? .unavailable : waitedMs > settings.degradedMs ? .degraded : .ok
     }
 
     static func < (a: LogState, b: LogState) -> Bool { a.order < b.order }

@@ -64,10 +64,10 @@ extension PublishLedger {
 
     /// Why nothing at all can be taken now.
     private func refusal(of offers: [Offer], _ partition: Int, _ connection: Int, _ nowMs: Int64) -> ReelError? {
-        if LogState(waitedMs: waitedMs(partition, nowMs: nowMs)) == .unavailable {
+        if LogState(waitedMs: waitedMs(partition, nowMs: nowMs), settings) == .unavailable {
             return ReelError(
                 .logUnavailable,
-                "partition \(partition) of the log has not answered for \(LogState.unavailableMs / 1_000) s",
+                "partition \(partition) of the log has not answered for more than \(settings.unavailableMs) ms",
                 retryMs: 1_000
             )
         }

@@ -1,4 +1,5 @@
 import ReelCore
+import ReelNode
 
 /// What clients published through one loop and has not been answered yet.
 ///
@@ -45,14 +46,17 @@ struct PublishLedger {
     /// How many events wait for the log.
     private(set) var count = 0
     private(set) var byteCount = 0
+    let settings: GatewaySettings
+    /// This loop's part of what may be in flight.
     let byteLimit: Int
 
     /// More lanes than these are not kept for a connection.
     static let lanesPerConnection = 10_000
 
-    /// A ledger that takes so many bytes of events in flight, and no more.
-    init(partitions: Int, byteLimit: Int) {
-        self.byteLimit = byteLimit
+    /// A ledger of one loop of a gateway.
+    init(partitions: Int, _ settings: GatewaySettings) {
+        self.settings = settings
+        byteLimit = max(1, settings.inFlightBytes / max(1, settings.node.loops))
         oldest = [Queue<Flight>](repeating: Queue(), count: partitions)
         promised = [Queue<(seq: Seq, flight: Flight)>](repeating: Queue(), count: partitions)
     }

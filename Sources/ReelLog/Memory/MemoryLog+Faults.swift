@@ -11,6 +11,8 @@ extension MemoryLog {
         case appendedButFailed(LogError)
         /// All is appended twice, and the answer names the second place.
         case twice
+        /// All is appended, and the answer says that it is in but not where.
+        case withoutPlace
     }
 
     /// Asks `rule` at each append, with the partition and the records, what shall go wrong; nil: nothing. The rule runs
@@ -35,6 +37,21 @@ extension MemoryLog {
     /// Tails of the partition go on.
     public func resume(_ partition: Int) {
         change { $0.partitions[partition].isStalled = false }
+    }
+
+    /// Ends the running tails of the partition with this error.
+    public func breakTails(_ partition: Int, _ error: LogError) {
+        let tails = change { state in
+            let broken = state.tails.filter { $0.partition == partition }
+            state.tails.removeAll { $0.partition == partition }
+            return broken
+        }
+        for tail in tails { tail.fail(error) }
+    }
+
+    /// Leaves the next seq of the partition without a record, as the marker of a transaction does.
+    public func leaveHole(_ partition: Int) {
+        change { $0.partitions[partition].leaveHole() }
     }
 
     /// Drops all records of the partition before `seq`: who reads there meets `truncated`.

@@ -54,6 +54,7 @@ public final class MemoryLog: EventLog {
                 if case .fail(let error) = fault { throw error }
                 var seqs = state.partitions[partition].append(records)
                 if case .twice = fault { seqs = state.partitions[partition].append(records) }
+                if case .withoutPlace = fault { seqs = seqs.map { _ in .none } }
                 let result: Result<[Seq], LogError> =
                     if case .appendedButFailed(let error) = fault { .failure(error) } else { .success(seqs) }
                 if case .late = fault {
@@ -164,7 +165,7 @@ public final class MemoryLog: EventLog {
             }
         }
         switch found {
-        case .success(let batch) where batch.entries.isEmpty:
+        case .success(let batch) where batch.seqs.isEmpty:
             return false
         case .success(let batch):
             tail.deliver(batch)

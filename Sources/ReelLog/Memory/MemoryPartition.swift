@@ -3,7 +3,8 @@ internal import ReelCore
 /// One partition of a `MemoryLog`.
 struct MemoryPartition {
     private(set) var first: Seq = 0
-    private var records: [StoredRecord] = []
+    /// Nil: a seq without a record.
+    private var records: [StoredRecord?] = []
     var isStalled = false
 
     /// The next seq to be given.
@@ -16,6 +17,10 @@ struct MemoryPartition {
             records.append(StoredRecord(record))
             return end - 1
         }
+    }
+
+    mutating func leaveHole() {
+        records.append(nil)
     }
 
     /// Drops what lies before `seq`.
@@ -36,16 +41,19 @@ struct MemoryPartition {
         var entries: [RecordBatch.Entry] = []
         var kept: [StoredRecord] = []
         var size = 0
-        for seq in from...min(to, end - 1) {
-            let record = records[Int(seq - first)]
-            guard kept.isEmpty || size + record.bytes.count <= bytes else { break }
-            size += record.bytes.count
-            kept.append(record)
-            entries.append(record.entry(seq))
+        var next = from
+        while next <= min(to, end - 1) {
+            if let record = records[Int(next - first)] {
+                guard kept.isEmpty || size + record.bytes.count <= bytes else { break }
+                size += record.bytes.count
+                kept.append(record)
+                entries.append(record.entry(next))
+            }
+            next += 1
         }
         return RecordBatch(
             partition: partition,
-            seqs: from..<from + Seq(entries.count),
+            seqs: from..<next,
             entries: entries,
             release: { withExtendedLifetime(kept) {} }
         )

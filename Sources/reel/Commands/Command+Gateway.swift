@@ -12,14 +12,13 @@ extension Command {
             go on at another one. The first line on standard output is `listening on HOST:PORT`; what happens then
             goes to standard error, one line each. SIGTERM sends the clients away and ends; a second one ends at once.
             """,
-        settings: ServingArguments.all,
+        settings: GatewayArguments.all,
         examples: [
             Example("reel gateway --log sqlite:log.sqlite", "on 127.0.0.1:7350"),
             Example("reel gateway --listen 0.0.0.0:7350 --advertise http://a.example:7350", "for clients elsewhere"),
         ]
     ) { options, console in
-        var settings = GatewaySettings()
-        settings.node = try ServingArguments.nodeSettings(options)
+        let settings = try GatewayArguments.settings(options)
         let log = try LogArguments.open(options, ifAbsent: .make)
         defer { log.close() }
         let gateway = try Gateway(log: log, settings: settings)

@@ -13,13 +13,13 @@ extension Command {
             The first line on standard output is `listening on HOST:PORT`; what happens then goes to standard error,
             one line each. SIGTERM sends the clients away and ends; a second one ends at once.
             """,
-        settings: ServingArguments.all,
+        settings: GatewayArguments.all,
         examples: [
             Example("reel serve", "on 127.0.0.1:7350, everything in ./reel-data"),
             Example("reel serve --data /var/lib/reel --listen 0.0.0.0:7350", "for other machines"),
         ]
     ) { options, console in
-        let node = try ServingArguments.nodeSettings(options)
+        let settings = try GatewayArguments.settings(options)
         let log = try LogArguments.open(options, ifAbsent: .make)
         defer { log.close() }
         // Its own opening of the log: when folding does not keep up, only its own tails are held back.
@@ -33,8 +33,6 @@ extension Command {
             metrics: metrics
         )
         defer { snapshot.close() }
-        var settings = GatewaySettings()
-        settings.node = node
         let gateway = try Gateway(
             log: log,
             settings: settings,
