@@ -18,6 +18,17 @@ public struct FNV1a: Sendable {
         value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01b3
     }
 
+    /// The hash, finished with MurmurHash3's 64-bit finalizer: sums of such hashes tell sets apart.
+    public var finished: UInt64 {
+        var x = value
+        x ^= x >> 33
+        x &*= 0xff51_afd7_ed55_8ccd
+        x ^= x >> 33
+        x &*= 0xc4ce_b9fe_1a85_ec53
+        x ^= x >> 33
+        return x
+    }
+
     /// The hash of a record: key, a zero byte, value.
     public static func record(key: Bytes, value: Bytes) -> UInt64 {
         var hash = FNV1a()

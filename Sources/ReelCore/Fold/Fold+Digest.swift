@@ -49,7 +49,7 @@ struct DigestLine {
         add(field.writer.site)
         bytes.append(0)
         field.writeValue(to: &bytes)
-        return Self.finish(start.adding(bytes))
+        return start.adding(bytes).finished
     }
 
     mutating func hash(_ site: Site, _ state: SiteState) -> UInt64 {
@@ -96,17 +96,7 @@ struct DigestLine {
         bytes.append(integer: number)
     }
 
-    private static func hash(_ line: [UInt8]) -> UInt64 { finish(FNV1a().adding(line)) }
-
-    private static func finish(_ fnv: FNV1a) -> UInt64 {
-        var x = fnv.value
-        x ^= x >> 33
-        x &*= 0xff51_afd7_ed55_8ccd
-        x ^= x >> 33
-        x &*= 0xc4ce_b9fe_1a85_ec53
-        x ^= x >> 33
-        return x
-    }
+    private static func hash(_ line: [UInt8]) -> UInt64 { FNV1a().adding(line).finished }
 }
 
 extension FNV1a {

@@ -1,0 +1,232 @@
+internal import Glibc
+internal import ReelCore
+
+/// The log whose epoch ends: what can be read of it, and the snapshots for what cannot.
+final class OldLog {
+    /// What was found in a partition.
+    struct Partition {
+        var bounds: LogBounds
+        /// The last record that was looked at.
+        var last: Witness?
+        /// Where the epoch ends, and in which it goes on.
+        var end: (seq: Seq, next: Epoch)?
+    }
+
+    let current: CurrentLog
+    /// Nil: it is gone.
+    private let log: (any EventLog)?
+    /// Why it is gone, a sentence.
+    private let absence: String
+    private let archive: (any StateArchive)?
+    private let progress: (EpochProgress) throws -> Void
+    private(set) var found: [Partition] = []
+    /// The last seqs that nodes have announced.
+    private var announced: [Int: Seq] = [:]
+
+    /// The current log of the store, or the one of which the archive is where no store knows any.
+    init(
+        _ store: any LogStore,
+        _ archive: (any StateArchive)?,
+        _ progress: @escaping (EpochProgress) throws -> Void
+    ) throws {
+        self.archive = archive
+        self.progress = progress
+        let known = try store.current()
+        if let known {
+            current = known
+        } else if let archive {
+            current = CurrentLog(epoch: archive.epoch, partitions: archive.partitions, number: -1)
+        } else {
+            throw LogError(.logUnavailable, "there is no log yet, and so no epoch that could end")
+        }
+        if let archive, archive.epoch != current.epoch || archive.partitions != current.partitions {
+            throw LogError(
+                .badRequest,
+                "found snapshots of epoch \(archive.epoch) with \(archive.partitions) partitions, expected those of"
+                    + " \(current.epoch) with \(current.partitions)"
+            )
+        }
+        do throws(LogError) {
+            log = known == nil ? nil : try store.open(current.epoch)
+            absence = "no log is known"
+        } catch {
+            guard archive != nil else { throw error }
+            log = nil
+            absence = "the log cannot be opened: \(error.message)"
+        }
+    }
+
+    /// Whether the log itself is there.
+    var isThere: Bool { log != nil }
+
+    func close() { log?.close() }
+
+    /// What the nodes of the log announced lately says where a log that is gone has ended.
+    func heard(_ nodes: [NodeAnnouncement]) {
+        for position in nodes.flatMap(\.positions) {
+            announced[position.partition] = max(announced[position.partition] ?? .none, position.seq)
+        }
+    }
+
+    // MARK: Barriers
+
+    /// Looks through all partitions for the end of the epoch.
+    func look() throws {
+        guard let log else { return }
+        for partition in 0..<current.partitions {
+            let bounds = try log.bounds(partition)
+            found.append(try look(partition, of: log, Partition(bounds: bounds, last: nil), from: max(0, bounds.first)))
+        }
+    }
+
+    /// The epoch in which readers go on, if this one has ended. Partition 0 decides.
+    var next: Epoch? { found.first?.end?.next }
+
+    private func look(
+        _ partition: Int,
+        of log: any EventLog,
+        _ known: Partition,
+        from: Seq
+    ) throws -> Partition {
+        var found = known
+        found.bounds = try log.bounds(partition)
+        var next = from
+        while found.end == nil, next <= found.bounds.last {
+            let batch = try log.read(partition, from: next, to: found.bounds.last, bytes: 1 << 20)
+            guard !batch.seqs.isEmpty else { break }
+            for entry in batch.entries where found.end == nil {
+                found.end = try batch.withRecord(entry) { key, value in try Self.end(key, value, entry.seq, partition) }
+            }
+            if let entry = batch.entries.last { found.last = batch.witness(of: entry) }
+            next = batch.seqs.upperBound
+            try progress(EpochProgress(step: .looking, partition: partition, seq: next - 1, last: found.bounds.last))
+        }
+        return found
+    }
+
+    private static func end(
+        _ key: Bytes,
+        _ value: Bytes,
+        _ seq: Seq,
+        _ partition: Int
+    ) throws -> (seq: Seq, next: Epoch)? {
+        guard StreamName.barrierKey.utf8.elementsEqual(key) else { return nil }
+        switch Barrier.read(value) {
+        case .known(.end(let next)): return (seq, next)
+        case .unknown:
+            throw LogError(
+                .internal,
+                "found a barrier at seq \(seq) of partition \(partition) that this version does not know: run a newer one"
+            )
+        case .known, .none: return nil
+        }
+    }
+
+    /// How long what was written is looked for.
+    private static let readBackMs = 10_000
+
+    /// Ends the epoch in a partition, if it has not ended there yet, and reads that back. Somebody else may have been
+    /// faster, so `found` says in which epoch it goes on.
+    func end(_ partition: Int, next: Epoch) throws {
+        guard let log, found[partition].end == nil else { return }
+        let known = found[partition]
+        let append = try BulkAppend(log)
+        let barrier = LogAppend(
+            key: Array(StreamName.barrierKey.utf8),
+            value: Barrier.end(next).value,
+            witness: known.last
+        )
+        try append.add(barrier, to: partition)
+        try append.finish()
+        for _ in 0..<Self.readBackMs / 20 {
+            found[partition] = try look(
+                partition,
+                of: log,
+                known,
+                from: max(known.bounds.last + 1, known.bounds.first, 0)
+            )
+            if let end = found[partition].end {
+                return try progress(EpochProgress(step: .ending, partition: partition, seq: end.seq, last: end.seq))
+            }
+            usleep(20_000)
+        }
+        throw LogError(.logUnavailable, "the end of partition \(partition) was written, and cannot be read back")
+    }
+
+    // MARK: State
+
+    /// The state of a partition at the end of the epoch, or as of now where it has not ended; and what is missing of it.
+    func state(of partition: Int) throws -> (fold: PartitionFold, loss: EpochReport.Loss?) {
+        let archived = try archive?.state(of: partition)
+        guard let log else { return try rest(of: partition, archived, absence) }
+        let (bounds, end) = (found[partition].bounds, found[partition].end)
+        var fold: PartitionFold
+        if let archived {
+            if let reason = try disagreement(archived, partition, log, bounds) {
+                return try rest(of: partition, archived, reason)
+            }
+            fold = archived.fold
+        } else if bounds.first <= 0 {
+            fold = PartitionFold(partition: partition, of: current.partitions, epoch: current.epoch)
+        } else if archive != nil {
+            return try rest(of: partition, nil, "the log begins at seq \(bounds.first), and no snapshot was found")
+        } else {
+            throw LogError(
+                .truncated,
+                "partition \(partition) begins at seq \(bounds.first): say with --from-snapshot where its state is",
+                seq: bounds.first
+            )
+        }
+        let last = end?.seq ?? bounds.last
+        try log.scan(partition, from: fold.next, to: last) { batch in
+            for entry in batch.entries {
+                _ = batch.withRecord(entry) { key, value in fold.read(key: key, value: value, seq: entry.seq) }
+            }
+            try progress(
+                EpochProgress(step: .folding, partition: partition, seq: batch.seqs.upperBound - 1, last: last)
+            )
+        }
+        return (fold, nil)
+    }
+
+    /// Why the log does not go on where a snapshot ends; nil: it does.
+    private func disagreement(
+        _ archived: ArchivedState,
+        _ partition: Int,
+        _ log: any EventLog,
+        _ bounds: LogBounds
+    ) throws -> String? {
+        let next = archived.fold.next
+        if next > bounds.last + 1 {
+            return "the log ends at seq \(bounds.last), before the snapshot: it was rolled back"
+        }
+        if bounds.first > next { return "the log was trimmed up to seq \(bounds.first), behind the snapshot" }
+        guard let last = archived.last, last.seq >= max(0, bounds.first) else { return nil }
+        let batch = try log.read(partition, from: last.seq, to: last.seq, bytes: 1)
+        guard batch.entry(at: last.seq).map({ batch.witness(of: $0) }) != last else { return nil }
+        return "the log holds another record at seq \(last.seq) than was folded: it was rolled back and written again"
+    }
+
+    /// The state of the snapshot alone, and what is missing behind it.
+    private func rest(
+        of partition: Int,
+        _ archived: ArchivedState?,
+        _ reason: String
+    ) throws -> (fold: PartitionFold, loss: EpochReport.Loss?) {
+        let fold =
+            archived?.fold
+            ?? PartitionFold(partition: partition, of: current.partitions, epoch: current.epoch)
+        // The end of the epoch was folded: nothing can be missing.
+        if case .ended = fold.phase { return (fold, nil) }
+        let seq = fold.next - 1
+        let end =
+            log == nil ? announced[partition] : found[partition].end.map { $0.seq - 1 } ?? found[partition].bounds.last
+        let loss = EpochReport.Loss(
+            partition: partition,
+            seq: seq,
+            end: end.flatMap { $0 > seq ? $0 : nil },
+            reason: reason
+        )
+        return (fold, loss)
+    }
+}

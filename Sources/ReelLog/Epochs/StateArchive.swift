@@ -1,0 +1,28 @@
+public import ReelCore
+
+/// The folded state of a log, from elsewhere than the log: what the next epoch begins with where the log was lost.
+public protocol StateArchive: Sendable {
+    /// The log that was folded.
+    var epoch: Epoch { get }
+    /// How many partitions it has.
+    var partitions: Int { get }
+    /// The highest state of a partition that can be had whole, each stream's digest checked; nil: there is none.
+    func state(of partition: Int) throws -> ArchivedState?
+}
+
+/// The state of a partition as of a seq.
+public struct ArchivedState: Sendable {
+    /// The streams, and the next seq to read.
+    public var fold: PartitionFold
+    /// The last record that was folded, by which the log is known again; nil: not known.
+    public var last: Witness?
+    /// Where it comes from, for people.
+    public var origin: String
+
+    /// A state from this place.
+    public init(fold: PartitionFold, last: Witness?, origin: String) {
+        self.fold = fold
+        self.last = last
+        self.origin = origin
+    }
+}
