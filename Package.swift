@@ -112,7 +112,7 @@ let package = Package(
         ),
 
         tests("ReelCoreTests", ["ReelCheck", "ReelCore"]),
-        tests("ReelCheckTests", ["CZlib", "ReelCheck", "ReelCore"]),
+        tests("ReelCheckTests", ["CZlib", "ReelCheck", "ReelCore", "ReelLog"]),
         tests("ReelNetTests", ["ReelNet"]),
         tests("ReelLogTests", ["EventLogConformance", "ReelCore", "ReelLog", "ReelSQLite", "log-writer"]),
         tests("ReelKafkaTests", ["CRdkafka", "EventLogConformance", "ReelCore", "ReelKafka", "ReelLog"]),

@@ -1,0 +1,148 @@
+import ReelCore
+import ReelLog
+import Testing
+
+@testable import ReelCheck
+
+/// A new epoch of a log, judged by the naive fold: its state is that of the old one, whatever happened on the way.
+@Suite(.timeLimit(.minutes(5))) struct EpochChangeTests {
+    /// A store whose current log holds a random history of one partition.
+    private func store(seed: UInt64, steps: Int) async throws -> FragileStore {
+        var generator = HistoryGenerator(seed: seed)
+        let store = FragileStore()
+        try store.create(Epoch(0xaa), partitions: 1)
+        try store.advance(to: CurrentLog(epoch: Epoch(0xaa), partitions: 1, number: 0))
+        let log = try store.currentLog()
+        var records: [LogAppend] = []
+        for _ in 0..<steps {
+            let record = generator.next().record
+            // What is a hole to the generator is void here, which does the same.
+            while Seq(records.count) < record.seq { records.append(LogAppend(key: Array("~x".utf8), value: [])) }
+            records.append(LogAppend(key: record.key, value: record.value))
+        }
+        try await log.append(records)
+        return store
+    }
+
+    private func judged(_ store: FragileStore) throws -> JudgedLog {
+        try JudgedLog(store.currentLog())
+    }
+
+    @Test(arguments: (0..<UInt64(6 * effort)).map { testSeed(3_000) + $0 })
+    func `A new epoch has the state of the old one, with any number of partitions, again and again`(
+        seed: UInt64
+    ) async throws {
+        let store = try await store(seed: seed, steps: 400)
+        let before = try judged(store)
+        var last = try #require(try store.current())
+        for partitions in [nil, 3, 2, 1] {
+            let report = try EpochChange(store, partitions: partitions).run()
+            let current = try #require(try store.current())
+            #expect(current == report.new && report.old == last && report.losses.isEmpty)
+            #expect(current.number == last.number + 1 && current.epoch != last.epoch)
+            #expect(current.partitions == partitions ?? last.partitions)
+            #expect(try judged(store) == before, "seed \(seed), \(partitions as Any) partitions")
+            #expect(
+                report.objects + report.tombstones + report.sites == before.streams.values.map(\.count).reduce(0, +)
+            )
+            last = current
+        }
+    }
+
+    @Test(arguments: (0..<UInt64(2 * effort)).map { testSeed(3_100) + $0 }, FragileStore.Death.allCases)
+    func `Killed at any step and run again it comes to the same`(seed: UInt64, death: FragileStore.Death) async throws {
+        var step = 0
+        while true {
+            let store = try await store(seed: seed, steps: 120)
+            let before = try judged(store)
+            store.die(atStep: step, death)
+            let wasKilled = (try? EpochChange(store, partitions: 3).run()) == nil
+            store.revive()
+            guard wasKilled else { break }
+            #expect(try judged(store) == before, "nothing has changed for those who look")
+            if try store.current()?.number == 0 { _ = try EpochChange(store).run() }
+            #expect(try judged(store) == before, "seed \(seed), step \(step)")
+            #expect(try store.current()?.number == 1)
+            step += 1
+        }
+        #expect(step >= 8, "create, end, seeds, three times open, advance")
+    }
+
+    @Test func `Sites go on with their ops, and what was consumed stays consumed`() async throws {
+        let store = try await store(seed: testSeed(3_200), steps: 0)
+        let log = try store.currentLog()
+        let (site, ended) = (ReelCore.Site(high: 1, low: 1), ReelCore.Site(high: 1, low: 2))
+        func event(_ op: Int, of site: ReelCore.Site, base: Seq, last: Bool = false) -> LogAppend {
+            let end = last ? #""last":true,"# : ""
+            let text =
+                #"{"base":\#(base),"id":"\#(op)",\#(end)"model":"m","op":\#(op),"site":"\#(site)","type":"insert"}"#
+            return LogAppend(key: Array("todo".utf8), value: Array(text.utf8))
+        }
+        try await log.append(
+            (0..<5).map { event($0, of: site, base: -1) } + [event(0, of: ended, base: -1, last: true)]
+        )
+        _ = try EpochChange(store, partitions: 2).run()
+        let new = try store.currentLog()
+        let partition = try #require(StreamName("todo")).partition(of: 2)
+        let head = try new.bounds(partition).last
+        try await new.append(
+            [
+                event(4, of: site, base: head), event(6, of: site, base: head), event(5, of: site, base: head),
+                event(1, of: ended, base: head),
+            ],
+            to: partition
+        )
+        var fold = PartitionFold(partition: partition, of: 2, epoch: new.epoch)
+        var outcomes: [Op?] = []
+        try new.scan(partition, from: 0) { batch in
+            for entry in batch.entries {
+                _ = batch.withRecord(entry) { fold.read(key: $0, value: $1, seq: entry.seq) }
+                if entry.seq > head { outcomes.append(fold.streams.first?.value.site(site)?.op) }
+            }
+        }
+        #expect(outcomes == [4, 4, 5, 5], "4 was consumed, 6 is a gap, 5 is next, and the other site has ended")
+        #expect(fold.streams.first?.value.site(ended)?.op == 0)
+    }
+
+    @Test func `Of two operators at once both come to the same epoch`() async throws {
+        let store = try await store(seed: testSeed(3_300), steps: 200)
+        let before = try judged(store)
+        let reports = await withTaskGroup(of: EpochReport?.self) { group in
+            for _ in 0..<2 { group.addTask { try? EpochChange(store, partitions: 2).run() } }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        let current = try #require(try store.current())
+        #expect(!reports.compactMap(\.self).isEmpty)
+        #expect(reports.compactMap(\.?.new.epoch).allSatisfy { $0 == current.epoch } || current.number == 2)
+        #expect(try judged(store) == before)
+    }
+
+    @Test func `A rehearsal writes nothing and counts the same`() async throws {
+        let store = try await store(seed: testSeed(3_400), steps: 200)
+        let steps = store.steps
+        let rehearsed = try EpochChange(store).rehearse()
+        #expect(store.steps == steps)
+        let report = try EpochChange(store).run()
+        #expect(rehearsed.objects == report.objects && rehearsed.sites == report.sites)
+        #expect(rehearsed.bytes == report.bytes && rehearsed.events == report.events)
+    }
+
+    @Test func `An old log that holds a barrier of a later version is left as it is`() async throws {
+        let store = try await store(seed: testSeed(3_500), steps: 50)
+        let log = try store.currentLog()
+        try await log.append([LogAppend(key: Array("~reel".utf8), value: Array(#"{"fold":2,"type":"barrier"}"#.utf8))])
+        let last = try log.bounds(0).last
+        #expect(throws: LogError.self) { try EpochChange(store).run() }
+        #expect(try log.bounds(0).last == last)
+        #expect(try store.current()?.number == 0)
+    }
+}
+
+extension EventLog {
+    /// Appends and waits for the answer.
+    fileprivate func append(_ records: [LogAppend], to partition: Int = 0) async throws {
+        _ = try await withCheckedThrowingContinuation { continuation in
+            append(records, to: partition) { continuation.resume(with: $0) }
+        }
+    }
+}

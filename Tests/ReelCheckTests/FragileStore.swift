@@ -1,0 +1,143 @@
+import ReelCore
+import ReelLog
+import Synchronization
+
+/// Logs in memory, one epoch after the other, whose user dies: at a chosen step nothing works any more, until `revive`.
+final class FragileStore: LogStore {
+    /// What became of the step at which the user died.
+    enum Death: CaseIterable, Sendable {
+        /// It was not done.
+        case before
+        /// It was done, and nobody heard of it.
+        case behind
+    }
+
+    private struct State {
+        var logs: [Epoch: MemoryLog] = [:]
+        var current: CurrentLog?
+        var steps = 0
+        var death: (step: Int, Death)?
+        var isDead = false
+    }
+
+    private let state = Mutex(State())
+
+    static let died = LogError(.logUnavailable, "the process has died")
+
+    deinit {
+        for log in state.withLock({ $0.logs.values.map(\.self) }) { log.close() }
+    }
+
+    /// How many steps were taken.
+    var steps: Int { state.withLock { $0.steps } }
+
+    /// From now on, the user dies at this step.
+    func die(atStep step: Int, _ death: Death) {
+        state.withLock { state in
+            state.steps = 0
+            state.death = (step, death)
+        }
+    }
+
+    /// Another process goes on.
+    func revive() {
+        state.withLock { state in
+            state.death = nil
+            state.isDead = false
+        }
+    }
+
+    /// A log as it is, for the test.
+    func log(_ epoch: Epoch) -> MemoryLog? { state.withLock { $0.logs[epoch] } }
+
+    /// The current log as it is, for the test.
+    func currentLog() throws -> MemoryLog {
+        guard let current = try current(), let log = log(current.epoch) else { throw Self.died }
+        return log
+    }
+
+    /// Loses a log.
+    func lose(_ epoch: Epoch) { state.withLock { $0.logs[epoch] = nil } }
+
+    /// Takes a step that changes something.
+    fileprivate func step(_ body: () throws(LogError) -> Void) throws(LogError) {
+        let (isDead, dies) = state.withLock { state -> (Bool, Death?) in
+            defer { state.steps += 1 }
+            guard !state.isDead else { return (true, nil) }
+            guard let death = state.death, death.step == state.steps else { return (false, nil) }
+            state.isDead = true
+            return (false, death.1)
+        }
+        guard !isDead, dies != .before else { throw Self.died }
+        try body()
+        if dies == .behind { throw Self.died }
+    }
+
+    func current() throws(LogError) -> CurrentLog? { state.withLock { $0.current } }
+
+    func create(_ epoch: Epoch, partitions: Int) throws(LogError) {
+        try step { () throws(LogError) in
+            guard log(epoch) == nil else { return }
+            let log = try MemoryLog(epoch: epoch, partitions: partitions)
+            state.withLock { $0.logs[epoch] = log }
+        }
+    }
+
+    func open(_ epoch: Epoch) throws(LogError) -> any EventLog {
+        guard let log = log(epoch) else { throw LogError(.logUnavailable, "there is no log \(epoch)") }
+        return FragileLog(log: log, store: self)
+    }
+
+    func advance(to next: CurrentLog) throws(LogError) {
+        try step { () throws(LogError) in
+            let isNext = state.withLock { state in
+                guard next.number == (state.current?.number ?? -1) + 1 else { return false }
+                state.current = next
+                return true
+            }
+            guard isNext else { throw LogError(.conflict, "found another number") }
+        }
+    }
+
+    func close() {}
+}
+
+/// A log of a `FragileStore`, as its user sees it.
+private final class FragileLog: EventLog {
+    private let log: MemoryLog
+    private let store: FragileStore
+
+    init(log: MemoryLog, store: FragileStore) {
+        self.log = log
+        self.store = store
+    }
+
+    var epoch: Epoch { log.epoch }
+    var partitions: Int { log.partitions }
+
+    func bounds(_ partition: Int) throws(LogError) -> LogBounds { try log.bounds(partition) }
+
+    func append(
+        _ records: [LogAppend],
+        to partition: Int,
+        done: @escaping @Sendable (Result<[Seq], LogError>) -> Void
+    ) {
+        do throws(LogError) {
+            try store.step { log.append(records, to: partition, done: done) }
+        } catch {
+            done(.failure(error))
+        }
+    }
+
+    func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {
+        log.tail(partition, from: from, to: sink)
+    }
+
+    func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
+        try log.read(partition, from: from, to: to, bytes: bytes)
+    }
+
+    func announce(_ node: NodeAnnouncement) throws(LogError) { try log.announce(node) }
+    func nodes() throws(LogError) -> [NodeAnnouncement] { try log.nodes() }
+    func close() {}
+}
