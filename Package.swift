@@ -103,6 +103,13 @@ let package = Package(
             swiftSettings: settings
         ),
 
+        // Runs a command beside a real Kafka.
+        .executableTarget(
+            name: "with-kafka",
+            dependencies: ["ReelLab"],
+            path: "Tests/Kafka/with-kafka",
+            swiftSettings: settings
+        ),
         // Faults under load, one after the other.
         .executableTarget(
             name: "reel-faults",

@@ -68,6 +68,22 @@ enum Shell {
     }
 }
 
+extension Shell {
+    /// What a line prints that must end well.
+    static func output(_ line: String, at location: SourceLocation = #_sourceLocation) async throws -> String {
+        let run = try await run(line, seconds: 200)
+        #expect(run.code == 0, "\(line): \(run)", sourceLocation: location)
+        return run.output
+    }
+
+    /// Whether a program is installed that others have written, as this line finds out; says so where it is not.
+    static func has(_ line: String, _ name: String) async throws -> Bool {
+        if try await run(line).code == 0 { return true }
+        print("NOT TESTED: \(name) is not installed")
+        return false
+    }
+}
+
 /// Waits until something is true; throws if it never comes.
 func eventually(
     _ what: String,

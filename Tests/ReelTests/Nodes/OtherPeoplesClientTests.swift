@@ -5,7 +5,7 @@ import Testing
 /// Clients that we have not written, against a whole node. Where one is not installed, the test says so and passes.
 @Suite(.timeLimit(.minutes(5))) struct OtherPeoplesClientTests {
     @Test func pythonWebsocketsSpeaksTheProtocol() async throws {
-        guard try await isThere("python3 -c 'import websockets'", "Python's websockets, PyPI's `websockets`") else {
+        guard try await Shell.has("python3 -c 'import websockets'", "Python's websockets, PyPI's `websockets`") else {
             return
         }
         let folder = try TemporaryFolder(prefix: "reel-python-")
@@ -84,12 +84,12 @@ import Testing
             asyncio.run(main())
             """
         try script.write(toFile: folder.path + "/client.py", atomically: true, encoding: .utf8)
-        let run = try await shell("python3 '\(folder.path)/client.py'")
+        let run = try await Shell.output("python3 '\(folder.path)/client.py'")
         #expect(run == "fine\n")
     }
 
     @Test func curlReadsAndWrites() async throws {
-        guard try await isThere("curl --version", "curl, Debian's `curl`") else { return }
+        guard try await Shell.has("curl --version", "curl, Debian's `curl`") else { return }
         let folder = try TemporaryFolder(prefix: "reel-curl-")
         let node = try NodeProcess.serve(in: folder)
         let stream = node.url + "/v1/streams/todo"
@@ -121,12 +121,14 @@ import Testing
         #expect(try await curl([stream + "/objects?model=a/b&id=2"])["seq"] as? Int == 2)
         #expect(try await status([stream + "/objects/a%2Fb/9"]) == "404")
 
-        let lines = try await shell("curl -sS --fail \(stream)/snapshot").split(separator: "\n")
+        let lines = try await Shell.output("curl -sS --fail \(stream)/snapshot").split(separator: "\n")
         #expect(lines.count == 6, "a head, a site, three objects, an end")
         #expect(lines.last?.contains(#""count":4"#) == true)
-        let etag = try await shell("curl -sS -o /dev/null -D - \(stream)/snapshot | grep -i '^etag'")
+        let etag = try await Shell.output("curl -sS -o /dev/null -D - \(stream)/snapshot | grep -i '^etag'")
         #expect(etag.contains("\"\(epoch):2\""))
-        let delta = try await shell("curl -sS --fail '\(stream)/delta?after=1&epoch=\(epoch)'").split(separator: "\n")
+        let delta = try await Shell.output("curl -sS --fail '\(stream)/delta?after=1&epoch=\(epoch)'").split(
+            separator: "\n"
+        )
         #expect(delta.count == 4, "a head, the site, the object, an end")
 
         let cluster = try await curl([node.url + "/v1/cluster"])
@@ -138,26 +140,14 @@ import Testing
 
     // MARK: Doors
 
-    private func isThere(_ command: String, _ name: String) async throws -> Bool {
-        if try await shell(command + " >/dev/null 2>&1 && echo yes || true") == "yes\n" { return true }
-        print("NOT TESTED: \(name) is not installed")
-        return false
-    }
-
     private func curl(_ words: [String]) async throws -> [String: Any] {
         let quoted = words.map { "'\($0)'" }.joined(separator: " ")
-        let answer = try await shell("curl -sS -H 'content-type: application/json' \(quoted)")
+        let answer = try await Shell.output("curl -sS -H 'content-type: application/json' \(quoted)")
         return try #require(try JSONSerialization.jsonObject(with: Data(answer.utf8)) as? [String: Any], "\(answer)")
     }
 
     private func status(_ words: [String]) async throws -> String {
         let quoted = words.map { "'\($0)'" }.joined(separator: " ")
-        return try await shell("curl -sS -o /dev/null -w '%{http_code}' \(quoted)")
-    }
-
-    private func shell(_ command: String) async throws -> String {
-        let run = try await Shell.run(command, seconds: 200)
-        #expect(run.code == 0, "\(command): \(run)")
-        return run.output
+        return try await Shell.output("curl -sS -o /dev/null -w '%{http_code}' \(quoted)")
     }
 }

@@ -1,0 +1,31 @@
+import Foundation
+import ReelLab
+
+// `with-kafka BROKERS COMMAND…`: runs a command while there is a cluster of the Kafka that KAFKA_HOME names. The command
+// finds it in REEL_KAFKA; its exit code is ours.
+
+func run() throws -> Int32 {
+    let words = CommandLine.arguments.dropFirst()
+    guard let brokers = words.first.flatMap({ Int($0) }), 1...9 ~= brokers, words.count > 1 else {
+        throw ChildProcess.Failure(description: "usage: with-kafka BROKERS COMMAND…")
+    }
+    guard let home = try KafkaHome.named() else {
+        throw ChildProcess.Failure(description: "KAFKA_HOME names no Kafka")
+    }
+    let kafka = try LocalKafka(home, brokers: brokers)
+    print("a cluster of \(brokers): \(kafka.bootstrap)")
+    let command = Process()
+    command.executableURL = URL(filePath: "/usr/bin/env")
+    command.arguments = Array(words.dropFirst())
+    command.environment = ProcessInfo.processInfo.environment.merging(["REEL_KAFKA": kafka.bootstrap]) { $1 }
+    try command.run()
+    command.waitUntilExit()
+    return command.terminationStatus
+}
+
+do {
+    exit(try run())
+} catch {
+    print("with-kafka: \(error)")
+    exit(2)
+}
