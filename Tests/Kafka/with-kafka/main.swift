@@ -4,16 +4,19 @@ import ReelLab
 // `with-kafka BROKERS COMMAND…`: runs a command while there is a cluster of the Kafka that KAFKA_HOME names. The command
 // finds it in REEL_KAFKA; its exit code is ours.
 
+struct Complaint: Error, CustomStringConvertible {
+    let description: String
+}
+
 func run() throws -> Int32 {
     let words = CommandLine.arguments.dropFirst()
     guard let brokers = words.first.flatMap({ Int($0) }), 1...9 ~= brokers, words.count > 1 else {
-        throw ChildProcess.Failure(description: "usage: with-kafka BROKERS COMMAND…")
+        throw Complaint(description: "usage: with-kafka BROKERS COMMAND…")
     }
-    guard let home = try KafkaHome.named() else {
-        throw ChildProcess.Failure(description: "KAFKA_HOME names no Kafka")
-    }
+    guard let home = try KafkaHome.named() else { throw Complaint(description: "KAFKA_HOME names no Kafka") }
     let kafka = try LocalKafka(home, brokers: brokers)
     print("a cluster of \(brokers): \(kafka.bootstrap)")
+    fflush(nil)
     let command = Process()
     command.executableURL = URL(filePath: "/usr/bin/env")
     command.arguments = Array(words.dropFirst())

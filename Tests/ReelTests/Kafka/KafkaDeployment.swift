@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelLab
+import ReelNet
 import Testing
 
 /// One broker, a log on it, and a gateway.

@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelLab
+import ReelNet
 import Testing
 
 /// Kafka programs that we have not written read our topic, and write to it.
