@@ -4,13 +4,13 @@ import ReelLab
 /// What others do to the topic.
 extension Fault {
     static let records: [Fault] = [
-        Fault(name: "foreign and misplaced records", isShort: true) { trial in
-            let kafka = try trial.kafka
-            let topic = trial.topic
+        Fault(name: "foreign and misplaced records", isShort: true) { scene in
+            let kafka = try scene.kafka
+            let topic = scene.topic
             let peer = try KafkaPeer(kafka.bootstrap)
-            let before = try await trial.voids()
-            let partitions = try trial.partitions().count
-            let stream = trial.streams[0]
+            let before = try await scene.voids()
+            let partitions = try scene.partitions().count
+            let stream = scene.streams[0]
             let home = stream.partition(of: partitions)
             for round in 0..<20 {
                 let event = Self.event(op: round, site: 1)
@@ -24,39 +24,39 @@ extension Fault {
                 try peer.produce(topic, round % partitions, key: "~reel", value: #"{"type":"update"}"#)
             }
             try peer.flush()
-            try await trial.eventually("all 120 are counted as void") { try await trial.voids() >= before + 120 }
-            let found = try await trial.voids() - before
-            guard found == 120 else { throw Trial.NoEffect("\(found) of 120 records are void") }
+            try await scene.eventually("all 120 are counted as void") { try await scene.voids() >= before + 120 }
+            let found = try await scene.voids() - before
+            guard found == 120 else { throw Scene.NoEffect("\(found) of 120 records are void") }
             return "120 records, \(found) void"
         },
-        Fault(name: "a transaction's marker", isShort: true) { trial in
-            let kafka = try trial.kafka
-            let topic = trial.topic
+        Fault(name: "a transaction's marker", isShort: true) { scene in
+            let kafka = try scene.kafka
+            let topic = scene.topic
             let peer = try KafkaPeer(kafka.bootstrap, ["transactional.id": "peer-\(topic)"])
-            let before = try await trial.voids()
-            let stream = trial.streams[0]
-            let home = stream.partition(of: try trial.partitions().count)
+            let before = try await scene.voids()
+            let stream = scene.streams[0]
+            let home = stream.partition(of: try scene.partitions().count)
             try peer.beginTransactions()
             for round in 0..<10 {
                 try peer.transaction(commits: true) {
                     try peer.produce(topic, home, key: "\(stream)", value: Self.event(op: round, site: 2))
                 }
             }
-            try await trial.eventually("10 markers are counted as void") { try await trial.voids() >= before + 10 }
-            let found = try await trial.voids() - before
-            guard found == 10 else { throw Trial.NoEffect("\(found) voids for 10 markers") }
+            try await scene.eventually("10 markers are counted as void") { try await scene.voids() >= before + 10 }
+            let found = try await scene.voids() - before
+            guard found == 10 else { throw Scene.NoEffect("\(found) voids for 10 markers") }
             return "10 transactions, \(found) void"
         },
-        Fault(name: "a partition added") { trial in
-            let kafka = try trial.kafka
-            let topic = trial.topic
-            let before = try trial.partitions().count
+        Fault(name: "a partition added") { scene in
+            let kafka = try scene.kafka
+            let topic = scene.topic
+            let before = try scene.partitions().count
             try kafka.tool(
                 "org.apache.kafka.tools.TopicCommand",
                 ["--alter", "--topic", topic, "--partitions", "\(before + 1)"]
             )
-            try await trial.eventually("it is there") { try trial.partitions().count == before + 1 }
-            try await trial.acks(2_000)
+            try await scene.eventually("it is there") { try scene.partitions().count == before + 1 }
+            try await scene.acks(2_000)
             return "\(before)→\(before + 1) partitions"
         },
     ]

@@ -7,9 +7,9 @@ struct Fault: Sendable {
     /// Whether it needs brokers; else it is tried on the embedded log where there are none.
     var needsKafka = true
     /// What must be so before clients come.
-    var prepare: @Sendable (Trial) async throws -> Void = { _ in }
+    var prepare: @Sendable (Scene) async throws -> Void = { _ in }
     /// Does it, undoes it, and returns the proof that it took effect. Clients publish all the time.
-    let strike: @Sendable (Trial) async throws -> String
+    let strike: @Sendable (Scene) async throws -> String
 
     /// All of them, the gentle ones first.
     static let all: [Fault] = brokers + gateways + records

@@ -1,75 +1,95 @@
 import Foundation
+import ReelCheck
 import ReelCore
 import ReelLab
 
 /// A row of the table: what one fault did to clients, and what the judge says.
 struct FaultRun {
     let fault: Fault
-    var proof = ""
-    var report: LoadReport?
-    var secondsOfLoad = 0.0
-    var verdict = "none"
-    var problem: String?
+    private var proof = ""
+    private var report: LoadReport?
+    private var secondsOfLoad = 0.0
+    private var verdict: Verdict?
+    /// What did not go as it should; empty if the fault took effect and everything held.
+    private(set) var problems: [String] = []
 
-    var held: Bool { problem == nil }
-
+    /// Lets clients publish and listen, strikes in the middle, and judges what they saw.
     static func run(_ fault: Fault, on ground: Ground, seed: UInt64) async -> FaultRun {
         var run = FaultRun(fault: fault)
         do {
-            let trial = try await Trial(fault, on: ground, seed: seed)
-            defer { trial.nodes.end() }
-            try await fault.prepare(trial)
-            let load = trial.load
-            let report = Task { try await load.run() }
-            let start = Clock.nowMs()
-            try await trial.acks(1_000)
-            do {
-                run.proof = try await fault.strike(trial)
-            } catch {
-                load.stop()
-                throw error
-            }
-            trial.driver.fault(fault.name, on: "cluster", proof: run.proof)
-            trial.driver.healed()
-            try await trial.acks(1_000)
-            run.secondsOfLoad = Double(Clock.nowMs() - start) / 1_000
-            load.stop()
-            let result = try await report.value
-            run.report = result
-            try await run.judge(trial)
-            if !result.isComplete { run.problem = result.problems.joined(separator: "; ") }
+            let scene = try await Scene(fault, on: ground, seed: seed)
+            defer { scene.nodes.end() }
+            try await fault.prepare(scene)
+            try await run.load(scene)
+            try await run.judge(scene)
         } catch {
-            run.problem = "\(error)"
+            run.problems.append("\(error)")
         }
         return run
     }
 
-    private mutating func judge(_ trial: Trial) async throws {
-        let dump = ["dump", "--log", trial.nodes.log]
-        let (code, said) = try trial.ground.run(trial.ground.reel, dump, output: trial.folder + "/log.jsonl")
-        guard code == 0 else { throw Trial.NoEffect("the log cannot be dumped: \(said)") }
-        let judged = try trial.ground.run(trial.ground.reel, ["check", trial.folder])
-        verdict = judged.code == 0 ? "valid" : "INVALID"
-        if judged.code != 0 { problem = judged.said }
+    private mutating func load(_ scene: Scene) async throws {
+        let load = scene.load
+        let report = Task { try await load.run() }
+        let start = Clock.nowMs()
+        do {
+            try await scene.acks(1_000)
+            proof = try await fault.strike(scene)
+            scene.driver.fault(fault.name, on: "cluster", proof: proof)
+            scene.driver.healed()
+            try await scene.acks(1_000)
+        } catch {
+            problems.append("\(error)")
+        }
+        secondsOfLoad = Double(Clock.nowMs() - start) / 1_000
+        load.stop()
+        let result = try await report.value
+        self.report = result
+        problems += result.problems
+    }
+
+    private mutating func judge(_ scene: Scene) async throws {
+        for stream in scene.streams {
+            let snapshot = try await scene.nodes.get(scene.nodes.gateways[1], "/v1/streams/\(stream)/snapshot")
+            try Data(snapshot).write(to: URL(filePath: "\(scene.folder)/\(stream).snapshot.jsonl"))
+        }
+        try scene.dump(to: "log.jsonl")
+        let verdict = try await Trial(folder: scene.folder, logs: []).verdict()
+        self.verdict = verdict
+        try verdict.text.write(toFile: "\(scene.folder)/verdict", atomically: true, encoding: .utf8)
+        if verdict.word != .valid { problems.append(verdict.text) }
     }
 
     // MARK: The table
 
-    static let head = row(["fault", "took effect", "acked", "1/s", "longest pause", "resent", "verdict"])
+    static let head = row([
+        "fault", "took effect", "acked", "1/s", "lost", "twice", "order", "else", "pause", "verdict",
+    ])
 
-    var line: String {
-        guard let report else { return Self.row([fault.name, problem ?? proof, "", "", "", "", "NOT TRIED"]) }
-        let statistics = report.statistics
-        return Self.row([
-            fault.name, proof, "\(statistics.acked)", "\(Int(Double(statistics.acked) / secondsOfLoad))",
-            String(format: "%.2f s", Double(statistics.longestPauseNs) / 1e9), "\(statistics.resent)",
-            held ? verdict : "WRONG: " + (problem ?? ""),
-        ])
+    /// Its row, and below it what went wrong.
+    var lines: String {
+        let acked = report?.statistics.acked ?? 0
+        func broken(_ invariants: Set<Invariant>) -> String {
+            guard let verdict else { return "?" }
+            return "\(verdict.counts.filter { invariants.contains($0.invariant) }.reduce(0) { $0 + $1.violations })"
+        }
+        let named: Set<Invariant> = [.ackedLoss, .doubled, .oneOrder, .siteOrder]
+        let cells = [
+            fault.name, proof, "\(acked)", "\(Int(Double(acked) / max(1, secondsOfLoad)))",
+            broken([.ackedLoss]), broken([.doubled]), broken([.oneOrder, .siteOrder]),
+            broken(Set(Invariant.allCases).subtracting(named)),
+            String(format: "%.2f s", Double(report?.statistics.longestPauseNs ?? 0) / 1e9),
+            problems.isEmpty
+                ? "valid" : verdict?.word == .valid ? "NOT SO" : (verdict?.word.rawValue ?? "NONE").uppercased(),
+        ]
+        return ([Self.row(cells)] + problems.map { "    " + $0.replacing("\n", with: "\n    ") }).joined(
+            separator: "\n"
+        )
     }
 
     private static func row(_ cells: [String]) -> String {
-        let widths = [30, 48, 7, 5, 13, 7, 0]
-        return zip(cells, widths).map { $0.padding(toLength: max($1, $0.count), withPad: " ", startingAt: 0) }
+        let widths = [31, 52, 6, 4, 4, 5, 5, 4, 8, 0]
+        return zip(cells, widths).map { $0 + String(repeating: " ", count: max(0, $1 - $0.count)) }
             .joined(separator: "  ")
     }
 }

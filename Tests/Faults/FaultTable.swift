@@ -24,9 +24,9 @@ enum FaultTable {
             var wrong = 0
             for fault in faults {
                 let run = await FaultRun.run(fault, on: ground, seed: seed)
-                print(run.line)
+                print(run.lines)
                 fflush(nil)
-                if !run.held { wrong += 1 }
+                if !run.problems.isEmpty { wrong += 1 }
             }
             if wrong > 0 { evidence.keep = true }
             print(wrong == 0 ? "All held." : "\(wrong) of \(faults.count) went wrong; the evidence stays.")

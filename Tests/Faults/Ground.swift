@@ -5,7 +5,7 @@ import ReelLab
 /// What all trials stand on: the program, the brokers if there are any, and where the evidence goes.
 final class Ground {
     let reel: String
-    /// Where each trial has a folder: histories, the log's dump, what nodes said.
+    /// Where each fault has a folder: histories, the log's dump, what nodes said.
     let evidence: String
     private let brokers: LocalKafka?
 
@@ -20,7 +20,7 @@ final class Ground {
 
     /// The brokers.
     func kafka() throws -> LocalKafka {
-        guard let brokers else { throw Trial.NoEffect("there are no brokers") }
+        guard let brokers else { throw Scene.NoEffect("there are no brokers") }
         return brokers
     }
 
@@ -35,7 +35,7 @@ final class Ground {
         }
         let create = ["topic", "create", "--log", log, "--partitions", "6", "--replication", "3"]
         let (code, said) = try run(reel, create)
-        guard code == 0 else { throw Trial.NoEffect("no topic could be made: \(said)") }
+        guard code == 0 else { throw Scene.NoEffect("no topic could be made: \(said)") }
         return log
     }
 
@@ -53,7 +53,7 @@ final class Ground {
     private func wait(_ what: String, _ isTrue: () throws -> Bool) throws {
         let end = Clock.nowMs() + 30_000
         while try !isTrue() {
-            guard Clock.nowMs() < end else { throw Trial.NoEffect("in vain: \(what)") }
+            guard Clock.nowMs() < end else { throw Scene.NoEffect("in vain: \(what)") }
             usleep(100_000)
         }
     }

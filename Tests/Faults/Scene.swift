@@ -3,8 +3,8 @@ import ReelCore
 import ReelLab
 
 /// One fault while clients publish and listen: the cluster as it is then, what can be asked and what waited for.
-final class Trial {
-    /// Why a trial says nothing: the fault did not come about.
+final class Scene {
+    /// Why a fault says nothing: it did not come about.
     struct NoEffect: Error, CustomStringConvertible {
         let description: String
 
@@ -91,6 +91,12 @@ final class Trial {
         return metrics.split(separator: "\n").filter { $0.hasPrefix("reel_gateway_void_records_total") }
             .compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }
             .reduce(0) { $0 + Int($1) }
+    }
+
+    /// Dumps the log, in whole, into the evidence.
+    func dump(to name: String) throws {
+        let (code, said) = try ground.run(ground.reel, ["dump", "--log", nodes.log], output: "\(folder)/\(name)")
+        guard code == 0 else { throw NoEffect("the log cannot be dumped: \(said)") }
     }
 
     // MARK: Waiting
