@@ -37,7 +37,7 @@ let package = Package(
         .systemLibrary(
             name: "COpenSSL",
             path: "Sources/Libraries/openssl",
-            pkgConfig: "libcrypto",
+            pkgConfig: "libssl",
             providers: [.apt(["libssl-dev"])]
         ),
         .systemLibrary(

@@ -26,6 +26,10 @@ public struct NetError: Error, Hashable, Sendable, CustomStringConvertible {
         case tooManyFiles
         /// The peer does not keep to the protocol.
         case violation
+        /// A certificate or key, of this side or of the peer, is not as it must be.
+        case certificate
+        /// TLS could not be agreed on, or broke.
+        case tls
         /// Anything else; the message has the system's words.
         case other
     }

@@ -40,6 +40,7 @@ public final class HTTPCall {
             on: client.loop,
             host: request.host,
             port: request.port,
+            tls: request.tls,
             timeout: request.timeout
         ) { [self] result in
             connector = nil
@@ -85,7 +86,7 @@ public final class HTTPCall {
         self.receive = nil
         self.tcp = nil
         if let tcp {
-            if staysOpen { client.keep(tcp, request.authority) } else { tcp.finish() }
+            if staysOpen { client.keep(tcp, request.origin) } else { tcp.finish() }
         }
         receive?(.end)
     }

@@ -6,6 +6,8 @@ public struct HTTPClientRequest: Hashable, Sendable {
     public var host: String
     /// The port.
     public var port: UInt16
+    /// Whom to believe where TLS is spoken (https); nil: it is not.
+    public var tls: TLSClient?
     /// Path and query, encoded as they have to be.
     public var target: String
     /// Header fields; host and length are added when it is sent.
@@ -25,6 +27,14 @@ public struct HTTPClientRequest: Hashable, Sendable {
     }
 
     var authority: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+    /// Requests that agree in this may use the same connection.
+    var origin: Origin { Origin(authority: authority, tls: tls) }
+
+    struct Origin: Hashable {
+        let authority: String
+        let tls: TLSClient?
+    }
 
     var bytes: [UInt8] {
         var fields: HTTPHeaders = ["host": authority]
@@ -67,7 +77,7 @@ public final class HTTPClient {
     @discardableResult
     public func send(_ request: HTTPClientRequest, _ receive: @escaping (Event) -> Void) -> HTTPCall {
         let call = HTTPCall(self, request, receive)
-        if let tcp = takeIdle(request.authority) { call.begin(on: tcp, isReused: true) } else { call.connect() }
+        if let tcp = takeIdle(request.origin) { call.begin(on: tcp, isReused: true) } else { call.connect() }
         return call
     }
 
@@ -115,15 +125,15 @@ public final class HTTPClient {
 
     // MARK: Kept connections
 
-    private func takeIdle(_ authority: String) -> TCPConnection? {
-        guard let index = idle.lastIndex(where: { $0.authority == authority }) else { return nil }
+    private func takeIdle(_ origin: HTTPClientRequest.Origin) -> TCPConnection? {
+        guard let index = idle.lastIndex(where: { $0.origin == origin }) else { return nil }
         return idle.remove(at: index).tcp
     }
 
-    func keep(_ tcp: TCPConnection, _ authority: String) {
+    func keep(_ tcp: TCPConnection, _ origin: HTTPClientRequest.Origin) {
         if idle.count >= maxIdle, let oldest = idle.first { oldest.tcp.close() }
         guard idle.count < maxIdle else { return tcp.close() }
-        idle.append(IdleConnection(self, tcp, authority, idleDeadline))
+        idle.append(IdleConnection(self, tcp, origin, idleDeadline))
     }
 
     fileprivate func lost(_ connection: IdleConnection) {
@@ -149,13 +159,13 @@ extension LoopBound where Value == HTTPClient {
 /// A connection that waits for the next question. Whatever happens on it, it is of no use any more.
 private final class IdleConnection: TCPHandler {
     let tcp: TCPConnection
-    let authority: String
+    let origin: HTTPClientRequest.Origin
     private weak var client: HTTPClient?
 
-    init(_ client: HTTPClient, _ tcp: TCPConnection, _ authority: String, _ deadline: Duration) {
+    init(_ client: HTTPClient, _ tcp: TCPConnection, _ origin: HTTPClientRequest.Origin, _ deadline: Duration) {
         self.client = client
         self.tcp = tcp
-        self.authority = authority
+        self.origin = origin
         tcp.handler = self
         tcp.deadline.set(deadline)
     }

@@ -35,7 +35,11 @@ struct HTTPHeadReader {
             }
             guard byte != 0x0A else { throw HTTPViolation(400, "LF without CR in the head") }
             guard HTTPCharacters.isValue(byte) || byte == 0x0D else {
-                throw HTTPViolation(400, "a control byte in the head")
+                let isTLS = total == 1 && (byte == 0x15 || byte == 0x16)
+                throw HTTPViolation(
+                    400,
+                    isTLS ? "TLS was spoken where plain HTTP is: http:// or https://?" : "a control byte in the head"
+                )
             }
             line.append(byte)
             if !hasFirstLine, line.count > limits.line {

@@ -13,6 +13,8 @@ public final class HTTPServer {
         public var idleDeadline = Duration.seconds(60)
         /// From a WebSocket's close frame to the peer's answer.
         public var closeDeadline = Duration.seconds(5)
+        /// The certificate and key with which it speaks TLS; nil: it speaks plain.
+        public var tls: TLSServer?
         /// Connections at a time, WebSockets included; one more is answered 503.
         public var connections = 10_000
 
@@ -77,6 +79,11 @@ public final class HTTPServer {
     public func accept(_ socket: AcceptedSocket) {
         guard let tcp = try? TCPConnection(loop: loop, descriptor: socket.descriptor) else { return }
         counters.accepted += 1
+        if let server = settings.tls {
+            // The handshake has to be done within the deadline of the first head.
+            guard let session = try? TLSSession(server) else { return tcp.close() }
+            tcp.secure(session)
+        }
         guard counters.open < settings.connections, !isDraining else {
             counters.refused += 1
             var response = handler.refusal(

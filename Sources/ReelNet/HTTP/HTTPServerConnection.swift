@@ -178,6 +178,10 @@ final class HTTPServerConnection: TCPHandler {
         if exchange != nil { closesAfterAnswer = true } else { tcp.finish() }
     }
 
+    func spokeWithoutTLS() {
+        refuse(HTTPViolation(400, "plain HTTP was spoken where TLS is: https:// in place of http://"))
+    }
+
     func deadlinePassed() {
         if exchange != nil || tcp.pendingBytes > 0 {
             // An answer may take its time to begin; one that nobody reads may not stay.
@@ -204,6 +208,7 @@ final class HTTPServerConnection: TCPHandler {
     func closed(_ error: NetError?) {
         let exchange = exchange
         self.exchange = nil
+        if let error, error.code == .tls { server.counters.refused += 1 }
         server.ended(self)
         exchange?.connectionBroke()
     }

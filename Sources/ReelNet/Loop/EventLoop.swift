@@ -32,6 +32,14 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     // Used on the loop's thread only.
     let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
     let writeBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
+    /// For what TLS opens: all of a full `readBuffer` and the record that it may complete.
+    var openedBuffer: UnsafeMutableRawBufferPointer {
+        if let buffer = openedBufferIfMade { return buffer }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 96 << 10, alignment: 16)
+        openedBufferIfMade = buffer
+        return buffer
+    }
+    private var openedBufferIfMade: UnsafeMutableRawBufferPointer?
     private var unflushed: [TCPConnection] = []
     private var roundEnd: [() -> Void] = []
     private(set) lazy var wheel = DeadlineWheel(loop: self)
@@ -61,6 +69,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         check.deallocate()
         readBuffer.deallocate()
         writeBuffer.deallocate()
+        openedBufferIfMade?.deallocate()
     }
 
     /// Where libuv finds no descriptors for the pipe of its signals, which the first loop makes, it aborts the process.

@@ -13,13 +13,22 @@ protocol TCPHandler: AnyObject {
     func deadlinePassed()
     /// The connection is gone; nil if this side closed it.
     func closed(_ error: NetError?)
+    /// The TLS handshake is done.
+    func secured()
+    /// The peer has spoken without TLS where it is expected. What is written now goes out plain.
+    func spokeWithoutTLS()
+}
+
+extension TCPHandler {
+    func secured() {}
+    func spokeWithoutTLS() {}
 }
 
 /// One TCP connection on its loop. It lives until it is closed, by either side.
 ///
 /// Writes are collected until the end of the loop's round and offered to the kernel in one call. What the kernel does
-/// not take waits as it is, shared arrays shared; only the piece in front is copied for libuv. This is also where a
-/// layer that changes the bytes (TLS) belongs: between `flush` and the kernel, and before `handler.received`.
+/// not take waits as it is, shared arrays shared; only the piece in front is copied for libuv. With TLS the bytes are
+/// sealed right before they are offered, and opened right before the handler gets them.
 final class TCPConnection {
     /// The loop that it lives on.
     let loop: EventLoop
@@ -29,11 +38,14 @@ final class TCPConnection {
     private(set) var deadline: Deadline!
 
     let handle: UnsafeMutablePointer<uv_tcp_t>
-    private var queue = WriteQueue()
+    /// What goes to the kernel as it is.
+    var queue = WriteQueue()
+    /// The TLS on it, if there is any.
+    var tls: TLSSession?
     private var inFlight = 0
-    private var state: State = []
+    private(set) var state: State = []
 
-    private struct State: OptionSet {
+    struct State: OptionSet {
         let rawValue: UInt8
         static let awaitsFlush = State(rawValue: 1)
         static let isReading = State(rawValue: 2)
@@ -102,11 +114,19 @@ final class TCPConnection {
 
     private func received(_ bytes: Span<UInt8>) {
         // A finished connection still reads, so that the kernel does not answer late bytes with a reset.
-        if !state.contains(.isFinishing) { handler?.received(bytes) }
+        guard !state.contains(.isFinishing) else { return }
+        if let tls { receivedSealed(bytes, tls) } else { handler?.received(bytes) }
     }
 
     private func receivedEnd() {
         state.remove(.isReading)
+        if let tls, !tls.hasEnded, !state.contains(.isFinishing) { return brokeOff(tls) }
+        receivedLast()
+    }
+
+    /// The peer sends no more, and has said so.
+    func receivedLast() {
+        guard !state.contains(.hasEnded) else { return }
         state.insert(.hasEnded)
         if !state.contains(.isFinishing) {
             handler?.ended()
@@ -118,7 +138,7 @@ final class TCPConnection {
     // MARK: Writing
 
     /// Bytes written and not yet with the kernel: what a slow reader costs.
-    var pendingBytes: Int { queue.count + inFlight }
+    var pendingBytes: Int { queue.count + inFlight + (tls?.unsealed.count ?? 0) }
 
     /// Whether nothing can be written any more.
     var isClosed: Bool { !state.isDisjoint(with: [.isClosed, .isFinishing]) }
@@ -127,7 +147,7 @@ final class TCPConnection {
     /// nothing once the connection is closed.
     func write(_ bytes: [UInt8]) {
         guard !isClosed else { return }
-        queue.append(bytes)
+        if let tls { tls.unsealed.append(bytes) } else { queue.append(bytes) }
         awaitFlush()
     }
 
@@ -139,7 +159,7 @@ final class TCPConnection {
         awaitFlush()
     }
 
-    private func awaitFlush() {
+    func awaitFlush() {
         guard !state.contains(.awaitsFlush) else { return }
         state.insert(.awaitsFlush)
         loop.flushAtRoundEnd(self)
@@ -148,8 +168,8 @@ final class TCPConnection {
     func flush() {
         state.remove(.awaitsFlush)
         guard inFlight == 0, !state.contains(.isClosed) else { return }
-        let hadBytes = queue.count > 0
-        while queue.count > 0 {
+        let hadBytes = pendingBytes > 0
+        while hasNext() {
             let (taken, offered) = queue.withNext(scratch: loop.writeBuffer) { bytes in
                 var buffer = Self.buffer(bytes)
                 return (uv_try_write(stream, &buffer, 1), bytes.count)
@@ -160,7 +180,15 @@ final class TCPConnection {
             queue.consume(max(0, Int(taken)))
             if Int(taken) < offered { return writeLater() }
         }
+        guard !state.contains(.isClosed) else { return }
         if hadBytes { drained() } else if state.contains(.isFinishing) { shutDown() }
+    }
+
+    /// Whether there is something for the kernel.
+    @inline(__always)
+    private func hasNext() -> Bool {
+        if let tls, !sealNext(tls) { return false }
+        return queue.count > 0
     }
 
     private func drained() {
@@ -183,7 +211,7 @@ final class TCPConnection {
     fileprivate func wroteLate(_ status: Int32) {
         inFlight = 0
         if status < 0 { return close(NetError(status: status, "writing")) }
-        if queue.count > 0 { flush() } else { drained() }
+        if pendingBytes > 0 { flush() } else { drained() }
     }
 
     private func shutDown() {

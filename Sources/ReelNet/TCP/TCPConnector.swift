@@ -3,17 +3,20 @@ import Glibc
 
 extension TCPConnection {
     /// Connects to a host by address or name; its addresses are tried in turn until one answers or the time is up.
-    /// The result comes on the loop, once. The connection does not read before `resumeReading`. On the loop.
+    /// With TLS the handshake is done too, within the same time, and the connection reads already. The result comes on
+    /// the loop, once. A plain connection does not read before `resumeReading`. On the loop.
     @discardableResult
     static func connect(
         on loop: EventLoop,
         host: String,
         port: UInt16,
+        tls: TLSClient?,
         timeout: Duration,
         then: @escaping (Result<TCPConnection, NetError>) -> Void
     ) -> TCPConnector {
         loop.checkIsolated()
         let connector = TCPConnector(loop, "\(host):\(port)", timeout, then)
+        connector.security = tls.map { ($0, host) }
         connector.start(host, port)
         return connector
     }
@@ -27,6 +30,7 @@ final class TCPConnector {
     private var timer: LoopTimer?
     private var addresses: [SocketAddress] = []
     private var current: TCPConnection?
+    fileprivate var security: (client: TLSClient, host: String)?
 
     fileprivate init(
         _ loop: EventLoop,
@@ -111,13 +115,25 @@ final class TCPConnector {
         // After the end the connection was closed, and this is the echo of it.
         guard let connection = current else { return }
         if status == 0 {
-            current = nil
             uv_tcp_nodelay(connection.handle, 1)
+            if let security { return secure(connection, security) }
+            current = nil
             finish(.success(connection))
         } else {
             current = nil
             connection.close()
             tryNext(after: NetError(status: status, "connecting to \(target)"))
+        }
+    }
+
+    private func secure(_ connection: TCPConnection, _ security: (client: TLSClient, host: String)) {
+        do throws(NetError) {
+            let session = try TLSSession(security.client, host: security.host)
+            connection.handler = self
+            connection.secure(session)
+            connection.resumeReading()
+        } catch {
+            finish(.failure(error))
         }
     }
 
@@ -134,3 +150,24 @@ final class TCPConnector {
 
 @available(*, unavailable)
 extension TCPConnector: Sendable {}
+
+// While the TLS handshake lasts.
+extension TCPConnector: TCPHandler {
+    func secured() {
+        guard let connection = current else { return }
+        current = nil
+        connection.handler = nil
+        finish(.success(connection))
+    }
+
+    func closed(_ error: NetError?) {
+        guard current != nil else { return }
+        current = nil
+        finish(.failure(error ?? NetError(.closed, "connecting to \(target) was given up")))
+    }
+
+    func received(_ bytes: Span<UInt8>) {}
+    func ended() {}
+    func drained() {}
+    func deadlinePassed() {}
+}

@@ -4,6 +4,8 @@ public struct WebSocketTarget: Hashable, Sendable {
     public var host: String
     /// The port.
     public var port: UInt16
+    /// Whom to believe where TLS is spoken (wss); nil: it is not.
+    public var tls: TLSClient?
     /// Path and query.
     public var path: String
     /// The subprotocols to offer, the best first.
@@ -56,6 +58,7 @@ public final class WebSocketClient {
             on: loop,
             host: target.host,
             port: target.port,
+            tls: target.tls,
             timeout: target.timeout
         ) { result in
             client.connector = nil

@@ -1,0 +1,48 @@
+/// Where a server is and whether it speaks TLS: `https://reel.example`, `http://127.0.0.1:7350`.
+public struct HTTPOrigin: Hashable, Sendable, CustomStringConvertible {
+    /// Whether TLS is spoken.
+    public let isSecure: Bool
+    /// A name or an address, without brackets.
+    public let host: String
+    /// The port; of a URL without one 443 or 80.
+    public let port: UInt16
+
+    /// From a URL without a path; no scheme stands for `http`. Nil if it is anything else.
+    public init?(_ url: String) {
+        var rest = url[...]
+        var isSecure = false
+        if let scheme = url.firstRange(of: "://") {
+            switch url[..<scheme.lowerBound] {
+            case "http": break
+            case "https": isSecure = true
+            default: return nil
+            }
+            rest = url[scheme.upperBound...]
+        }
+        if rest.hasSuffix("/") { rest.removeLast() }
+        guard !rest.isEmpty, rest.utf8.allSatisfy(Self.belongsToAuthority) else { return nil }
+        let hasPort = rest.hasSuffix("]") ? false : rest.contains(":")
+        guard let (host, port) = SocketAddress.split(hasPort ? String(rest) : "\(rest):\(isSecure ? 443 : 80)"),
+            !host.isEmpty
+        else { return nil }
+        self.isSecure = isSecure
+        self.host = host
+        self.port = port
+    }
+
+    /// The URL, always with its port.
+    public var description: String { (isSecure ? "https://" : "http://") + authority }
+
+    /// `HOST:PORT`, an IPv6 address in brackets.
+    public var authority: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+    private static func belongsToAuthority(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"),
+            UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "]"):
+            true
+        default: false
+        }
+    }
+}

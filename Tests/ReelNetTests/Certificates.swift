@@ -1,0 +1,81 @@
+import Foundation
+import Testing
+
+@testable import ReelNet
+
+/// A certificate authority of a test's own, made by the `openssl` command, in a folder that goes with it.
+final class Certificates: Sendable {
+    let folder: URL
+
+    /// Nil, and a line that says so, where there is no `openssl` command.
+    init?() throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("reel-tls-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        guard (try? Self.run("openssl version", in: folder)) != nil else {
+            print("NOT TESTED: the openssl command is not installed")
+            return nil
+        }
+        try Self.run("openssl req -x509 \(Self.key) -keyout ca.key -out ca.pem -subj '/CN=Test Authority'", in: folder)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    private static let key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
+
+    /// The file of the authority's certificate.
+    var authority: String { path("ca.pem") }
+
+    func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
+
+    /// Makes `NAME.pem` and `NAME.key`: a certificate for these hosts that the authority has signed.
+    func make(_ name: String, for hosts: String = "DNS:localhost,IP:127.0.0.1", days: Int = 2) throws {
+        try "subjectAltName=\(hosts)\n".write(toFile: path("\(name).cnf"), atomically: true, encoding: .utf8)
+        try Self.run(
+            "openssl req -new \(Self.key) -keyout \(name).key -out \(name).csr -subj '/CN=\(name)'",
+            in: folder
+        )
+        try Self.run(
+            "openssl x509 -req -in \(name).csr -CA ca.pem -CAkey ca.key -CAcreateserial -days \(days)"
+                + " -extfile \(name).cnf -out \(name).pem",
+            in: folder
+        )
+    }
+
+    /// What a server takes; made if it is not there.
+    func server(_ name: String = "server") throws -> TLSServer {
+        if !FileManager.default.fileExists(atPath: path("\(name).pem")) { try make(name) }
+        return try TLSServer(certificateFile: path("\(name).pem"), keyFile: path("\(name).key"))
+    }
+
+    /// A client that trusts the authority.
+    func client() throws -> TLSClient { try TLSClient(authorities: authority) }
+
+    /// What a shell command says, on both outputs; throws what it says if it fails.
+    @discardableResult
+    static func run(_ command: String, in folder: URL) throws -> String {
+        let process = Process()
+        let pipe = Pipe()
+        process.executableURL = URL(fileURLWithPath: "/bin/sh")
+        process.arguments = ["-c", command]
+        process.currentDirectoryURL = folder
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = pipe
+        process.standardError = pipe
+        try process.run()
+        let output = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else { throw Failed(output: output) }
+        return output
+    }
+
+    /// As `run`, in the folder of the certificates, whatever the command's exit code.
+    func shell(_ command: String) throws -> String {
+        do { return try Self.run("timeout 60 sh -c \"\(command)\" || true", in: folder) }
+    }
+
+    struct Failed: Error {
+        let output: String
+    }
+}

@@ -1,0 +1,324 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import ReelNet
+
+@Suite struct TLSTests {
+    @Test func requestsAndAnswersOfAnySizeGoThrough() async throws {
+        guard let certificates = try Certificates() else { return }
+        let server = try secureServer(certificates)
+        let client = try SecureClient(certificates.client())
+        for size in [0, 1, 16_384, 16_385, 900_000] {
+            let body = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+            let response = try await client.fetch("POST", "/echo", server, body)
+            #expect(response.body == body)
+        }
+        #expect(try await client.fetch("GET", "/stream?bytes=3000001", server).body.count == 3_000_001)
+        #expect(try server.counters.accepted == 1)
+    }
+
+    @Test func aWebSocketTalksAndClosesInOrder() async throws {
+        guard let certificates = try Certificates() else { return }
+        let server = try secureServer(certificates)
+        let client = try SecureClient(certificates.client())
+        let long = [UInt8](repeating: UInt8(ascii: "x"), count: 2_000_000)
+        let messages = [Array("one".utf8), [], long]
+        #expect(try await client.echo(messages, server) == messages)
+        while try server.counters.open > 0 { await Task.yield() }
+    }
+
+    // MARK: Trust
+
+    @Test func aServerThatNobodyVouchesForIsNotTrusted() async throws {
+        guard let certificates = try Certificates(), let others = try Certificates() else { return }
+        let server = try secureServer(certificates)
+        try await expect(.certificate, ["127.0.0.1", "CN=server", "Test Authority"]) {
+            _ = try await SecureClient(others.client()).fetch("GET", "/echo", server)
+        }
+        try await expect(.certificate, ["127.0.0.1", "CN=server"]) {
+            _ = try await SecureClient(TLSClient()).fetch("GET", "/echo", server)
+        }
+        while try server.counters.open > 0 { await Task.yield() }
+        #expect(try server.counters.refused == 2)
+        #expect(try server.counters.requests == 0)
+    }
+
+    @Test func aServerOfAnotherNameIsNotTrusted() async throws {
+        guard let certificates = try Certificates() else { return }
+        try certificates.make("server", for: "DNS:reel.example,IP:127.0.0.2")
+        let server = try secureServer(certificates)
+        for host in ["127.0.0.1", "localhost"] {
+            try await expect(.certificate, [host, "mismatch", "DNS:reel.example", "IP Address:127.0.0.2"]) {
+                _ = try await SecureClient(certificates.client()).fetch("GET", "/echo", server, host: host)
+            }
+        }
+    }
+
+    @Test func theNameIsAskedForAndChecked() async throws {
+        guard let certificates = try Certificates() else { return }
+        try certificates.make("server", for: "DNS:localhost")
+        let server = try secureServer(certificates)
+        let client = try SecureClient(certificates.client())
+        #expect(try await client.fetch("GET", "/echo", server, host: "localhost").status == 200)
+    }
+
+    // MARK: Files
+
+    @Test func aWrongFileIsNamedWithWhatIsWrong() throws {
+        guard let certificates = try Certificates() else { return }
+        try certificates.make("server")
+        try certificates.make("other")
+        try certificates.make("old", days: -1)
+        try Certificates.run(
+            "openssl ec -in server.key -aes128 -passout pass:secret -out locked.key && echo hello > hello.pem",
+            in: certificates.folder
+        )
+        let cases: [(String, String, [String])] = [
+            ("none.pem", "server.key", ["certificate file", "none.pem", "No such file"]),
+            ("server.pem", "none.key", ["key file", "none.key", "No such file"]),
+            ("hello.pem", "server.key", ["hello.pem", "no certificate"]),
+            ("server.pem", "hello.pem", ["hello.pem", "no private key"]),
+            ("server.pem", "locked.key", ["locked.key", "passphrase"]),
+            ("server.pem", "other.key", ["other.key", "server.pem", "not the one"]),
+            ("old.pem", "old.key", ["CN=old", "old.pem", "expired on"]),
+        ]
+        for (certificate, key, words) in cases {
+            let error = #expect(throws: NetError.self) {
+                try TLSServer(certificateFile: certificates.path(certificate), keyFile: certificates.path(key))
+            }
+            #expect(error?.code == .certificate)
+            for word in words {
+                #expect(error?.message.contains(word) == true, "\(error?.message ?? "") lacks \(word)")
+            }
+        }
+        #expect(throws: NetError.self) { try TLSClient(authorities: certificates.path("none.pem")) }
+        #expect(throws: NetError.self) { try TLSClient(authorities: certificates.path("hello.pem")) }
+    }
+
+    @Test func newFilesAreForNewConnectionsAndNobodyIsDropped() async throws {
+        guard let certificates = try Certificates() else { return }
+        let tls = try certificates.server()
+        let server = try EchoServer(secured(tls))
+        let old = try SecureClient(certificates.client())
+        #expect(try await old.fetch("GET", "/echo", server).status == 200)
+        try certificates.make("server", for: "DNS:elsewhere.example")
+        try tls.reload()
+        // The one that was there goes on, and is the same; a new one meets the new certificate.
+        #expect(try await old.fetch("GET", "/echo", server).status == 200)
+        #expect(try server.counters.accepted == 1)
+        try await expect(.certificate, ["elsewhere.example"]) {
+            _ = try await SecureClient(certificates.client()).fetch("GET", "/echo", server)
+        }
+        try "no certificate".write(toFile: certificates.path("server.pem"), atomically: true, encoding: .utf8)
+        #expect(throws: NetError.self) { try tls.reload() }
+        try await expect(.certificate, ["elsewhere.example"]) {
+            _ = try await SecureClient(certificates.client()).fetch("GET", "/echo", server)
+        }
+    }
+
+    // MARK: Mistakes and attacks
+
+    @Test func plainHTTPOnASecurePortIsToldSo() throws {
+        guard let certificates = try Certificates() else { return }
+        let server = try secureServer(certificates)
+        let socket = try RawSocket(server.address)
+        socket.send("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+        let answer = socket.receiveAll()
+        #expect(answer.hasPrefix("HTTP/1.1 400 "))
+        #expect(answer.contains("https://"))
+    }
+
+    @Test func aClientOfAPlainPortIsToldSo() async throws {
+        guard let certificates = try Certificates() else { return }
+        let plain = try EchoServer()
+        try await expect(.tls, ["does not speak TLS", "http://"]) {
+            _ = try await SecureClient(certificates.client()).fetch("GET", "/echo", plain)
+        }
+        let secure = try secureServer(certificates)
+        let mistaken = try SecureClient(nil)
+        #expect(try await mistaken.fetch("GET", "/echo", secure).status == 400)
+    }
+
+    @Test func whoDoesNotShakeHandsIsCutOff() throws {
+        guard let certificates = try Certificates() else { return }
+        var settings = secured(try certificates.server())
+        settings.headDeadline = .milliseconds(150)
+        let server = try EchoServer(settings)
+        for beginning in [[], [0x16, 0x03, 0x01, 0x02, 0x00, 0x01], [0x16, 0x03]] as [[UInt8]] {
+            let socket = try RawSocket(server.address)
+            socket.send(beginning)
+            #expect(socket.receiveAll() == "")
+        }
+    }
+
+    @Test func noiseEndsTheConnectionAndNothingElse() async throws {
+        guard let certificates = try Certificates() else { return }
+        let server = try secureServer(certificates)
+        var random = SeededRandom.printed()
+        for _ in 0..<50 {
+            let socket = try RawSocket(server.address)
+            let noise = (0..<Int.random(in: 1...2000, using: &random)).map { _ in
+                UInt8.random(in: 0...255, using: &random)
+            }
+            socket.send([0x16, 0x03, 0x01] + noise)
+        }
+        #expect(try await SecureClient(certificates.client()).fetch("GET", "/echo", server).status == 200)
+    }
+
+    @Test func anAnswerThatIsCutShortIsNoAnswer() async throws {
+        guard let certificates = try Certificates() else { return }
+        let server = try CuttingServer(certificates.server())
+        let client = try SecureClient(certificates.client())
+        #expect(try await client.fetch("GET", "/whole", port: server.port).body == Array("all there is".utf8))
+        try await expect(.reset, ["broke off TLS"]) {
+            _ = try await client.fetch("GET", "/cut", port: server.port)
+        }
+    }
+
+    private func expect(_ code: NetError.Code, _ words: [String], _ body: () async throws -> Void) async throws {
+        let error = await #expect(throws: NetError.self) { try await body() }
+        #expect(error?.code == code, "\(String(describing: error))")
+        for word in words { #expect(error?.message.contains(word) == true, "\(error?.message ?? "") lacks \(word)") }
+    }
+}
+
+func secured(_ tls: TLSServer) -> HTTPServer.Settings {
+    var settings = HTTPServer.Settings()
+    settings.tls = tls
+    settings.headDeadline = .seconds(600)
+    settings.idleDeadline = .seconds(600)
+    return settings
+}
+
+func secureServer(_ certificates: Certificates) throws -> EchoServer {
+    try EchoServer(secured(certificates.server()))
+}
+
+/// A client on a loop of its own; nil speaks plain.
+final class SecureClient: Sendable {
+    private let loop: EventLoop
+    private let client: LoopBound<HTTPClient>
+    private let tls: TLSClient?
+
+    init(_ tls: TLSClient?) throws {
+        let loop = try EventLoop()
+        self.loop = loop
+        self.tls = tls
+        client = try loop.sync { LoopBound(HTTPClient(on: loop, idleDeadline: .seconds(600)), on: loop) }
+    }
+
+    deinit {
+        loop.stop()
+        loop.join()
+    }
+
+    func fetch(
+        _ method: String,
+        _ target: String,
+        _ server: EchoServer,
+        _ body: [UInt8] = [],
+        host: String = "127.0.0.1"
+    ) async throws -> HTTPResponse {
+        try await fetch(method, target, port: server.address.port, body, host: host)
+    }
+
+    func fetch(
+        _ method: String,
+        _ target: String,
+        port: UInt16,
+        _ body: [UInt8] = [],
+        host: String = "127.0.0.1"
+    ) async throws -> HTTPResponse {
+        var request = HTTPClientRequest(method, host: host, port: port, target: target)
+        request.body = body
+        request.tls = tls
+        return try await client.fetch(request)
+    }
+
+    /// Sends the messages one after the other over a WebSocket, and gives back what comes back.
+    func echo(_ messages: [[UInt8]], _ server: EchoServer) async throws -> [[UInt8]] {
+        try await withCheckedThrowingContinuation { continuation in
+            loop.execute { [loop, tls] in
+                var target = WebSocketTarget(host: "127.0.0.1", port: server.address.port, path: "/ws")
+                target.tls = tls
+                let talk = Talk(messages) { continuation.resume(with: $0) }
+                WebSocketClient.connect(on: loop, to: target, handler: talk) { talk.finish(.failure($0)) }
+            }
+        }
+    }
+}
+
+private final class Talk: WebSocketHandler {
+    private let messages: [[UInt8]]
+    private var answers: [[UInt8]] = []
+    private var then: ((Result<[[UInt8]], any Error>) -> Void)?
+
+    init(_ messages: [[UInt8]], then: @escaping (Result<[[UInt8]], any Error>) -> Void) {
+        self.messages = messages
+        self.then = then
+    }
+
+    func finish(_ result: Result<[[UInt8]], any Error>) {
+        then?(result)
+        then = nil
+    }
+
+    func opened(_ socket: WebSocket) {
+        for message in messages { socket.send(text: message) }
+    }
+
+    func received(text: [UInt8], from socket: WebSocket) {
+        answers.append(text)
+        if answers.count == messages.count { socket.close() }
+    }
+
+    func closed(_ socket: WebSocket, code: UInt16, reason: String) {
+        finish(code == 1000 ? .success(answers) : .failure(NetError(.closed, "\(code) \(reason)")))
+    }
+}
+
+/// Answers with what the end of the connection ends: in order, or, to `/cut`, broken off.
+private final class CuttingServer: Sendable {
+    let port: UInt16
+    private let loop: EventLoop
+
+    init(_ tls: TLSServer) throws {
+        let loop = try EventLoop()
+        self.loop = loop
+        port = try loop.sync {
+            let listener = try TCPListener(on: loop, address: SocketAddress("127.0.0.1", port: 0)) { socket in
+                guard let tcp = try? TCPConnection(loop: loop, descriptor: socket.descriptor),
+                    let session = try? TLSSession(tls)
+                else { return }
+                tcp.handler = Cutter(tcp)
+                tcp.secure(session)
+                tcp.resumeReading()
+            }
+            return listener.address.port
+        }
+    }
+
+    deinit {
+        loop.stop()
+        loop.join()
+    }
+
+    private final class Cutter: TCPHandler {
+        private let tcp: TCPConnection
+        private var isCut = false
+
+        init(_ tcp: TCPConnection) { self.tcp = tcp }
+
+        func received(_ bytes: Span<UInt8>) {
+            isCut = bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self).contains("/cut") }
+            tcp.write(Array("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nall there is".utf8))
+            if !isCut { tcp.finish() }
+        }
+
+        func drained() { if isCut { tcp.close() } }
+        func ended() {}
+        func deadlinePassed() {}
+        func closed(_ error: NetError?) {}
+    }
+}
