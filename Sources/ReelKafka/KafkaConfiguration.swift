@@ -18,10 +18,15 @@ public struct KafkaConfiguration: Sendable {
     /// be so.
     func settings(of kind: KafkaHandle.Kind) -> [(name: String, value: String)] {
         let own = [(name: "client.id", value: "reel")]
-        let usual =
-            own + Self.quick + (kind == .producer ? Self.producing : kind == .tail ? Self.tailing : Self.reading)
-        let fixed = kind == .producer ? Self.producerFixed : Self.consumerFixed
-        return usual + properties.map { ($0.key, $0.value) }.sorted { $0.0 < $1.0 } + fixed
+        let (usual, fixed) =
+            switch kind {
+            case .producer: (Self.producing, Self.producerFixed)
+            case .telling: (Self.producing, Self.tellingFixed)
+            case .tail: (Self.tailing, Self.consumerFixed)
+            case .reading: (Self.reading, Self.consumerFixed)
+            }
+        let given = properties.filter { KafkaProperty.named($0.key)?.matters(to: kind) ?? true }
+        return own + Self.quick + usual + given.map { ($0.key, $0.value) }.sorted { $0.0 < $1.0 } + fixed
             + [("bootstrap.servers", brokers.joined(separator: ","))]
     }
 
@@ -49,6 +54,13 @@ public struct KafkaConfiguration: Sendable {
         (name: "message.max.bytes", value: "\(messageBytesMax)"),
         (name: "partitioner", value: "murmur2_random"),
         (name: "delivery.report.only.error", value: "false"),
+    ]
+
+    /// One record at a time, whose outcome is asked for at once: a place behind a lost one does not matter.
+    private static let tellingFixed = [
+        (name: "acks", value: "all"),
+        (name: "message.timeout.ms", value: "4500"),
+        (name: "message.max.bytes", value: "\(messageBytesMax)"),
     ]
 
     /// A full queue makes librdkafka 2.0.2 sleep for a second, so it holds about that much.

@@ -52,7 +52,7 @@ public struct NodeAnnouncement: Equatable, Sendable {
     }
 
     /// What was announced before this moment, ten minutes ago, is forgotten.
-    static func oldestMs() -> Int64 {
+    package static func oldestMs() -> Int64 {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
         return Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000 - 600_000

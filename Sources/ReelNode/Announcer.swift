@@ -82,6 +82,8 @@ public final class Announcer: Sendable {
         }
         body.append(#","build":"#)
         body.append(quoted: node.build)
+        body.append(#","at":"#)
+        body.append(integer: node.atMs)
         body.append(#","partitions":["#)
         for (index, position) in node.positions.enumerated() {
             if index > 0 { body.append(UInt8(ascii: ",")) }

@@ -33,7 +33,7 @@ import Testing
 
     @Test func everyCommandHasHelpWithExamples() async {
         for command in CommandTable.all {
-            let run = await CommandRun([command.name, "--help"])
+            let run = await CommandRun(command.words + ["--help"])
             #expect(run.code == .done)
             #expect(!command.examples.isEmpty, "\(command.name)")
             #expect(command.examples.allSatisfy { run.output.contains($0.line) }, "\(command.name)")
@@ -42,7 +42,7 @@ import Testing
 
     @Test func everyLineOfHelpFitsATerminal() async {
         for command in CommandTable.all {
-            for line in await CommandRun(["help", command.name]).output.split(separator: "\n") {
+            for line in await CommandRun(["help"] + command.words).output.split(separator: "\n") {
                 #expect(line.count <= 120, "\(line)")
             }
         }

@@ -16,6 +16,10 @@ final class KafkaHandle: @unchecked Sendable {
         case tail
         /// Reads ranges, asks for ends.
         case reading
+        /// Appends a word now and then: control records, announcements.
+        case telling
+
+        var isProducer: Bool { self == .producer || self == .telling }
     }
 
     let pointer: OpaquePointer
@@ -34,16 +38,16 @@ final class KafkaHandle: @unchecked Sendable {
         ear = Unmanaged.passRetained(Ear(log))
         rd_kafka_conf_set_opaque(properties, ear.toOpaque())
         rd_kafka_conf_set_log_cb(properties, Ear.log)
-        if kind == .producer {
+        if kind.isProducer {
             rd_kafka_conf_set_events(properties, RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR)
         } else {
             rd_kafka_conf_set_error_cb(properties, Ear.error)
         }
-        let type = kind == .producer ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER
+        let type = kind.isProducer ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER
         guard let pointer = rd_kafka_new(type, properties, reason, 512) else {
             rd_kafka_conf_destroy(properties)
             ear.release()
-            throw LogError(.logUnavailable, "librdkafka does not start: \(String(cString: reason))")
+            throw LogError(.badRequest, "the Kafka client does not take its settings: \(String(cString: reason))")
         }
         self.pointer = pointer
     }
@@ -90,7 +94,8 @@ final class KafkaHandle: @unchecked Sendable {
         }
 
         func hear(_ code: rd_kafka_resp_err_t, _ reason: String) {
-            trouble.withLock { $0 = reason }
+            // That all are down says less than why the last one is.
+            trouble.withLock { if $0 == nil || code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN { $0 = reason } }
             count.add(1, ordering: .relaxed)
         }
 

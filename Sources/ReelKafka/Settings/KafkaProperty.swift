@@ -41,6 +41,15 @@ public struct KafkaProperty: Equatable, Sendable {
         range.isEmpty ? "a value that librdkafka takes, see its CONFIGURATION.md" : range
     }
 
+    /// A handle of this kind reads it; another would warn of it.
+    func matters(to kind: KafkaHandle.Kind) -> Bool {
+        switch side {
+        case .producer: kind.isProducer
+        case .consumer: !kind.isProducer
+        case .both: true
+        }
+    }
+
     /// Why this cannot be its value, to be read behind its name; nil: it can.
     public func complaint(about value: String) -> String? {
         if let refusal { return "cannot be set: \(refusal)" }

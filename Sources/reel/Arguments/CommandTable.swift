@@ -2,7 +2,8 @@
 enum CommandTable {
     static let all: [Command] = [
         .demo,
-        .serve, .gateway, .snapshot,
+        .serve, .gateway, .snapshot, .cluster,
+        .topicCreate, .topicShow, .topicCheck,
         .publish, .tail, .fetch, .get, .digest,
         .ready,
         .dump, .fold, .replay,

@@ -1,5 +1,5 @@
-/// Settings of one kind whose names come from elsewhere, such as the properties of the Kafka client. The parser takes each
-/// of them as it takes any other; the help shows them in one row.
+/// Settings of one kind whose names come from elsewhere, such as the properties of the Kafka client. The parser takes
+/// each of them as it takes any other; the help shows them in one row.
 struct SettingFamily<Member: AnySetting>: AnySetting {
     let name: String
     let placeholder: String?

@@ -16,7 +16,7 @@ extension Command {
             Example("reel dump --log sqlite:log.sqlite --stream todo", "the records of one stream and its barriers"),
         ]
     ) { options, console in
-        let log = try LogArguments.open(options, ifAbsent: .fail)
+        let log = try LogArguments.open(options, ifAbsent: .fail, console)
         defer { log.close() }
         var (wanted, key) = (0..<log.partitions, [UInt8]?.none)
         if let name = options[stream] {

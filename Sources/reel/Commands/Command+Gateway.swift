@@ -19,7 +19,7 @@ extension Command {
         ]
     ) { options, console in
         let settings = try GatewayArguments.settings(options)
-        let log = try LogArguments.open(options, ifAbsent: .make)
+        let log = try LogArguments.open(options, ifAbsent: .make, console)
         defer { log.close() }
         let gateway = try Gateway(log: log, settings: settings)
         try gateway.end.onSignals()

@@ -20,10 +20,10 @@ extension Command {
         ]
     ) { options, console in
         let settings = try GatewayArguments.settings(options)
-        let log = try LogArguments.open(options, ifAbsent: .make)
+        let log = try LogArguments.open(options, ifAbsent: .make, console)
         defer { log.close() }
         // Its own opening of the log: when folding does not keep up, only its own tails are held back.
-        let folded = try LogArguments.open(options, ifAbsent: .make)
+        let folded = try LogArguments.open(options, ifAbsent: .make, console)
         defer { folded.close() }
         let (journal, metrics) = (Journal(), Metrics())
         let snapshot = try SnapshotNode(

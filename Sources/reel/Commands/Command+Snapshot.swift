@@ -20,7 +20,7 @@ extension Command {
         ]
     ) { options, console in
         let node = try ServingArguments.nodeSettings(options)
-        let log = try LogArguments.open(options, ifAbsent: .make)
+        let log = try LogArguments.open(options, ifAbsent: .make, console)
         defer { log.close() }
         let server = try SnapshotServer(
             log: log,

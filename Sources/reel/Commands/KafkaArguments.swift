@@ -1,4 +1,5 @@
 import ReelKafka
+import ReelLog
 import ReelNet
 
 /// The settings of a log on Kafka: `--log kafka:…`, and every property of the client that may be set.
@@ -23,11 +24,69 @@ enum KafkaArguments {
         return given
     }
 
-    /// The brokers of `HOST:PORT,HOST:PORT`; nil if it is no such list.
-    static func brokers(_ list: Substring) -> [String]? {
+    /// How to talk to the brokers of `HOST:PORT,HOST:PORT`.
+    static func configuration(_ options: Options, brokers list: Substring) throws(Complaint) -> KafkaConfiguration {
         let brokers = list.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
-        return brokers.allSatisfy { SocketAddress.split($0).map { !$0.host.isEmpty && $0.port > 0 } ?? false }
-            ? brokers : nil
+        for broker in brokers {
+            guard let (host, port) = SocketAddress.split(broker), !host.isEmpty, port > 0 else {
+                throw Complaint(
+                    .usage,
+                    "--log names the broker `\(broker)`; expected is HOST:PORT, such as kafka:a.example:9092"
+                )
+            }
+        }
+        return KafkaConfiguration(brokers: brokers, properties: try properties(options))
+    }
+
+    /// The store of these brokers. What the client says of its own accord goes to standard error.
+    static func store(
+        _ configuration: KafkaConfiguration,
+        replicas: Int? = nil,
+        _ console: Console
+    ) throws -> KafkaLogStore {
+        try KafkaLogStore(configuration, replicas: replicas) { level, text in
+            // Notices of connections that come and go say nothing that the log's state does not say.
+            if level < 4 || configuration.properties["debug"] != nil { console.note("kafka: \(text)") }
+        }
+    }
+
+    /// No log was made yet.
+    static func noLog(_ configuration: KafkaConfiguration) -> Complaint {
+        let brokers = configuration.brokers.joined(separator: ",")
+        return Complaint(
+            .badData,
+            "there is no log at \(brokers) yet; to make it: reel topic create --log kafka:\(brokers)"
+        )
+    }
+
+    /// Opens the current log. `checks`: brokers and topics are looked at before; what is wrong ends the command, what
+    /// an operator should know is said.
+    static func open(
+        _ configuration: KafkaConfiguration,
+        partitions: Int?,
+        checks: Bool,
+        _ console: Console
+    ) throws -> any EventLog {
+        let store = try store(configuration, console)
+        defer { store.close() }
+        if checks {
+            let findings = try store.check()
+            let errors = findings.filter { $0.weight == .error }
+            if let first = errors.first {
+                let others = errors.count > 1 ? " (and \(errors.count - 1) more, see `reel topic check`)" : ""
+                throw Complaint(.badData, "\(first)\(others)")
+            }
+            for finding in findings where finding.weight == .warning { console.note("reel: warning: \(finding)") }
+        }
+        guard let current = try store.current() else { throw noLog(configuration) }
+        if let partitions, partitions != current.partitions {
+            throw Complaint(
+                .usage,
+                "--partitions is \(partitions), but the log has \(current.partitions); `reel epoch new --partitions"
+                    + " \(partitions)` changes it"
+            )
+        }
+        return try store.open(current.epoch)
     }
 }
 

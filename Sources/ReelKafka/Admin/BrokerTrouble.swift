@@ -1,0 +1,58 @@
+/// Why a broker cannot be used, in words for an operator, from what librdkafka says of it.
+struct BrokerTrouble: Equatable {
+    let text: String
+    /// The same will be said again however often it is tried.
+    let isLasting: Bool
+
+    /// `reason` is such as `ssl://127.0.0.1:9093/bootstrap: SSL handshake failed: … (after 3ms in state …)`.
+    init(_ reason: String) {
+        let (broker, said) = Self.parts(of: reason)
+        if said.contains("certificate verify failed") {
+            text =
+                "the certificate of \(broker) is not signed by a CA that is known here;"
+                + " --kafka.ssl.ca.location must name its CA's certificate"
+            isLasting = true
+        } else if said.contains("SSL handshake failed") {
+            text =
+                "TLS with \(broker) fails (\(said)); expected is a listener with TLS, which takes the certificate"
+                + " of --kafka.ssl.certificate.location if it asks for one"
+            isLasting = true
+        } else if said.contains("mechanism handshake failed") {
+            text = "\(broker) does not take the login's mechanism (\(said)); see --kafka.sasl.mechanisms"
+            isLasting = true
+        } else if said.contains("SASL"), said.contains("uthentication") {
+            text =
+                "\(broker) refuses the login (\(said)); expected are --kafka.sasl.username and"
+                + " REEL_KAFKA_SASL_PASSWORD of a user that it knows"
+            isLasting = true
+        } else if said.contains("Invalid response size 1213486160") {
+            // The first four bytes of `HTTP/1.1`, read as a length.
+            text = "an HTTP server answers at \(broker); expected is the port of a Kafka broker"
+            isLasting = true
+        } else if said.contains("ApiVersion"), said.contains("Timed out") {
+            text = "\(broker) takes the connection and does not answer: a broker that hangs, or another kind of server"
+            isLasting = false
+        } else if said.contains("while requesting ApiVersion") {
+            text =
+                "\(broker) closes the connection at the first request: another kind of server,"
+                + " or a listener with TLS (--kafka.security.protocol=ssl)"
+            isLasting = false
+        } else if let colon = said.firstRange(of: " failed: "), said.hasPrefix("Connect to ") {
+            text = "\(broker): \(said[colon.upperBound...])"
+            isLasting = false
+        } else {
+            text = broker.isEmpty ? said : "\(broker): \(said)"
+            isLasting = false
+        }
+    }
+
+    /// The broker's address, and what is said of it.
+    private static func parts(of reason: String) -> (broker: String, said: String) {
+        let said = reason.firstRange(of: " (after ").map { reason[..<$0.lowerBound] } ?? reason[...]
+        guard let colon = said.firstRange(of: ": "), let slash = said[..<colon.lowerBound].lastIndex(of: "/")
+        else { return ("", String(said)) }
+        let broker = said[..<slash]
+        let address = broker.firstRange(of: "://").map { broker[$0.upperBound...] } ?? broker
+        return (String(address), String(said[colon.upperBound...]))
+    }
+}

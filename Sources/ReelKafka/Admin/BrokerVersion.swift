@@ -1,0 +1,34 @@
+/// How old a broker is, told by the requests that it takes: librdkafka prints them for each broker that it connects to.
+///
+/// A broker does not say its release. Kafka 3.7 brought version 16 of Fetch, and every release takes what the ones
+/// before it took.
+struct BrokerVersion: Comparable {
+    /// The newest version of Fetch that the broker takes.
+    let fetch: Int
+
+    /// What a line such as `…/bootstrap:   ApiKey Fetch (1) Versions 4..18` says; nil for other lines.
+    init?(line: String) {
+        guard let start = line.firstRange(of: "ApiKey Fetch (1) Versions ") else { return nil }
+        guard let dots = line[start.upperBound...].firstRange(of: "..") else { return nil }
+        guard let newest = Int(line[dots.upperBound...].prefix { $0.isNumber }) else { return nil }
+        fetch = newest
+    }
+
+    /// 3.7 or newer.
+    var isEnough: Bool { fetch >= 16 }
+
+    /// The releases that take so much and no more.
+    var releases: String {
+        switch fetch {
+        case ...10: "2.2 or older"
+        case 11: "2.3 to 2.6"
+        case 12: "2.7 to 3.0"
+        case 13: "3.1 to 3.4"
+        case 14...15: "3.5 to 3.6"
+        case 16: "3.7 to 3.8"
+        default: "3.9 or newer"
+        }
+    }
+
+    static func < (one: BrokerVersion, other: BrokerVersion) -> Bool { one.fetch < other.fetch }
+}

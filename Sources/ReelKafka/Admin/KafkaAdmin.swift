@@ -1,0 +1,104 @@
+internal import CRdkafka
+internal import Glibc
+internal import ReelCore
+internal import ReelLog
+internal import Synchronization
+
+/// Questions to the brokers and what an operator asks of them. Every call blocks, five seconds at most.
+final class KafkaAdmin: Sendable {
+    let handle: KafkaHandle
+    private let heard: Heard
+
+    /// What the brokers say of themselves in librdkafka's log lines.
+    private final class Heard: Sendable {
+        let version = Mutex<BrokerVersion?>(nil)
+    }
+
+    /// How long a question may take. A broker that hangs is told after four.
+    static let patienceMs: Int32 = 5000
+
+    init(_ configuration: KafkaConfiguration) throws(LogError) {
+        let heard = Heard()
+        var configuration = configuration
+        // The lines that tell what requests a broker takes; the rest of them is nobody's business.
+        configuration.properties["debug"] = "feature"
+        // What goes wrong is told by the answers.
+        handle = try KafkaHandle(.reading, configuration) { _, text in
+            if let version = BrokerVersion(line: text) {
+                // Of several brokers the oldest counts.
+                heard.version.withLock { $0 = min($0 ?? version, version) }
+            }
+        }
+        self.heard = heard
+    }
+
+    /// The oldest of the brokers that have answered; nil: they did not say, or none has answered.
+    var version: BrokerVersion? { heard.version.withLock { $0 } }
+
+    /// Waits until a broker answers, and says how many there are. `log_unavailable` with the reason where none does.
+    @discardableResult
+    func reach() throws(LogError) -> Int {
+        try metadata(of: nil) { Int($0.broker_cnt) }
+    }
+
+    /// The topic of this name; nil: there is none.
+    func topic(_ name: String) throws(LogError) -> TopicFacts? {
+        let topic = try KafkaTopic(name, of: handle)
+        let facts: Result<TopicFacts?, LogError> = try metadata(of: topic) { metadata in
+            guard metadata.topic_cnt == 1, let found = metadata.topics?[0] else { return .success(nil) }
+            switch found.err {
+            case RD_KAFKA_RESP_ERR_NO_ERROR, RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE: break
+            case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART: return .success(nil)
+            case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED: return .failure(.notAllowed("Describe", name))
+            default: return .failure(LogError(kafka: found.err, "describe the topic \(name)"))
+            }
+            let partitions = UnsafeBufferPointer(start: found.partitions, count: Int(found.partition_cnt))
+            return .success(TopicFacts(name: name, partitions: partitions.sorted { $0.id < $1.id }.map(\.facts)))
+        }
+        return try facts.get()
+    }
+
+    /// Asks for the brokers, and for a topic if one is given; again and again, until one answers or it is clear that
+    /// none will.
+    private func metadata<Answer>(
+        of topic: KafkaTopic?,
+        _ read: (rd_kafka_metadata) -> Answer
+    ) throws(LogError) -> Answer {
+        let end = nowMs() + Int64(Self.patienceMs)
+        while true {
+            var answer: UnsafePointer<rd_kafka_metadata>?
+            let code = rd_kafka_metadata(handle.pointer, 0, topic?.pointer, &answer, 500)
+            if code == RD_KAFKA_RESP_ERR_NO_ERROR, let answer {
+                defer { rd_kafka_metadata_destroy(answer) }
+                return read(answer.pointee)
+            }
+            rd_kafka_poll(handle.pointer, 0)
+            if code == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE {
+                throw LogError(
+                    .logUnavailable,
+                    "what answers is no broker but a controller; expected is a broker's port"
+                )
+            }
+            let trouble = handle.trouble.map(BrokerTrouble.init)
+            guard nowMs() < end, trouble?.isLasting != true else {
+                throw LogError(.logUnavailable, "no broker can be reached: \(trouble?.text ?? "no answer within 5 s")")
+            }
+        }
+    }
+}
+
+extension rd_kafka_metadata_partition {
+    fileprivate var facts: TopicFacts.Partition {
+        TopicFacts.Partition(leader: leader < 0 ? nil : Int(leader), replicas: Int(replica_cnt), inSync: Int(isr_cnt))
+    }
+}
+
+extension LogError {
+    /// A right that this user does not have.
+    static func notAllowed(_ operation: String, _ topic: String) -> LogError {
+        LogError(
+            .forbidden,
+            "this user has no right to \(operation) the topic \(topic); expected is an ACL as docs/kafka.md lists them"
+        )
+    }
+}

@@ -1,0 +1,176 @@
+/// Something about the brokers or a topic that is not as it should be.
+public struct KafkaFinding: Equatable, Sendable, CustomStringConvertible {
+    /// Whether it keeps Reel from running.
+    public enum Weight: String, Sendable {
+        /// What was acked could be lost, or nothing works at all.
+        case error
+        /// It runs, and an operator should know.
+        case warning
+    }
+
+    /// Whether it keeps Reel from running.
+    public var weight: Weight
+    /// `broker`, or a topic's name.
+    public var subject: String
+    /// What was found, what is wanted and why.
+    public var text: String
+    /// The command that puts it right; nil: there is none.
+    public var repair: String?
+
+    /// All in one line.
+    public var description: String {
+        "\(subject): \(text)" + (repair.map { "; to repair it: \($0)" } ?? "")
+    }
+}
+
+extension TopicFacts {
+    /// What is not as it must be for a topic of this role. `bootstrap` goes into the commands that repair.
+    func findings(as role: TopicRole, bootstrap: String) -> [KafkaFinding] {
+        var findings = shapeFindings(role)
+        guard let settings else {
+            let wanted = role.wanted(replicas: replicas).map { "\($0.name)=\($0.value)" }.joined(separator: ", ")
+            findings.append(
+                KafkaFinding(
+                    weight: .warning,
+                    subject: name,
+                    text: "its settings could not be checked, this user may not read them; wanted are \(wanted)",
+                    repair: "kafka-acls.sh --bootstrap-server \(bootstrap) --add --allow-principal User:NAME"
+                        + " --operation DescribeConfigs --topic \(name)"
+                )
+            )
+            return findings
+        }
+        for wanted in role.wanted(replicas: replicas) {
+            let found = settings[wanted.name] ?? "not set"
+            if wanted.isMet(by: found) { continue }
+            findings.append(
+                KafkaFinding(
+                    weight: wanted.weight,
+                    subject: name,
+                    text: "\(wanted.name) is \(found), wanted is \(wanted.words): \(wanted.reason)",
+                    repair: "kafka-configs.sh --bootstrap-server \(bootstrap) --alter --entity-type topics"
+                        + " --entity-name \(name) --add-config \(wanted.name)=\(wanted.value)"
+                )
+            )
+        }
+        return findings
+    }
+
+    private func shapeFindings(_ role: TopicRole) -> [KafkaFinding] {
+        var findings: [KafkaFinding] = []
+        if partitions.count != role.partitions {
+            let repair: String? =
+                if case .data = role { "reel epoch new --partitions \(partitions.count)" } else { nil }
+            findings.append(
+                KafkaFinding(
+                    weight: .error,
+                    subject: name,
+                    text: "it has \(partitions.count) partitions, wanted is \(role.partitions): a stream's events"
+                        + " would go to another partition than before",
+                    repair: repair
+                )
+            )
+        }
+        if replicas == 1, role != .nodes {
+            findings.append(
+                KafkaFinding(
+                    weight: .warning,
+                    subject: name,
+                    text: "its records lie on one broker each, wanted are 3: what that broker's disk loses is lost",
+                    repair: nil
+                )
+            )
+        }
+        return findings
+    }
+}
+
+/// What one setting of a topic must be.
+struct WantedSetting {
+    enum Rule {
+        case exactly
+        case atLeast(Int)
+        case within(ClosedRange<Int>)
+    }
+    let name: String
+    /// What to set it to.
+    let value: String
+    let rule: Rule
+    let weight: KafkaFinding.Weight
+    let reason: String
+
+    func isMet(by found: String) -> Bool {
+        switch rule {
+        case .exactly: found == value
+        case .atLeast(let least): Int(found).map { $0 >= least } ?? false
+        case .within(let range): Int(found).map(range.contains) ?? false
+        }
+    }
+
+    var words: String {
+        switch rule {
+        case .exactly: value
+        case .atLeast(let least): "at least \(least)"
+        case .within(let range): range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound) to \(range.upperBound)"
+        }
+    }
+}
+
+extension TopicRole {
+    /// What is looked at in a topic that has so many replicas.
+    func wanted(replicas: Int) -> [WantedSetting] {
+        func exactly(_ name: String, _ weight: KafkaFinding.Weight, _ reason: String) -> WantedSetting {
+            let value = settings(replicas: replicas)[name] ?? ""
+            return WantedSetting(name: name, value: value, rule: .exactly, weight: weight, reason: reason)
+        }
+        let election = exactly(
+            "unclean.leader.election.enable",
+            .error,
+            "a broker that lags behind would take the lead, and what it has not would be lost"
+        )
+        switch self {
+        case .data:
+            return [
+                exactly("cleanup.policy", .error, "events would be thrown away while they are needed"),
+                exactly("retention.ms", .error, "events would be thrown away by their age"),
+                exactly("retention.bytes", .error, "events would be thrown away by their number"),
+                election,
+                WantedSetting(
+                    name: "max.message.bytes",
+                    value: "\(KafkaConfiguration.messageBytesMax)",
+                    rule: .atLeast(KafkaConfiguration.messageBytesMax),
+                    weight: .error,
+                    reason: "an event of 1 MiB would be refused"
+                ),
+            ] + inSync(replicas)
+        case .control:
+            return [
+                exactly("cleanup.policy", .error, "the record of the current epoch would be thrown away"), election,
+            ]
+                + inSync(replicas)
+        case .nodes:
+            return [exactly("cleanup.policy", .warning, "announcements are worth nothing after ten minutes")]
+        }
+    }
+
+    /// More copies in sync than there are copies: nothing could ever be written. Only one: it may be the next to go.
+    private func inSync(_ replicas: Int) -> [WantedSetting] {
+        let name = "min.insync.replicas"
+        let all = WantedSetting(
+            name: name,
+            value: replicas >= 3 ? "2" : "1",
+            rule: .within(1...max(1, replicas)),
+            weight: .error,
+            reason: "there are \(replicas) replicas, so nothing could be written"
+        )
+        guard replicas > 1 else { return [all] }
+        let two = WantedSetting(
+            name: name,
+            value: "2",
+            rule: .atLeast(2),
+            weight: .warning,
+            reason: "an event may be acked when one broker alone has it"
+        )
+        return [all, two]
+    }
+}

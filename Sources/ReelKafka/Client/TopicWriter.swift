@@ -1,0 +1,88 @@
+internal import CRdkafka
+internal import ReelCore
+internal import ReelLog
+internal import Synchronization
+
+/// Appends single records to a topic of one partition, and waits for each.
+final class TopicWriter: Sendable {
+    private let topic: String
+    private let made: Mutex<Made?> = Mutex(nil)
+    private let make: @Sendable () throws(LogError) -> Made
+
+    /// The handle is made with the first record: who only reads has none.
+    private final class Made: @unchecked Sendable {
+        let handle: KafkaHandle
+        let topic: KafkaTopic
+        let reports: OpaquePointer
+
+        init(_ name: String, _ configuration: KafkaConfiguration, _ log: @escaping KafkaLogLine) throws(LogError) {
+            handle = try KafkaHandle(.telling, configuration, log: log)
+            topic = try KafkaTopic(name, of: handle)
+            reports = rd_kafka_queue_get_main(handle.pointer)
+        }
+
+        deinit {
+            rd_kafka_queue_destroy(reports)
+        }
+    }
+
+    init(topic: String, configuration: KafkaConfiguration, log: @escaping KafkaLogLine) {
+        self.topic = topic
+        make = { () throws(LogError) in try Made(topic, configuration, log) }
+    }
+
+    /// Appends a record and waits until the brokers have it, five seconds at most. An error does not say that it is not
+    /// in the topic.
+    func append(key: [UInt8], value: [UInt8]) throws(LogError) {
+        try made.withLock { made throws(LogError) in
+            let writer = if let made { made } else { try make() }
+            made = writer
+            var code = key.withUnsafeBytes { key in
+                value.withUnsafeBytes { value in
+                    reel_rd_kafka_produce(
+                        writer.handle.pointer,
+                        writer.topic.pointer,
+                        0,
+                        key.baseAddress,
+                        key.count,
+                        value.baseAddress,
+                        value.count,
+                        nil,
+                        nil
+                    )
+                }
+            }
+            if code == RD_KAFKA_RESP_ERR_NO_ERROR { code = report(writer) }
+            switch code {
+            case RD_KAFKA_RESP_ERR_NO_ERROR: return
+            case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED: throw .notAllowed("Write", topic)
+            default:
+                let trouble = writer.handle.trouble.map { BrokerTrouble($0).text }
+                throw LogError(kafka: code, "append to the topic \(topic)", trouble: trouble)
+            }
+        }
+    }
+
+    /// The outcome of the one record that is on its way.
+    private func report(_ writer: Made) -> rd_kafka_resp_err_t {
+        let end = nowMs() + 6000
+        while nowMs() < end {
+            guard let event = rd_kafka_queue_poll(writer.reports, 500) else { continue }
+            defer { rd_kafka_event_destroy(event) }
+            switch rd_kafka_event_type(event) {
+            case RD_KAFKA_EVENT_DR:
+                if let message = rd_kafka_event_message_next(event) { return message.pointee.err }
+            case RD_KAFKA_EVENT_ERROR:
+                let reason = rd_kafka_event_error_string(event).map { String(cString: $0) } ?? ""
+                writer.handle.heard(rd_kafka_event_error(event), reason)
+            default: break
+            }
+        }
+        return RD_KAFKA_RESP_ERR__MSG_TIMED_OUT
+    }
+
+    /// Gives the connections back; the next record makes them anew.
+    func close() {
+        made.withLock { $0 = nil }
+    }
+}

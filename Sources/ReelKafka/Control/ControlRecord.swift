@@ -1,0 +1,49 @@
+internal import ReelCore
+internal import ReelLog
+
+// A record of `reel.control`: key = `current`, value = which log is the current one, canonical JSON.
+extension CurrentLog {
+    static let key = Array("current".utf8)
+
+    /// `{"epoch":"9f…","n":0,"partitions":4}`.
+    var json: [UInt8] {
+        var object: [UInt8] = []
+        object.append(#"{"epoch":""#)
+        object.append(contentsOf: epoch.description.utf8)
+        object.append(#"","n":"#)
+        object.append(integer: number)
+        object.append(#","partitions":"#)
+        object.append(integer: partitions)
+        object.append("}")
+        return object
+    }
+
+    /// What a record says; nil if it is none of the topic's.
+    init?(key: Bytes, json: Bytes) {
+        guard key.elementsEqual(Self.key) else { return nil }
+        var epoch: Epoch?
+        var (number, partitions): (Int64?, Int64?)
+        var reader = JSONReader(json, levels: 4, shape: .badRequest)
+        do throws(ReelError) {
+            try reader.object { (reader, name) throws(ReelError) in
+                switch name.raw {
+                case "epoch": epoch = Epoch(try reader.string())
+                case "n": number = try reader.integer()
+                case "partitions": partitions = try reader.integer()
+                default: try reader.skip()
+                }
+            }
+        } catch {
+            return nil
+        }
+        guard let epoch, let number, let partitions, number >= 0, (1...Int64(Int32.max)).contains(partitions)
+        else { return nil }
+        self.init(epoch: epoch, partitions: Int(partitions), number: Int(number))
+    }
+
+    /// Whether this record counts behind the one that counted last. Of two that were written at once the first one
+    /// does. Compaction may have taken away what was before the first record.
+    func follows(_ former: CurrentLog?) -> Bool {
+        former.map { number == $0.number + 1 } ?? true
+    }
+}

@@ -1,0 +1,59 @@
+internal import ReelCore
+internal import ReelLog
+
+/// The topic `reel.control`: which log is the current one, and which were before it.
+final class ControlTopic: Sendable {
+    private let admin: KafkaAdmin
+    private let writer: TopicWriter
+    private let reading: PartitionReading
+
+    init(_ configuration: KafkaConfiguration, admin: KafkaAdmin, log: @escaping KafkaLogLine) {
+        let name = TopicRole.controlName
+        self.admin = admin
+        writer = TopicWriter(topic: name, configuration: configuration, log: log)
+        reading = PartitionReading(topic: name, configuration: configuration, counters: KafkaCounters(), log: log)
+    }
+
+    /// The last record that counts; nil: there is no topic, or no record in it.
+    func current() throws(LogError) -> CurrentLog? {
+        guard try admin.topic(TopicRole.controlName) != nil else { return nil }
+        let ends = try reading.ends(0)
+        var current: CurrentLog?
+        var next = ends.lowerBound
+        while next < ends.upperBound {
+            let batch = try reading.read(0, from: next, to: ends.upperBound - 1, bytes: 1 << 20)
+            guard batch.seqs.upperBound > next else { break }
+            for entry in batch.entries {
+                guard let record = batch.withRecord(entry, { CurrentLog(key: $0, json: $1) }) else { continue }
+                if record.follows(current) { current = record }
+            }
+            next = batch.seqs.upperBound
+        }
+        return current
+    }
+
+    /// Writes a record and reads back whether it counts. `conflict`: another one was faster.
+    func advance(to next: CurrentLog) throws(LogError) {
+        let former = try current()
+        if former == next { return }
+        guard next.follows(former), former != nil || next.number == 0 else { throw .anotherIsCurrent(former, next) }
+        try writer.append(key: CurrentLog.key, value: next.json)
+        let found = try current()
+        guard found == next else { throw .anotherIsCurrent(found, next) }
+    }
+
+    func close() {
+        writer.close()
+        reading.close()
+    }
+}
+
+extension LogError {
+    fileprivate static func anotherIsCurrent(_ found: CurrentLog?, _ wanted: CurrentLog) -> LogError {
+        let found = found.map { "number \($0.number), epoch \($0.epoch)" } ?? "none"
+        return LogError(
+            .conflict,
+            "found as the current log \(found); expected is the one before number \(wanted.number)"
+        )
+    }
+}

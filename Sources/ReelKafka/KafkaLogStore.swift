@@ -1,0 +1,124 @@
+internal import Glibc
+public import ReelCore
+public import ReelLog
+
+/// The logs of one Kafka cluster, one epoch after the other: each epoch has a topic of its own, `reel.control` says
+/// which is the current one, `reel.nodes` is where the nodes find each other.
+///
+/// Every call blocks until the brokers have answered; where none does it fails within some five seconds.
+public final class KafkaLogStore: LogStore {
+    let configuration: KafkaConfiguration
+    private let replicas: Int?
+    private let log: KafkaLogLine
+    let admin: KafkaAdmin
+    private let control: ControlTopic
+    private let nodes: NodeTopic
+
+    /// The logs of these brokers. A topic that is made has `replicas`; nil: 3, or as many as there are brokers. `log`
+    /// takes librdkafka's own lines.
+    public init(
+        _ configuration: KafkaConfiguration,
+        replicas: Int? = nil,
+        log: @escaping KafkaLogLine
+    ) throws(LogError) {
+        self.configuration = configuration
+        self.replicas = replicas
+        self.log = log
+        admin = try KafkaAdmin(configuration)
+        control = ControlTopic(configuration, admin: admin, log: log)
+        nodes = NodeTopic(configuration, log: log)
+    }
+
+    deinit {
+        close()
+    }
+
+    /// The current log; nil: none was made yet.
+    public func current() throws(LogError) -> CurrentLog? {
+        try control.current()
+    }
+
+    /// Makes the topics of a new epoch, and with the first one those that all share; see `LogStore.create`.
+    public func create(_ epoch: Epoch, partitions: Int) throws(LogError) {
+        guard partitions > 0 else { throw LogError(.badRequest, "found \(partitions) partitions, expected 1 or more") }
+        try make(TopicRole.controlName, .control)
+        try make(TopicRole.nodesName, .nodes)
+        try make(TopicRole.name(of: epoch), .data(partitions: partitions))
+    }
+
+    /// Makes the first log of these brokers, of a random epoch, with all the topics that it needs, and makes it the
+    /// current one. Where there is a current log already, that one is the answer, and of all topics only `reel.nodes`
+    /// is made if it is missing: an epoch's topic that is gone is never made again. Safe to be called by several at
+    /// once.
+    public func begin(partitions: Int) throws(LogError) -> CurrentLog {
+        if let current = try current() {
+            try make(TopicRole.nodesName, .nodes)
+            return current
+        }
+        let first = CurrentLog(epoch: .random(), partitions: partitions, number: 0)
+        try create(first.epoch, partitions: partitions)
+        do throws(LogError) {
+            try advance(to: first)
+            return first
+        } catch {
+            guard error.code == .conflict, let current = try current() else { throw error }
+            // Somebody else was faster; what was made here was never used.
+            try admin.delete(TopicRole.name(of: first.epoch))
+            return current
+        }
+    }
+
+    /// Makes a topic with all that it must have, unless there is one of this name.
+    private func make(_ name: String, _ role: TopicRole) throws(LogError) {
+        if try admin.topic(name) == nil {
+            let replicas = if let replicas { replicas } else { min(3, try admin.reach()) }
+            let settings = role.settings(replicas: replicas)
+            _ = try admin.create(name, partitions: role.partitions, replicas: replicas, settings: settings)
+        }
+        let found = try settled(name)
+        guard found.partitions.count == role.partitions else {
+            throw LogError(
+                .badRequest,
+                "the topic \(name) has \(found.partitions.count) partitions, expected \(role.partitions)"
+            )
+        }
+    }
+
+    /// A topic that was made a moment ago is known to all brokers, and led, a moment later.
+    private func settled(_ name: String) throws(LogError) -> TopicFacts {
+        let end = nowMs() + Int64(KafkaAdmin.patienceMs)
+        while true {
+            if let found = try admin.topic(name), found.partitions.allSatisfy({ $0.leader != nil }) { return found }
+            guard nowMs() < end else {
+                throw LogError(.logUnavailable, "the topic \(name) was made, but no broker leads it")
+            }
+            usleep(20_000)
+        }
+    }
+
+    /// Opens a log of these brokers; what nodes announce on it goes to all nodes, whatever epoch they are at.
+    public func open(_ epoch: Epoch) throws(LogError) -> any EventLog {
+        let name = TopicRole.name(of: epoch)
+        guard let topic = try admin.topic(name) else {
+            throw LogError(.damaged, "the topic \(name) is missing; expected is the log of epoch \(epoch)")
+        }
+        return try KafkaLog(
+            epoch: epoch,
+            partitions: topic.partitions.count,
+            topic: name,
+            configuration: configuration,
+            directory: nodes,
+            log: log
+        )
+    }
+
+    /// Makes a log the current one; see `LogStore.advance`. Nothing happens where it is already.
+    public func advance(to next: CurrentLog) throws(LogError) {
+        try control.advance(to: next)
+    }
+
+    /// Closes connections. Logs that were opened stay open.
+    public func close() {
+        control.close()
+    }
+}

@@ -1,0 +1,54 @@
+internal import ReelCore
+internal import ReelLog
+internal import Synchronization
+
+/// The topic `reel.nodes`: each node says now and then what it is and how far, and reads what the others said.
+///
+/// It is read when somebody asks, from where the last question ended; between two questions nothing runs.
+final class NodeTopic: NodeDirectory {
+    private let writer: TopicWriter
+    private let reading: PartitionReading
+    private let known = Mutex(Known())
+
+    private struct Known {
+        /// The latest word of each node.
+        var nodes: [String: NodeAnnouncement] = [:]
+        /// What is read next; nil: nothing was read yet.
+        var next: Seq?
+    }
+
+    /// How much is read at once, in bytes.
+    private static let chunk = 4 << 20
+
+    init(_ configuration: KafkaConfiguration, log: @escaping KafkaLogLine) {
+        let name = TopicRole.nodesName
+        writer = TopicWriter(topic: name, configuration: configuration, log: log)
+        reading = PartitionReading(topic: name, configuration: configuration, counters: KafkaCounters(), log: log)
+    }
+
+    func announce(_ node: NodeAnnouncement) throws(LogError) {
+        try writer.append(key: Array(node.id.utf8), value: node.json)
+    }
+
+    func nodes() throws(LogError) -> [NodeAnnouncement] {
+        try known.withLock { known throws(LogError) in
+            let ends = try reading.ends(0)
+            // The brokers forget old announcements; a topic that was made anew begins at 0 again.
+            var next = max(known.next ?? 0, ends.lowerBound)
+            if next > ends.upperBound { next = ends.lowerBound }
+            while next < ends.upperBound {
+                let batch = try reading.read(0, from: next, to: ends.upperBound - 1, bytes: Self.chunk)
+                guard batch.seqs.upperBound > next else { break }
+                for entry in batch.entries {
+                    let node = batch.withRecord(entry) { _, value in NodeAnnouncement(json: value) }
+                    if let node { known.nodes[node.id] = node }
+                }
+                next = batch.seqs.upperBound
+            }
+            known.next = next
+            let oldest = NodeAnnouncement.oldestMs()
+            known.nodes = known.nodes.filter { $0.value.atMs >= oldest }
+            return known.nodes.values.sorted { $0.id < $1.id }
+        }
+    }
+}

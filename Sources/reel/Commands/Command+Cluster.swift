@@ -1,0 +1,47 @@
+import ReelCore
+import ReelLog
+
+extension Command {
+    /// The nodes that there are.
+    static let cluster = Command(
+        "cluster",
+        "show the nodes of a cluster, and how far each of them is",
+        about: """
+            Asks a node, or with --log the log itself, through which the nodes announce themselves. A node that has
+            gone is shown for ten minutes more: SEEN says when it was heard of last. LAG is how many records of the
+            partition the node has not read (gateway) or folded (snapshot node).
+            """,
+        settings: [NodeArguments.url, LogArguments.log, KafkaArguments.properties, CommonSettings.json],
+        examples: [
+            Example("reel cluster", "what the node on this machine knows"),
+            Example("reel cluster --log kafka:127.0.0.1:9092 --json", "from the log, a line of JSON for each node"),
+        ]
+    ) { options, console in
+        let rows = try await ClusterRow.read(options, console).sorted { ($0.role, $0.id) < ($1.role, $1.id) }
+        if options[CommonSettings.json] {
+            for row in rows { try console.write(row.json) }
+            return .done
+        }
+        if rows.isEmpty { console.note("no node has announced itself within the last ten minutes") }
+        var table = TextTable("NODE", "ROLE", "URL", "BUILD", "SEEN", "PARTITION", "SEQ", "LAG")
+        for row in rows {
+            var head = [row.id, row.role, row.url, row.build, row.seen]
+            if row.partitions.isEmpty { table.add(row.id, row.role, row.url, row.build, row.seen, "-", "-", "-") }
+            for place in row.partitions {
+                table.add(
+                    head[0],
+                    head[1],
+                    head[2],
+                    head[3],
+                    head[4],
+                    "\(place.partition)",
+                    "\(place.seq)",
+                    "\(place.lag)"
+                )
+                head = ["", "", "", "", ""]
+            }
+        }
+        if !rows.isEmpty { for line in table.lines { try console.print(line) } }
+        return .done
+    }
+}

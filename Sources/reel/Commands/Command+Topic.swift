@@ -1,0 +1,169 @@
+import ReelCore
+import ReelKafka
+import ReelLog
+
+extension Command {
+    /// The topics of a log on Kafka, made.
+    static let topicCreate = Command(
+        "topic create",
+        "make the topics of a log on Kafka",
+        about: """
+            Makes reel.control, reel.nodes and the first log's topic, each with the settings that it must have, and
+            makes that log the current one. Where there is a log already nothing is changed, and several may run this
+            at once. Needs the rights Create, Describe, Read and Write on the topics reel.*.
+            """,
+        settings: [LogArguments.log, KafkaArguments.properties, LogArguments.partitions, replication],
+        examples: [
+            Example("reel topic create --log kafka:127.0.0.1:9092", "4 partitions"),
+            Example(
+                "reel topic create --log kafka:a.example:9092,b.example:9092 --partitions 16 --replication 3",
+                "each event on three brokers"
+            ),
+        ]
+    ) { options, console in
+        let store = try KafkaArguments.store(
+            try LogArguments.kafka(options),
+            replicas: options[replication],
+            console
+        )
+        defer { store.close() }
+        let former = try store.current()
+        let current = try store.begin(partitions: options[LogArguments.partitions] ?? 4)
+        let said = former == nil ? "made" : "there already:"
+        try console.print("\(said) log \(current.epoch), \(current.partitions) partitions")
+        if let wanted = options[LogArguments.partitions], wanted != current.partitions {
+            throw Complaint(
+                .failed,
+                "found a log of \(current.partitions) partitions, expected \(wanted);"
+                    + " `reel epoch new --partitions \(wanted)` changes it"
+            )
+        }
+        return .done
+    }
+
+    /// The topics of a log on Kafka, shown.
+    static let topicShow = Command(
+        "topic show",
+        "show the topics of a log on Kafka",
+        about: """
+            The current log, its topics with the settings that matter, and for each partition of the log its leader,
+            how many brokers hold it, and the first and last seq that can be read.
+            """,
+        settings: [LogArguments.log, KafkaArguments.properties, CommonSettings.json],
+        examples: [
+            Example("reel topic show --log kafka:127.0.0.1:9092", "as tables"),
+            Example("reel topic show --log kafka:127.0.0.1:9092 --json", "a line of JSON for each topic"),
+        ]
+    ) { options, console in
+        let store = try KafkaArguments.store(try LogArguments.kafka(options), console)
+        defer { store.close() }
+        guard let current = try store.current() else { throw KafkaArguments.noLog(try LogArguments.kafka(options)) }
+        let topics = try store.topics()
+        if options[CommonSettings.json] {
+            for topic in topics { try console.write(topic.json) }
+            return .done
+        }
+        try console.print("epoch \(current.epoch), \(current.partitions) partitions, number \(current.number)\n")
+        var table = TextTable("TOPIC", "PARTITIONS", "REPLICAS", "MIN IN SYNC", "CLEANUP", "RETENTION", "MAX BYTES")
+        for topic in topics {
+            guard let facts = topic.facts else {
+                table.add(topic.name, "missing")
+                continue
+            }
+            func setting(_ name: String) -> String { facts.settings?[name] ?? "?" }
+            table.add(
+                topic.name,
+                "\(facts.partitions.count)",
+                "\(facts.replicas)",
+                setting("min.insync.replicas"),
+                setting("cleanup.policy"),
+                setting("retention.ms"),
+                setting("max.message.bytes")
+            )
+        }
+        for line in table.lines { try console.print(line) }
+        guard let facts = topics.first?.facts else { return .done }
+        let log = try store.open(current.epoch)
+        defer { log.close() }
+        table = TextTable("PARTITION", "LEADER", "REPLICAS", "IN SYNC", "FIRST", "LAST")
+        for (number, partition) in facts.partitions.enumerated() {
+            let bounds = partition.leader == nil ? nil : try log.bounds(number)
+            table.add(
+                "\(number)",
+                partition.leader.map { "\($0)" } ?? "-",
+                "\(partition.replicas)",
+                "\(partition.inSync)",
+                bounds.map { "\($0.first)" } ?? "-",
+                bounds.map { "\($0.last)" } ?? "-"
+            )
+        }
+        try console.print()
+        for line in table.lines { try console.print(line) }
+        return .done
+    }
+
+    /// The topics of a log on Kafka, checked.
+    static let topicCheck = Command(
+        "topic check",
+        "check the brokers and topics of a log on Kafka",
+        about: """
+            What every node checks when it starts: that the brokers are of Kafka 3.7 or newer, that the topics are
+            there, and that each setting by which events could be lost is as it must be. A line for each thing that is
+            not, with the command that puts it right. Exit code 4 if one of them keeps Reel from running, else 0.
+            """,
+        settings: [LogArguments.log, KafkaArguments.properties],
+        examples: [
+            Example("reel topic check --log kafka:127.0.0.1:9092", "before the first node is started")
+        ]
+    ) { options, console in
+        let store = try KafkaArguments.store(try LogArguments.kafka(options), console)
+        defer { store.close() }
+        let findings = try store.check()
+        for finding in findings { try console.print("\(finding.weight.rawValue): \(finding)") }
+        let isBad = findings.contains { $0.weight == .error }
+        if findings.isEmpty { try console.print("all is as it must be") }
+        return isBad ? .badData : .done
+    }
+
+    private static let replication = Setting<Int?>.number(
+        "replication",
+        "N",
+        1...32,
+        "how many brokers hold each event; without it 3, or all where there are fewer"
+    )
+}
+
+extension KafkaLogStore.Topic {
+    /// A line of JSON: what the brokers say of the topic.
+    fileprivate var json: [UInt8] {
+        var line: [UInt8] = []
+        line.append(#"{"topic":"#)
+        line.append(quoted: name)
+        if let facts {
+            line.append(#","partitions":["#)
+            for (number, partition) in facts.partitions.enumerated() {
+                line.append(number > 0 ? #",{"partition":"# : #"{"partition":"#)
+                line.append(integer: number)
+                line.append(#","leader":"#)
+                line.append(integer: partition.leader ?? -1)
+                line.append(#","replicas":"#)
+                line.append(integer: partition.replicas)
+                line.append(#","in_sync":"#)
+                line.append(integer: partition.inSync)
+                line.append("}")
+            }
+            line.append(#"],"settings":{"#)
+            for (index, setting) in (facts.settings ?? [:]).sorted(by: { $0.key < $1.key }).enumerated() {
+                if index > 0 { line.append(",") }
+                line.append(quoted: setting.key)
+                line.append(":")
+                line.append(quoted: setting.value)
+            }
+            line.append("}")
+        } else {
+            line.append(#","missing":true"#)
+        }
+        line.append("}\n")
+        return line
+    }
+}

@@ -1,0 +1,32 @@
+/// Rows under headings, in columns as wide as they need to be; numbers stand to the right.
+struct TextTable {
+    private let headings: [String]
+    private var rows: [[String]] = []
+
+    init(_ headings: String...) {
+        self.headings = headings
+    }
+
+    /// Adds a row; cells that are not given stay empty.
+    mutating func add(_ cells: String...) {
+        rows.append(cells + Array(repeating: "", count: max(0, headings.count - cells.count)))
+    }
+
+    /// The lines, without spaces at their ends.
+    var lines: [String] {
+        let columns = headings.indices.map { column in rows.map { $0[column] } }
+        let widths = zip(headings, columns).map { heading, cells in
+            cells.reduce(heading.count) { max($0, $1.count) }
+        }
+        let isNumeric = columns.map { cells in
+            cells.contains { !$0.isEmpty } && cells.allSatisfy { $0.isEmpty || $0 == "-" || Int($0) != nil }
+        }
+        return ([headings] + rows).map { cells in
+            let line = cells.indices.map { column in
+                let space = String(repeating: " ", count: widths[column] - cells[column].count)
+                return isNumeric[column] ? space + cells[column] : cells[column] + space
+            }.joined(separator: "  ")
+            return String(line.reversed().drop { $0 == " " }.reversed())
+        }
+    }
+}

@@ -1,0 +1,135 @@
+import ReelCore
+import ReelLog
+import ReelNode
+
+/// A node as it announced itself, and how far it is behind.
+struct ClusterRow: Equatable {
+    /// How far the node is in a partition.
+    struct Place: Equatable {
+        var partition: Int64
+        var seq: Seq
+        var lag: Seq
+    }
+
+    var id = ""
+    var role = ""
+    var url = ""
+    var build = ""
+    /// When it announced itself, of its own clock; nil: it was not said.
+    var atMs: Int64?
+    var partitions: [Place] = []
+
+    /// From the log if one is named, else from the first node that answers.
+    static func read(_ options: Options, _ console: Console) async throws -> [ClusterRow] {
+        if options[LogArguments.log] != nil {
+            let log = try LogArguments.open(options, ifAbsent: .fail, console)
+            defer { log.close() }
+            return try rows(of: log)
+        }
+        let caller = try await NodeCaller(try NodeArguments.addresses(options))
+        let body = try await caller.get("/v1/cluster")
+        do {
+            return try body.withUnsafeBytes(rows)
+        } catch let error as ReelError {
+            throw Complaint(.badData, "the node's answer cannot be read: \(error.message)")
+        }
+    }
+
+    /// The rows of the body of `GET /v1/cluster`.
+    static func rows(_ body: Bytes) throws(ReelError) -> [ClusterRow] {
+        var reader = JSONReader(body, levels: ClientFrame.levels, shape: .badFrame)
+        var rows: [ClusterRow] = []
+        try reader.object { (reader, key) throws(ReelError) in
+            guard key.string == "nodes" else { return try reader.skip() }
+            try reader.array { (reader) throws(ReelError) in rows.append(try ClusterRow(&reader)) }
+        }
+        return rows
+    }
+
+    private static func rows(of log: any EventLog) throws(LogError) -> [ClusterRow] {
+        var heads: [Seq] = []
+        for partition in 0..<log.partitions { heads.append(try log.bounds(partition).last) }
+        return try log.nodes().map { node in
+            var row = ClusterRow()
+            (row.id, row.role, row.url, row.build, row.atMs) = (node.id, node.role, node.url, node.build, node.atMs)
+            row.partitions = node.positions.map { position in
+                let head = heads.indices.contains(position.partition) ? heads[position.partition] : position.seq
+                return Place(
+                    partition: Int64(position.partition),
+                    seq: position.seq,
+                    lag: max(0, head - position.seq)
+                )
+            }
+            return row
+        }
+    }
+
+    /// How long ago it announced itself.
+    var seen: String {
+        guard let atMs else { return "-" }
+        let seconds = max(0, WallClock.nowMs() - atMs) / 1000
+        return seconds < 120 ? "\(seconds) s ago" : "\(seconds / 60) min ago"
+    }
+
+    /// A line of JSON.
+    var json: [UInt8] {
+        var line: [UInt8] = []
+        line.append(#"{"id":"#)
+        line.append(quoted: id)
+        line.append(#","role":"#)
+        line.append(quoted: role)
+        line.append(#","url":"#)
+        line.append(quoted: url)
+        line.append(#","build":"#)
+        line.append(quoted: build)
+        if let atMs {
+            line.append(#","at":"#)
+            line.append(integer: atMs)
+        }
+        line.append(#","partitions":["#)
+        for (index, place) in partitions.enumerated() {
+            line.append(index > 0 ? #",{"partition":"# : #"{"partition":"#)
+            line.append(integer: place.partition)
+            line.append(#","seq":"#)
+            line.append(integer: place.seq)
+            line.append(#","lag":"#)
+            line.append(integer: place.lag)
+            line.append("}")
+        }
+        line.append("]}\n")
+        return line
+    }
+}
+
+extension ClusterRow {
+    private init(_ reader: inout JSONReader) throws(ReelError) {
+        var row = ClusterRow()
+        try reader.object { (reader, key) throws(ReelError) in
+            switch key.raw {
+            case "id": row.id = try reader.string()
+            case "role": row.role = try reader.string()
+            case "url": row.url = try reader.string()
+            case "build": row.build = try reader.string()
+            case "at": row.atMs = try reader.integer()
+            case "partitions":
+                try reader.array { (reader) throws(ReelError) in row.partitions.append(try Place(&reader)) }
+            default: try reader.skip()
+            }
+        }
+        self = row
+    }
+}
+
+extension ClusterRow.Place {
+    fileprivate init(_ reader: inout JSONReader) throws(ReelError) {
+        self.init(partition: 0, seq: .none, lag: 0)
+        try reader.object { (reader, key) throws(ReelError) in
+            switch key.raw {
+            case "partition": partition = try reader.integer()
+            case "seq": seq = try reader.integer(from: -1)
+            case "lag": lag = try reader.integer()
+            default: try reader.skip()
+            }
+        }
+    }
+}

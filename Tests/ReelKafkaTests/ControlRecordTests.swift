@@ -1,0 +1,61 @@
+import ReelCore
+import ReelLog
+import Testing
+
+@testable import ReelKafka
+
+/// The records by which a deployment knows its current log and its nodes.
+@Suite struct ControlRecordTests {
+    private func record(_ key: String, _ json: String) -> CurrentLog? {
+        Array(key.utf8).withUnsafeBytes { key in Array(json.utf8).withUnsafeBytes { CurrentLog(key: key, json: $0) } }
+    }
+
+    private func announcement(_ json: [UInt8]) -> NodeAnnouncement? {
+        json.withUnsafeBytes { NodeAnnouncement(json: $0) }
+    }
+
+    @Test func aRecordIsCanonicalJSON() {
+        let log = CurrentLog(epoch: Epoch(0x9f), partitions: 16, number: 3)
+        #expect(String(decoding: log.json, as: UTF8.self) == #"{"epoch":"000000000000009f","n":3,"partitions":16}"#)
+        #expect(record("current", String(decoding: log.json, as: UTF8.self)) == log)
+    }
+
+    @Test(arguments: [
+        ("other", #"{"epoch":"000000000000009f","n":3,"partitions":16}"#), ("current", ""), ("current", "{}"),
+        ("current", #"{"epoch":"9f","n":3,"partitions":16}"#),
+        ("current", #"{"epoch":"000000000000009f","n":-1,"partitions":16}"#),
+        ("current", #"{"epoch":"000000000000009f","n":0,"partitions":0}"#),
+        ("current", #"{"epoch":"000000000000009f","n":0,"partitions":9007199254740991}"#),
+        ("current", "[1]"), ("current", "\u{0}"),
+    ]) func whatIsNoRecordCountsForNothing(key: String, json: String) {
+        #expect(record(key, json) == nil)
+    }
+
+    @Test func onlyTheNextNumberCounts() {
+        let log = CurrentLog(epoch: Epoch(1), partitions: 4, number: 7)
+        #expect(log.follows(nil))
+        #expect(log.follows(CurrentLog(epoch: Epoch(2), partitions: 4, number: 6)))
+        for number in [5, 7, 8] { #expect(!log.follows(CurrentLog(epoch: Epoch(2), partitions: 4, number: number))) }
+    }
+
+    @Test func anAnnouncementComesBackAsItWas() throws {
+        var node = NodeAnnouncement(
+            id: "n1",
+            role: "gateway",
+            url: "http://a:1",
+            advertised: "wss://é\u{0}",
+            build: "0.1 \"x\"",
+            positions: [.init(partition: 0, seq: -1), .init(partition: 3, seq: largestInteger)],
+            atMs: 1_795_307_224_596
+        )
+        #expect(announcement(node.json) == node)
+        (node.advertised, node.positions) = (nil, [])
+        #expect(announcement(node.json) == node)
+        #expect(announcement(Array(#"{"id":"n","new":{"a":[1]}}"#.utf8))?.id == "n")
+        for json in [
+            "", "{}", "[]", #"{"id":1}"#, #"{"id":"n","partitions":[[1]]}"#, #"{"id":"n","partitions":[[-1,0]]}"#,
+        ] {
+            #expect(announcement(Array(json.utf8)) == nil, "\(json)")
+        }
+    }
+}

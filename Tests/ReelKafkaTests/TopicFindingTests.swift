@@ -1,0 +1,74 @@
+import ReelCore
+import Testing
+
+@testable import ReelKafka
+
+/// What is wrong with a topic is named with what was found, what is wanted, and the command that puts it right.
+@Suite struct TopicFindingTests {
+    private static let data = TopicRole.data(partitions: 4)
+
+    private func topic(_ role: TopicRole, replicas: Int = 3, _ changed: [String: String] = [:]) -> TopicFacts {
+        let partition = TopicFacts.Partition(leader: 1, replicas: replicas, inSync: replicas)
+        return TopicFacts(
+            name: "reel.x",
+            partitions: Array(repeating: partition, count: role.partitions),
+            settings: role.settings(replicas: replicas).merging(changed) { $1 }
+        )
+    }
+
+    private func findings(_ facts: TopicFacts, _ role: TopicRole) -> [KafkaFinding] {
+        facts.findings(as: role, bootstrap: "a:1,b:2")
+    }
+
+    @Test(arguments: [data, .control, .nodes]) func aTopicThatReelMadeIsAsItMustBe(role: TopicRole) {
+        #expect(findings(topic(role), role).isEmpty)
+        let alone = findings(topic(role, replicas: 1), role)
+        #expect(alone.allSatisfy { $0.weight == .warning && $0.text.contains("one broker each") })
+        #expect(alone.count == (role == .nodes ? 0 : 1))
+    }
+
+    @Test(arguments: [
+        ("cleanup.policy", "compact", "delete"),
+        ("cleanup.policy", "compact,delete", "delete"),
+        ("retention.ms", "604800000", "-1"),
+        ("retention.bytes", "1073741824", "-1"),
+        ("unclean.leader.election.enable", "true", "false"),
+        ("max.message.bytes", "1048588", "at least 1114112"),
+        ("min.insync.replicas", "4", "1 to 3"),
+    ]) func aWrongSettingIsAnErrorWithItsRepair(name: String, found: String, wanted: String) throws {
+        let finding = try #require(findings(topic(Self.data, [name: found]), Self.data).first)
+        #expect(finding.weight == .error)
+        #expect(finding.description.hasPrefix("reel.x: \(name) is \(found), wanted is \(wanted): "))
+        let value = try #require(Self.data.settings(replicas: 3)[name])
+        let repair = "kafka-configs.sh --bootstrap-server a:1,b:2 --alter --entity-type topics --entity-name reel.x"
+        #expect(finding.repair == "\(repair) --add-config \(name)=\(value)")
+    }
+
+    @Test func ofSeveralMistakesEachIsNamed() {
+        let facts = topic(Self.data, ["retention.ms": "1", "retention.bytes": "1"])
+        #expect(findings(facts, Self.data).count == 2)
+    }
+
+    @Test func oneReplicaInSyncIsEnoughForAnAckAndSoAWarning() throws {
+        let found = findings(topic(Self.data, ["min.insync.replicas": "1"]), Self.data)
+        #expect(found.map(\.weight) == [.warning])
+        #expect(found.first?.text.contains("wanted is at least 2") == true)
+    }
+
+    @Test func anotherNumberOfPartitionsIsAnError() throws {
+        var facts = topic(Self.data)
+        facts.partitions.removeLast()
+        let finding = try #require(findings(facts, Self.data).first)
+        #expect(finding.weight == .error)
+        #expect(finding.text.hasPrefix("it has 3 partitions, wanted is 4"))
+    }
+
+    @Test func settingsThatMayNotBeReadAreNamedAsUnchecked() throws {
+        var facts = topic(Self.data)
+        facts.settings = nil
+        let finding = try #require(findings(facts, Self.data).first)
+        #expect(finding.weight == .warning)
+        #expect(finding.text.contains("could not be checked") && finding.text.contains("retention.ms=-1"))
+        #expect(finding.repair?.contains("--operation DescribeConfigs") == true)
+    }
+}
