@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup setup-kafka libraries build demo test test-kafka faults bench lint fuzz clean
+.PHONY: help setup setup-kafka libraries build demo demo-kafka test test-kafka faults bench lint fuzz clean
 
 # The C libraries under Sources/Libraries, as pkg-config names them, and the one line that installs them on Debian.
 # README.md shows the same line; the suite Tidy holds the two together.
@@ -36,6 +36,9 @@ build: libraries ## Build the release binary, .build/release/reel
 
 demo: setup build ## Watch it work: a whole cluster on this machine, in under a minute
 	@$(REEL) demo
+
+demo-kafka: setup build ## The same on three Kafka brokers, one of which is killed: KAFKA_HOME=FOLDER
+	@$(REEL) demo --apache-kafka "$${KAFKA_HOME:?names no Kafka: a folder with libs/*.jar, as in the archive from kafka.apache.org}"
 
 # These keep all cores busy; at the same time, tests that speak through sockets would miss their deadlines.
 PURE_TESTS := '^(ReelCoreTests|ReelCheckTests|TidyTests)[.]'

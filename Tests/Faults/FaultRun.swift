@@ -45,6 +45,8 @@ struct FaultRun {
         load.stop()
         let result = try await report.value
         self.report = result
+        scene.driver.ended(unacked: 0)
+        try scene.histories.flush()
         problems += result.problems
     }
 

@@ -20,6 +20,7 @@ final class Scene {
     /// Where the evidence goes.
     let folder: String
     let load: LoadRun
+    let histories: HistoryFolder
     let driver: History
     private let epoch: Epoch
 
@@ -46,7 +47,7 @@ final class Scene {
             throw NoEffect("the gateway names no epoch")
         }
         self.epoch = epoch
-        let histories = try HistoryFolder(folder)
+        histories = try HistoryFolder(folder)
         driver = histories.history(of: "driver", .driver)
         streams = LoadPlan.streams("faults", count: 8) ?? []
         var plan = LoadPlan(urls: nodes.gateways.map(\.url), streams: streams)

@@ -5,7 +5,10 @@ extension HistoryWalk {
         let key = SiteKey(stream: try stream(line), site: site)
         let ops = try line.required(line.ops, "ops")
         result.sent[key] = max(result.sent[key] ?? -1, ops.upperBound)
-        if let last = lastAcked[key], last >= ops.lowerBound { lastAcked[key] = ops.lowerBound - 1 }
+        var sent = handedOver[key] ?? (-1, [])
+        if ops.lowerBound <= sent.last { sent.again.append(ops.lowerBound) }
+        sent.last = max(sent.last, ops.upperBound)
+        handedOver[key] = sent
     }
 
     mutating func acked(_ line: HistoryLine) throws(Fault) {
@@ -34,6 +37,13 @@ extension HistoryWalk {
         result.ackedHeads[stream, default: []].append((wall(line), highest))
     }
 
+    /// Whether acks may begin again at this op, because it was handed over again since.
+    private mutating func isOfAnotherRound(_ op: Int64, of key: SiteKey) -> Bool {
+        guard let round = handedOver[key]?.again.firstIndex(where: { $0 <= op }) else { return false }
+        handedOver[key]?.again.remove(at: round)
+        return true
+    }
+
     private mutating func acked(
         _ key: SiteKey,
         _ stream: StreamKey,
@@ -43,7 +53,7 @@ extension HistoryWalk {
         _ line: HistoryLine
     ) {
         result.findings.fact(.siteOrder)
-        if let last = lastAcked[key], op <= last {
+        if let last = lastAcked[key], op <= last, !isOfAnotherRound(op, of: key) {
             result.findings.violation(
                 .siteOrder,
                 "op \(op) of site \(key.site.text.string) was acked behind op \(last), on one connection",

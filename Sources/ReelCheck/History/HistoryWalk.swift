@@ -65,6 +65,9 @@ struct HistoryWalk {
     var heads: [Int64: Int64] = [:]
     /// On this connection: the last op acked of a site.
     var lastAcked: [SiteKey: Int64] = [:]
+    /// On this connection: the last op handed over of a site, and from where on its events were handed over again, each
+    /// of which may be acked in its own order.
+    var handedOver: [SiteKey: (last: Int64, again: [Int64])] = [:]
     /// By node and partition: the last head.
     var nodeHeads: [String: Int64] = [:]
     private var wallOffset: Int64 = 0
@@ -134,6 +137,7 @@ struct HistoryWalk {
         for view in views.values { view.proven = nil }
         heads = [:]
         lastAcked = [:]
+        handedOver = [:]
     }
 
     // MARK: What every line needs

@@ -51,7 +51,11 @@ public struct KafkaHome: Sendable {
     ) throws(ChildProcess.Failure) -> String {
         // A tool lives for a second: the quick compiler is the only one that pays.
         let options = ["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=ERROR"]
-        return try Self.output(of: java, options + ["-cp", classPath, mainClass] + arguments, timeoutMs: timeoutMs)
+        return try ChildProcess.output(
+            of: java,
+            options + ["-cp", classPath, mainClass] + arguments,
+            timeoutMs: timeoutMs
+        )
     }
 
     /// What Java takes after `-cp`.
@@ -67,32 +71,13 @@ public struct KafkaHome: Sendable {
 
     /// 17 of `openjdk version "17.0.15" 2025-04-15`, 8 of `1.8.0`.
     private static func version(of java: String) throws(ChildProcess.Failure) -> Int {
-        let said = try output(of: java, ["-version"], timeoutMs: 20_000)
+        let said = try ChildProcess.output(of: java, ["-version"], timeoutMs: 20_000)
         let numbers = said.split(separator: "\"").dropFirst().first?.split { !$0.isNumber } ?? []
         let parts = numbers.compactMap { Int($0) }
         guard let first = parts.first else {
             throw ChildProcess.Failure(description: "\(java) does not say its version: \(said)")
         }
         return first == 1 ? parts.dropFirst().first ?? first : first
-    }
-
-    private static func output(
-        of program: String,
-        _ arguments: [String],
-        timeoutMs: Int
-    ) throws(ChildProcess.Failure) -> String {
-        let folder = try TemporaryFolder(prefix: "reel-tool-")
-        let log = folder.path + "/output"
-        let process = try ChildProcess(program, arguments, outputLog: log, errorLog: log)
-        let end = process.wait(timeoutMs: timeoutMs)
-        let said = String(decoding: Files.bytes(of: log), as: UTF8.self)
-        guard end == .exited(0) else {
-            let words = ([program] + arguments).joined(separator: " ")
-            throw ChildProcess.Failure(
-                description: "`\(words)` ended with \(end.map { "\($0)" } ?? "nothing"): \(said)"
-            )
-        }
-        return said
     }
 
     private static func variable(_ name: String) -> String? {

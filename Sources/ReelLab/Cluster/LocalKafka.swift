@@ -102,6 +102,13 @@ public final class LocalKafka {
         return leaders.max { $0.epoch < $1.epoch }?.leader
     }
 
+    /// The broker that leads a partition, as Kafka's own tool says it; nil where none does.
+    public func leader(of topic: String, _ partition: Int) throws(ChildProcess.Failure) -> Int? {
+        let said = try tool("org.apache.kafka.tools.TopicCommand", ["--describe", "--topic", topic])
+        let line = said.split(separator: "\n").first { $0.contains("Partition: \(partition)\t") }
+        return line?.split(separator: "\t").first { $0.hasPrefix("Leader: ") }.flatMap { Int($0.dropFirst(8)) }
+    }
+
     /// Runs one of Kafka's own tools with `--bootstrap-server` in front of its arguments.
     @discardableResult
     public func tool(_ mainClass: String, _ arguments: [String]) throws(ChildProcess.Failure) -> String {

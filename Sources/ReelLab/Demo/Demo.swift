@@ -11,11 +11,13 @@ public final class Demo {
     let lamp, todo, note, tape, counter: String
     var devices: [DemoDevice] = []
 
-    /// Starts the nodes: `reel` is the path of the program itself.
-    public init(reel: String, screen: DemoScreen) throws {
+    /// Starts the nodes: `reel` is the path of the program itself. The log is a SQLite file, or lies on three brokers
+    /// of this Kafka, one of which is killed as well.
+    public init(reel: String, kafka: KafkaHome? = nil, screen: DemoScreen) throws {
         self.screen = screen
         screen.title("reel demo: two gateways and a snapshot node on one log, and devices that share data")
-        cluster = try DemoCluster(reel: reel, folder: try TemporaryFolder(prefix: "reel-demo-"))
+        if kafka != nil { screen.say("The log lies on three Kafka brokers; they take a while to start.") }
+        cluster = try DemoCluster(reel: reel, folder: try TemporaryFolder(prefix: "reel-demo-"), kafka: kafka)
         transport = try NetTransport()
         let names = DemoCluster.streamNames(["lamp", "todo", "note", "tape", "counter"])
         (lamp, todo, note, tape, counter) = (names[0], names[1], names[2], names[3], names[4])
@@ -24,6 +26,7 @@ public final class Demo {
     /// Tells the story; true if everything that must hold held.
     public func run() async throws -> Bool {
         screen.chapter("Three processes, one log")
+        if let brokers = cluster.brokers { screen.say("the log    \(brokers.bootstrap)") }
         for node in cluster.nodes { screen.say("\(node.name)  \(node.url)  pid \(node.process.pid)") }
         let ann = try await device("ann", at: cluster.a)
         let bob = try await device("bob", at: cluster.b)
@@ -36,6 +39,8 @@ public final class Demo {
         try cluster.interruption.check()
         let publishers = [ann, bob, try await device("cem", at: cluster.a), try await device("dora", at: cluster.b)]
         try await killedGateway(publishers)
+        try cluster.interruption.check()
+        if let brokers = cluster.brokers { try await killedBroker(of: brokers, publishers) }
         try cluster.interruption.check()
         try await lateDevice()
         try await finalTable()

@@ -6,16 +6,25 @@ import ReelNet
 final class DemoCluster {
     let folder: TemporaryFolder
     let interruption: DemoInterruption
+    let brokers: LocalKafka?
     private let cluster: LocalCluster
 
     /// A log has more partitions than the demo has streams, so that each can have one for itself.
     static let partitions = 8
 
-    init(reel: String, folder: TemporaryFolder) throws {
+    /// On three brokers of this Kafka, or on a SQLite log where none is given.
+    init(reel: String, folder: TemporaryFolder, kafka home: KafkaHome?) throws {
         self.folder = folder
+        brokers = try home.map { try LocalKafka($0, brokers: 3) }
+        var log = "sqlite:\(folder.path)/log.sqlite"
+        if let brokers {
+            log = "kafka:\(brokers.bootstrap)"
+            let create = ["topic", "create", "--log", log, "--partitions", "\(Self.partitions)"]
+            try ChildProcess.output(of: reel, create)
+        }
         cluster = try LocalCluster(
             reel: reel,
-            log: "sqlite:\(folder.path)/log.sqlite",
+            log: log,
             folder: folder.path,
             common: ["--partitions", "\(Self.partitions)"]
         )

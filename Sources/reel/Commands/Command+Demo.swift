@@ -4,6 +4,12 @@ import ReelLab
 extension Command {
     static let keep = Setting<Bool>.flag("keep", "leave the nodes running, and print what to try")
 
+    private static let kafka = Setting<String?>.text(
+        "apache-kafka",
+        "DIR",
+        "put the log on three brokers of the Kafka in this folder, and kill one of them too"
+    )
+
     /// The main job, shown on one screen.
     static let demo = Command(
         "demo",
@@ -13,9 +19,10 @@ extension Command {
             a range, lose their gateway and join late, and checks at each step what must hold. It ends by itself; exit
             code 0 only if everything held.
             """,
-        settings: [keep],
+        settings: [kafka, keep],
         examples: [
             Example("reel demo", "the whole story, in less than half a minute"),
+            Example("reel demo --apache-kafka kafka_2.13-4.2.0", "on a real Kafka, as Apache's archive unpacks it"),
             Example("reel demo --keep", "and then look around in what it leaves running"),
         ]
     ) { options, console in
@@ -23,7 +30,8 @@ extension Command {
             try? console.print(line)
             try? console.flush()
         }
-        let demo = try Demo(reel: try ownPath(), screen: screen)
+        let home = try options[kafka].map { try KafkaHome($0) }
+        let demo = try Demo(reel: try ownPath(), kafka: home, screen: screen)
         let held: Bool
         do {
             held = try await demo.run()

@@ -1,8 +1,8 @@
 import Foundation
 import ReelLab
 
-// `with-kafka BROKERS COMMAND…`: runs a command while there is a cluster of the Kafka that KAFKA_HOME names. The command
-// finds it in REEL_KAFKA; its exit code is ours.
+// `with-kafka BROKERS COMMAND…`: runs a command while there is a cluster of the Kafka that KAFKA_HOME names. The
+// command finds it in REEL_KAFKA; its exit code is ours.
 
 struct Complaint: Error, CustomStringConvertible {
     let description: String
