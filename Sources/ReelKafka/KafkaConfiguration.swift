@@ -65,6 +65,7 @@ public struct KafkaConfiguration: Sendable {
 
     /// A full queue makes librdkafka 2.0.2 sleep for a second, so it holds about that much.
     private static let tailing = [
+        (name: "topic.metadata.propagation.max.ms", value: "3000"),
         (name: "fetch.min.bytes", value: "1"),
         (name: "fetch.wait.max.ms", value: "100"),
         (name: "fetch.error.backoff.ms", value: "20"),
@@ -74,6 +75,7 @@ public struct KafkaConfiguration: Sendable {
 
     /// A range is read from a handle that waits for nothing else.
     private static let reading = [
+        (name: "topic.metadata.propagation.max.ms", value: "3000"),
         (name: "fetch.min.bytes", value: "1"),
         (name: "fetch.wait.max.ms", value: "10"),
         (name: "fetch.error.backoff.ms", value: "20"),

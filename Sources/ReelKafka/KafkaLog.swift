@@ -19,6 +19,7 @@ public final class KafkaLog: EventLog {
     private let appender: Appender
     private let reading: PartitionReading
     private let tails = Mutex(Tails())
+    private let ended = EndedTails()
 
     private struct Tails {
         var readers: [TailReader] = []
@@ -98,6 +99,7 @@ public final class KafkaLog: EventLog {
                 configuration: configuration,
                 reading: reading,
                 counters: counters,
+                ended: ended,
                 log: log
             )
             tails.readers.append(reader)

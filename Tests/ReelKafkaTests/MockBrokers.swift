@@ -34,6 +34,50 @@ final class MockBrokers: @unchecked Sendable {
         KafkaConfiguration(brokers: brokers, properties: ["fetch.wait.max.ms": "1"])
     }
 
+    /// A producer that waits for each answer. The mock checks no sequence numbers: it would take a request behind one
+    /// that failed, and librdkafka would believe the failed one to be in the log.
+    var oneRequestAtATime: KafkaConfiguration {
+        var configuration = configuration
+        configuration.properties["max.in.flight.requests.per.connection"] = "1"
+        return configuration
+    }
+
+    /// A kind of request, by its number in Kafka's protocol.
+    enum Request: Int16 {
+        case produce = 0, fetch, ends, metadata
+        case producerId = 22
+    }
+
+    /// The next requests of this kind fail, one with each of these errors. `RD_KAFKA_RESP_ERR__TRANSPORT` drops the
+    /// connection in place of an answer.
+    func fail(_ request: Request, _ errors: rd_kafka_resp_err_t...) {
+        rd_kafka_mock_push_request_errors_array(cluster, request.rawValue, errors.count, errors)
+    }
+
+    /// Requests of this kind succeed again.
+    func clear(_ request: Request) {
+        rd_kafka_mock_clear_request_errors(cluster, request.rawValue)
+    }
+
+    /// All connections are closed, and none is taken. `broker` −1: all.
+    func down(_ broker: Int32 = -1) { rd_kafka_mock_broker_set_down(cluster, broker) }
+
+    /// Connections are taken again.
+    func up(_ broker: Int32 = -1) { rd_kafka_mock_broker_set_up(cluster, broker) }
+
+    /// Answers take so long.
+    func delay(ms: Int32) { rd_kafka_mock_broker_set_rtt(cluster, -1, ms) }
+
+    /// Another broker leads the partition; −1: none does.
+    func lead(_ log: KafkaLog, _ partition: Int32, by broker: Int32) {
+        rd_kafka_mock_partition_set_leader(cluster, "reel.\(log.epoch)", partition, broker)
+    }
+
+    /// Who asks for the topic is told this.
+    func metadata(of log: KafkaLog, _ error: rd_kafka_resp_err_t) {
+        rd_kafka_mock_topic_set_error(cluster, "reel.\(log.epoch)", error)
+    }
+
     /// A log in a topic of its own.
     func log(
         epoch: Epoch = .random(),

@@ -29,8 +29,11 @@ final class Appender: @unchecked Sendable {
     private let bytesMax: Int
     private let state: Mutex<State>
     private let thread: Mutex<LogThread?>
-    let counters: KafkaCounters
+    private let counters: KafkaCounters
+    /// When the last producer was made; belongs to the thread.
+    private var builtMs: Int64 = 0
 
+    private static let rebuildMs: Int64 = 1_000
     /// So long `close` waits for what is in flight.
     static let closeMs: Int64 = 5_000
     /// What Kafka puts around the records of a batch, and we around one.
@@ -115,7 +118,7 @@ final class Appender: @unchecked Sendable {
         }
         producer?.wake()
         let thread = thread.withLock { $0.take() }
-        thread?.join()
+        if let thread, !thread.isCurrent { thread.join() }
     }
 
     /// What waits for the brokers.
@@ -210,9 +213,16 @@ final class Appender: @unchecked Sendable {
         Unmanaged.passUnretained(append).release()
     }
 
-    /// Another producer; nil once the log is closed.
+    /// Another producer; nil once the log is closed. What makes each of them fail at once, such as a right that is
+    /// missing, is not tried more often than once a second.
     private func rebuild() -> Producer? {
+        let againMs = builtMs + Self.rebuildMs
         while !state.withLock({ $0.isClosed }) {
+            guard nowMs() >= againMs else {
+                usleep(20_000)
+                continue
+            }
+            builtMs = nowMs()
             do throws(LogError) {
                 let producer = try Producer(topic, configuration, log)
                 state.withLock { $0.producer = producer }

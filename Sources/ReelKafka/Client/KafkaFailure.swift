@@ -1,4 +1,5 @@
 internal import CRdkafka
+internal import ReelCore
 internal import ReelLog
 
 /// Why librdkafka gave no answer, as far as it makes a difference.
@@ -6,12 +7,12 @@ struct KafkaFailure: Error {
     enum Kind {
         /// The log has no such offset.
         case outOfRange
-        /// Asking again does not help: no such topic or partition, no right to read, data that cannot be read.
+        /// Asking again does not help: no such topic or partition, no right to read.
         case lasting
-        /// The brokers do not answer.
+        /// The brokers do not answer, or not with what was asked for.
         case away
-        /// The log has been closed.
-        case closed
+        /// It is an answer: the log was trimmed, or closed.
+        case told
     }
     var kind: Kind
     var error: LogError
@@ -21,14 +22,20 @@ struct KafkaFailure: Error {
         self.error = error
     }
 
-    init(_ code: rd_kafka_resp_err_t, _ doing: String, _ handle: KafkaHandle) {
+    init(_ code: rd_kafka_resp_err_t, _ doing: String, _ handle: KafkaHandle, topic: String) {
+        let text = String(cString: rd_kafka_err2str(code))
         switch code {
-        case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET, RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE: kind = .outOfRange
-        case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC, RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION,
-            RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-            kind = .lasting
-        default: kind = .away
+        case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET, RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
+            self.init(.outOfRange, LogError(kafka: code, doing))
+        case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART,
+            RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+            let message = "cannot \(doing): the brokers know no such partition of the topic \(topic) (\(text))"
+            self.init(.lasting, LogError(.logUnavailable, message))
+        case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+            let message = "cannot \(doing): the user needs the rights to read and describe the topic \(topic) (\(text))"
+            self.init(.lasting, LogError(.logUnavailable, message))
+        default:
+            self.init(.away, LogError(kafka: code, doing, trouble: handle.trouble))
         }
-        error = LogError(kafka: code, doing, trouble: handle.trouble)
     }
 }

@@ -54,19 +54,21 @@ final class KafkaHandle: @unchecked Sendable {
 
     deinit {
         let (pointer, ear) = (UInt(bitPattern: pointer), ear)
-        let destroy: @Sendable () -> Void = {
+        // Without a thread it is kept: better than to block an event loop.
+        try? LogThread.detach("kafka-end") {
             rd_kafka_destroy(OpaquePointer(bitPattern: pointer))
             ear.release()
         }
-        // Without a thread it is kept: better than to block an event loop.
-        _ = try? LogThread("kafka-end", destroy)
     }
 
     /// What went wrong last with the brokers, in librdkafka's words.
     var trouble: String? { ear.takeUnretainedValue().trouble.withLock { $0 } }
 
     /// Errors of the connections since the handle was made.
-    var troubles: Int { ear.takeUnretainedValue().count.load(ordering: .relaxed) }
+    var troubles: Int { ear.takeUnretainedValue().troubles.load(ordering: .relaxed) }
+
+    /// How often a topic in use was found to have another number of partitions, 0 if it was deleted.
+    var topicChanges: Int { ear.takeUnretainedValue().topicChanges.load(ordering: .relaxed) }
 
     /// A number among its settings.
     func number(_ name: String) -> Int? {
@@ -87,7 +89,8 @@ final class KafkaHandle: @unchecked Sendable {
     private final class Ear: Sendable {
         let line: KafkaLogLine
         let trouble = Mutex<String?>(nil)
-        let count = Atomic(0)
+        let troubles = Atomic(0)
+        let topicChanges = Atomic(0)
 
         init(_ line: @escaping KafkaLogLine) {
             self.line = line
@@ -96,7 +99,7 @@ final class KafkaHandle: @unchecked Sendable {
         func hear(_ code: rd_kafka_resp_err_t, _ reason: String) {
             // That all are down says less than why the last one is.
             trouble.withLock { if $0 == nil || code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN { $0 = reason } }
-            count.add(1, ordering: .relaxed)
+            troubles.add(1, ordering: .relaxed)
         }
 
         static let log: @convention(c) (OpaquePointer?, Int32, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> Void = {
@@ -106,7 +109,10 @@ final class KafkaHandle: @unchecked Sendable {
             text in
             guard let handle, let text, let opaque = rd_kafka_opaque(handle) else { return }
             let kind = facility.map { String(cString: $0) } ?? ""
-            Unmanaged<Ear>.fromOpaque(opaque).takeUnretainedValue().line(level, "\(kind): \(String(cString: text))")
+            let ear = Unmanaged<Ear>.fromOpaque(opaque).takeUnretainedValue()
+            // A consumer is told in no other way that its topic is gone.
+            if kind == "PARTCNT" { ear.topicChanges.add(1, ordering: .relaxed) }
+            ear.line(level, "\(kind): \(String(cString: text))")
         }
 
         static let error:

@@ -31,67 +31,60 @@ final class PartitionReading: Sendable {
 
     /// The first seq kept and the one that will be given next.
     func ends(_ partition: Int) throws(LogError) -> Range<Seq> {
+        do throws(KafkaFailure) { return try askEnds(partition) } catch { throw error.error }
+    }
+
+    /// Records `from ... to`; see `EventLog.read`.
+    func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
         do throws(KafkaFailure) {
-            return try ask { reader, untilMs throws(KafkaFailure) in try reader.ends(partition, untilMs: untilMs) }
+            return try ask(partition, from: from, to: to, bytes: bytes)
         } catch {
             throw error.error
         }
     }
 
-    private func ask<R>(_ question: (RangeReader, _ untilMs: Int64) throws(KafkaFailure) -> R) throws(KafkaFailure) -> R
-    {
-        let startedMs = nowMs()
-        while true {
-            do throws(KafkaFailure) {
-                return try pool.withReader { reader throws(KafkaFailure) in
-                    try question(reader, startedMs + Self.waitMs)
-                }
-            } catch {
-                let untilMs: Int64 =
-                    switch error.kind {
-                    case .outOfRange, .closed: 0
-                    case .lasting: startedMs + Self.doubtMs
-                    case .away: startedMs + Self.waitMs
-                    }
-                guard nowMs() + Self.pauseMs < untilMs else { throw error }
-                usleep(UInt32(Self.pauseMs) * 1_000)
-            }
-        }
+    /// As `ends`, with the kind of failure.
+    func askEnds(_ partition: Int) throws(KafkaFailure) -> Range<Seq> {
+        try patiently { reader, untilMs throws(KafkaFailure) in try reader.ends(partition, untilMs: untilMs) }
     }
 
-    /// Records `from ... to`; see `EventLog.read`.
-    func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
-        guard from >= 0 else { throw .belowTheFirst(from, first: try ends(partition).lowerBound) }
+    /// As `read`, with the kind of failure.
+    func ask(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(KafkaFailure) -> RecordBatch {
+        guard from >= 0 else { throw try below(from, partition) }
         guard from <= to, from < largestInteger else { return RecordBatch(partition: partition, empty: from..<from) }
         guard let once = try readOnce(partition, from: from, to: min(to, largestInteger), bytes: bytes) else {
             return RecordBatch(partition: partition, empty: from..<from)
         }
         let entries = once.messages.entries
         let seqs = from..<once.end
-        if entries.count == seqs.count {
-            return RecordBatch(partition: partition, seqs: seqs, entries: entries) { [messages = once.messages] in
-                withExtendedLifetime(messages) {}
-            }
+        guard entries.count == seqs.count else { return try readAgain(partition, seqs, once.messages) }
+        return RecordBatch(partition: partition, seqs: seqs, entries: entries) { [messages = once.messages] in
+            withExtendedLifetime(messages) {}
         }
-        return try readAgain(partition, seqs, once.messages)
     }
 
-    /// Some seqs had no record: they are read again by another handle. Only what is missing both times is a hole.
+    /// Some seqs had no record: they are read again, which begins with another fetch from the first of them on. Only
+    /// what is missing both times is a hole.
     private func readAgain(
         _ partition: Int,
         _ seqs: Range<Seq>,
         _ first: KafkaMessages
-    ) throws(LogError) -> RecordBatch {
+    ) throws(KafkaFailure) -> RecordBatch {
         counters.rereads.add(1, ordering: .relaxed)
         guard let again = try readOnce(partition, from: seqs.lowerBound, to: seqs.upperBound - 1, bytes: .max),
             again.end == seqs.upperBound
         else {
-            throw LogError(.logUnavailable, "the log of partition \(partition) ended before seq \(seqs.upperBound - 1)")
+            let message = "the log of partition \(partition) ended before seq \(seqs.upperBound - 1), which was read"
+            throw KafkaFailure(.away, LogError(.logUnavailable, message))
         }
         var entries = first.entries
         let known = Set(entries.map(\.seq))
         entries += again.messages.entries.filter { !known.contains($0.seq) }
         entries.sort { $0.seq < $1.seq }
+        // What was trimmed meanwhile was no hole.
+        if entries.first?.seq != seqs.lowerBound, try askEnds(partition).lowerBound > seqs.lowerBound {
+            throw try below(seqs.lowerBound, partition)
+        }
         counters.holes.add(seqs.count - entries.count, ordering: .relaxed)
         return RecordBatch(partition: partition, seqs: seqs, entries: entries) { [second = again.messages] in
             withExtendedLifetime((first, second)) {}
@@ -104,17 +97,43 @@ final class PartitionReading: Sendable {
         from: Seq,
         to: Seq,
         bytes: Int
-    ) throws(LogError) -> RangeReader.Reading? {
+    ) throws(KafkaFailure) -> RangeReader.Reading? {
         do throws(KafkaFailure) {
-            return try ask { reader, untilMs throws(KafkaFailure) in
+            return try patiently { reader, untilMs throws(KafkaFailure) in
                 try reader.read(partition, from: from, to: to, bytes: bytes, untilMs: untilMs)
             }
-        } catch {
-            guard error.kind == .outOfRange else { throw error.error }
-            let ends = try ends(partition)
-            guard from >= ends.lowerBound else { throw .belowTheFirst(from, first: ends.lowerBound) }
-            guard from >= ends.upperBound else { throw error.error }
+        } catch  where error.kind == .outOfRange {
+            let ends = try askEnds(partition)
+            guard from >= ends.lowerBound else { throw try below(from, partition) }
+            guard from >= ends.upperBound else { throw KafkaFailure(.away, error.error) }
             return nil
+        }
+    }
+
+    private func below(_ seq: Seq, _ partition: Int) throws(KafkaFailure) -> KafkaFailure {
+        KafkaFailure(.told, .belowTheFirst(seq, first: try askEnds(partition).lowerBound))
+    }
+
+    /// Asks until there is an answer, or no hope of one.
+    private func patiently<R>(
+        _ question: (RangeReader, _ untilMs: Int64) throws(KafkaFailure) -> R
+    ) throws(KafkaFailure) -> R {
+        let startedMs = nowMs()
+        while true {
+            do throws(KafkaFailure) {
+                return try pool.withReader { reader throws(KafkaFailure) in
+                    try question(reader, startedMs + Self.waitMs)
+                }
+            } catch {
+                let untilMs: Int64 =
+                    switch error.kind {
+                    case .outOfRange, .told: 0
+                    case .lasting: startedMs + Self.doubtMs
+                    case .away: startedMs + Self.waitMs
+                    }
+                guard nowMs() + Self.pauseMs < untilMs else { throw error }
+                usleep(UInt32(Self.pauseMs) * 1_000)
+            }
         }
     }
 

@@ -9,6 +9,9 @@ final class RangeReader: @unchecked Sendable {
     private let queue: OpaquePointer
     private let buffer: UnsafeMutableBufferPointer<UnsafeMutablePointer<rd_kafka_message_t>?>
 
+    /// After so long without an answer it is asked whether the partition is there at all.
+    private static let silenceMs: Int64 = 500
+
     /// What was read once. Offsets below `end` without a message were not there.
     struct Reading {
         var messages: KafkaMessages
@@ -44,9 +47,25 @@ final class RangeReader: @unchecked Sendable {
             Int32(clamping: max(1, untilMs - nowMs()))
         )
         guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
-            throw KafkaFailure(code, "ask for the ends of partition \(partition)", handle)
+            throw KafkaFailure(code, "ask for the ends of partition \(partition)", handle, topic: topic.name)
         }
         return max(0, low)..<max(0, low, high)
+    }
+
+    /// A consumer whose topic is gone waits in silence; so this throws where there is no such partition.
+    private func lookForLeader(_ partition: Int, _ doing: String, untilMs: Int64) throws(KafkaFailure) {
+        var found: UnsafePointer<rd_kafka_metadata>?
+        let leftMs = Int32(clamping: max(1, untilMs - nowMs()))
+        let code = rd_kafka_metadata(handle.pointer, 0, topic.pointer, &found, leftMs)
+        guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let found else {
+            throw KafkaFailure(code, doing, handle, topic: topic.name)
+        }
+        defer { rd_kafka_metadata_destroy(found) }
+        guard found.pointee.topic_cnt == 1, let topic = found.pointee.topics?.pointee else { return }
+        guard topic.err == RD_KAFKA_RESP_ERR_NO_ERROR, partition < Int(topic.partition_cnt) else {
+            let code = topic.err == RD_KAFKA_RESP_ERR_NO_ERROR ? RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION : topic.err
+            throw KafkaFailure(code, doing, handle, topic: self.topic.name)
+        }
     }
 
     /// Reads `from ... to`, about so many bytes, at least one record where there is one; ends at the log's end.
@@ -59,14 +78,17 @@ final class RangeReader: @unchecked Sendable {
     ) throws(KafkaFailure) -> Reading {
         let doing = "read partition \(partition) from seq \(from) on"
         guard rd_kafka_consume_start_queue(topic.pointer, Int32(partition), from, queue) == 0 else {
-            throw KafkaFailure(rd_kafka_last_error(), doing, handle)
+            throw KafkaFailure(rd_kafka_last_error(), doing, handle, topic: topic.name)
         }
         defer { rd_kafka_consume_stop(topic.pointer, Int32(partition)) }
         var range = RangeGathering(messages: KafkaMessages(of: handle), next: from, to: to, bytes: bytes)
         while true {
             let leftMs = untilMs - nowMs()
-            guard leftMs > 0 else { throw KafkaFailure(RD_KAFKA_RESP_ERR__TIMED_OUT, doing, handle) }
-            guard let first = rd_kafka_consume_queue(queue, Int32(clamping: min(leftMs, 500))) else { continue }
+            guard leftMs > 0 else { throw KafkaFailure(RD_KAFKA_RESP_ERR__TIMED_OUT, doing, handle, topic: topic.name) }
+            guard let first = rd_kafka_consume_queue(queue, Int32(clamping: min(leftMs, Self.silenceMs))) else {
+                try lookForLeader(partition, doing, untilMs: untilMs)
+                continue
+            }
             buffer[0] = first
             let more = rd_kafka_consume_batch_queue(queue, 0, buffer.baseAddress! + 1, buffer.count - 1)
             var failure: KafkaFailure?
@@ -74,7 +96,7 @@ final class RangeReader: @unchecked Sendable {
                 guard let message = buffer[index] else { continue }
                 let code = message.pointee.err
                 if !range.take(message), code != RD_KAFKA_RESP_ERR_NO_ERROR, code != RD_KAFKA_RESP_ERR__PARTITION_EOF {
-                    failure = failure ?? KafkaFailure(code, doing, handle)
+                    failure = failure ?? KafkaFailure(code, doing, handle, topic: topic.name)
                 }
             }
             if range.isComplete { return Reading(messages: range.messages, end: range.next) }

@@ -38,7 +38,7 @@ final class ReaderPool: @unchecked Sendable {
 
     private func take() throws(KafkaFailure) -> RangeReader {
         let (idle, isClosed) = state.withLock { ($0.idle.popLast(), $0.isClosed) }
-        guard !isClosed else { throw KafkaFailure(.closed, .closed) }
+        guard !isClosed else { throw KafkaFailure(.told, .closed) }
         if let idle { return idle }
         do throws(LogError) {
             return try make()

@@ -8,14 +8,15 @@ struct TailDoubt: Sendable {
     enum Outcome: Sendable {
         /// What comes next, nothing if that is nothing yet; and the last record known by now.
         case goOn(RecordBatch, last: Witness?)
-        case failed(LogError)
+        /// The tail ends; the last record that it knew.
+        case failed(LogError, last: Witness?)
     }
 
     let tail: RunningTail
     /// The last record that was delivered.
     let last: Witness?
     let reading: PartitionReading
-    /// Told the outcome, once, unless the tail has ended.
+    /// Told the outcome, once.
     let done: @Sendable (Outcome) -> Void
 
     private static let pauseMsMax: UInt32 = 1_000
@@ -23,58 +24,55 @@ struct TailDoubt: Sendable {
     /// On a thread of its own: the partition's leader may be away while others are there.
     func look() {
         do throws(LogError) {
-            _ = try LogThread("kafka-doubt", ask)
+            try LogThread.detach("kafka-doubt") { done(ask()) }
         } catch {
-            done(.failed(error))
+            done(.failed(error, last: last))
         }
     }
 
-    private func ask() {
+    private func ask() -> Outcome {
         var pauseMs: UInt32 = 20
-        while !tail.hasEnded {
-            do throws(LogError) {
-                return done(try outcome())
+        while true {
+            do throws(KafkaFailure) {
+                if let last { try compare(last) }
+                return try next()
             } catch {
-                switch error.code {
-                case .truncated, .aheadOfLog, .diverged: return done(.failed(error))
-                default: break
-                }
+                guard error.kind == .away, !tail.hasEnded else { return .failed(error.error, last: last) }
             }
             usleep(pauseMs * 1_000)
             pauseMs = min(2 * pauseMs, Self.pauseMsMax)
         }
     }
 
-    private func outcome() throws(LogError) -> Outcome {
+    private func next() throws(KafkaFailure) -> Outcome {
         let (partition, next) = (tail.partition, tail.next)
-        if let last { try compare(last) }
-        let batch = try reading.read(partition, from: next, to: largestInteger, bytes: 1 << 20)
+        let batch = try reading.ask(partition, from: next, to: largestInteger, bytes: 1 << 20)
         if batch.seqs.isEmpty {
-            let ends = try reading.ends(partition)
-            guard next <= ends.upperBound else { throw .beyondTheEnd(next, last: ends.upperBound - 1) }
+            let ends = try reading.askEnds(partition)
+            guard next <= ends.upperBound else {
+                throw KafkaFailure(.told, .beyondTheEnd(next, last: ends.upperBound - 1))
+            }
         }
         return .goOn(batch, last: batch.entries.last.map(batch.witness(of:)) ?? last)
     }
 
     /// The record that was read last must still be what it was, if it is kept.
-    private func compare(_ last: Witness) throws(LogError) {
+    private func compare(_ last: Witness) throws(KafkaFailure) {
         let batch: RecordBatch
-        do throws(LogError) {
-            batch = try reading.read(tail.partition, from: last.seq, to: last.seq, bytes: 1)
-        } catch  where error.code == .truncated {
+        do throws(KafkaFailure) {
+            batch = try reading.ask(tail.partition, from: last.seq, to: last.seq, bytes: 1)
+        } catch  where error.error.code == .truncated {
             return
         }
         guard let found = batch.entries.first else {
-            let end = try reading.ends(tail.partition).upperBound
-            throw .beyondTheEnd(tail.next, last: end - 1)
+            let end = try reading.askEnds(tail.partition).upperBound
+            throw KafkaFailure(.told, .beyondTheEnd(tail.next, last: end - 1))
         }
         guard batch.witness(of: found) == last else {
-            throw LogError(
-                .diverged,
+            let message =
                 "partition \(tail.partition) was rolled back and written again: the record at seq \(last.seq) is"
-                    + " another one than was read before",
-                seq: last.seq - 1
-            )
+                + " another one than was read before"
+            throw KafkaFailure(.told, LogError(.diverged, message, seq: last.seq - 1))
         }
     }
 }

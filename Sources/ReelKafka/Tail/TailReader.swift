@@ -28,22 +28,28 @@ final class TailReader: @unchecked Sendable {
     private let queue: OpaquePointer
     private let reading: PartitionReading
     private let counters: KafkaCounters
+    private let ended: EndedTails
     private let inbox = Mutex(Inbox())
     private let thread = Mutex<LogThread?>(nil)
     private let buffer: UnsafeMutableBufferPointer<UnsafeMutablePointer<rd_kafka_message_t>?>
     private var places: [Int: Place] = [:]
+    private var topicChanges = 0
 
     private static let messagesMax = 8192
+    /// Where a batch is full.
+    private static let bytesMax = 1 << 20
 
     init(
         topic: String,
         configuration: KafkaConfiguration,
         reading: PartitionReading,
         counters: KafkaCounters,
+        ended: EndedTails,
         log: @escaping KafkaLogLine
     ) throws(LogError) {
         self.reading = reading
         self.counters = counters
+        self.ended = ended
         handle = try KafkaHandle(.tail, configuration, log: log)
         self.topic = try KafkaTopic(topic, of: handle)
         queue = rd_kafka_queue_new(handle.pointer)
@@ -78,7 +84,7 @@ final class TailReader: @unchecked Sendable {
         inbox.withLock { $0.isClosed = true }
         wake()
         let thread = thread.withLock { $0.take() }
-        thread?.join()
+        if let thread, !thread.isCurrent { thread.join() }
     }
 
     private func wake() {
@@ -89,14 +95,15 @@ final class TailReader: @unchecked Sendable {
 
     private func run() {
         while takeInbox() {
+            lookForChanges()
             guard let first = rd_kafka_consume_queue(queue, 1_000) else { continue }
             buffer[0] = first
             let more = rd_kafka_consume_batch_queue(queue, 0, buffer.baseAddress! + 1, buffer.count - 1)
             deliver(1 + max(0, more))
         }
         for partition in places.keys { rd_kafka_consume_stop(topic.pointer, Int32(partition)) }
-        for place in places.values { place.tail.cancel() }
-        places = [:]
+        // Those that are in doubt, too.
+        for tail in inbox.withLock({ $0.tails.values.map(\.self) }) { tail.cancel() }
     }
 
     /// Does what was asked for; false once the log is closed.
@@ -110,15 +117,17 @@ final class TailReader: @unchecked Sendable {
         }
         for tail in begun {
             stop(tail.partition)
-            start(tail, last: nil)
+            start(tail, last: ended.last(before: tail.next, of: tail.partition))
         }
         for (tail, outcome) in settled { settle(tail, outcome) }
         return !isClosed
     }
 
-    private func start(_ tail: RunningTail, last: Witness?) {
+    /// Reads on from where the tail is. `isSure`: the log was just seen to be what it was.
+    private func start(_ tail: RunningTail, last: Witness?, isSure: Bool = false) {
         let place = Place(tail: tail, next: tail.next, last: last, troubles: handle.troubles)
-        guard tail.next >= 0, rd_kafka_consume_start_queue(topic.pointer, Int32(tail.partition), tail.next, queue) == 0
+        guard tail.next >= 0, isSure || last == nil,
+            rd_kafka_consume_start_queue(topic.pointer, Int32(tail.partition), tail.next, queue) == 0
         else { return doubt(place) }
         places[tail.partition] = place
     }
@@ -137,13 +146,25 @@ final class TailReader: @unchecked Sendable {
         doubt.look()
     }
 
+    /// A topic whose partitions were more or less a moment ago may be another one of the same name.
+    private func lookForChanges() {
+        guard handle.topicChanges != topicChanges else { return }
+        topicChanges = handle.topicChanges
+        for (partition, place) in places {
+            stop(partition)
+            doubt(place)
+        }
+    }
+
     private func settle(_ tail: RunningTail, _ outcome: TailDoubt.Outcome) {
         guard !tail.hasEnded else { return }
         switch outcome {
-        case .failed(let error): tail.fail(error)
+        case .failed(let error, let last):
+            if let last { ended.keep(last, of: tail.partition) }
+            tail.fail(error)
         case .goOn(let batch, let last):
             if !batch.seqs.isEmpty { tail.deliver(batch) }
-            start(tail, last: last)
+            start(tail, last: last, isSure: true)
         }
     }
 
@@ -162,10 +183,13 @@ final class TailReader: @unchecked Sendable {
             }
             let messages = KafkaMessages(of: handle)
             let from = place.next
-            while index < count, let message = buffer[index], Int(message.pointee.partition) == partition,
+            var bytes = 0
+            while index < count, bytes < Self.bytesMax, let message = buffer[index],
+                Int(message.pointee.partition) == partition,
                 message.pointee.err == RD_KAFKA_RESP_ERR_NO_ERROR, message.pointee.offset == place.next
             {
                 messages.append(message)
+                bytes += message.pointee.len
                 place.next += 1
                 index += 1
             }

@@ -1,0 +1,286 @@
+import CRdkafka
+import EventLogConformance
+import ReelCore
+import ReelKafka
+import ReelLog
+import Synchronization
+import Testing
+
+/// What brokers and networks do to a log, on librdkafka's mock cluster.
+@Suite(.timeLimit(.minutes(2)))
+struct BrokerFaultTests {
+    /// Appends numbered records, one call each, and gathers the answers in the order in which they come.
+    final class Author: Sendable {
+        let answers = Mutex<[(number: Int, result: Result<[Seq], LogError>)]>([])
+        private let next = Atomic(0)
+
+        func append(_ count: Int, to log: KafkaLog, partition: Int = 0) {
+            for _ in 0..<count {
+                let number = next.add(1, ordering: .relaxed).oldValue
+                log.append([LogAppend("s", "\(number)")], to: partition) { result in
+                    self.answers.withLock { $0.append((number, result)) }
+                }
+            }
+        }
+
+        var count: Int { answers.withLock { $0.count } }
+        var failures: [LogError] {
+            answers.withLock { $0.compactMap { if case .failure(let error) = $0.result { error } else { nil } } }
+        }
+    }
+
+    @Test("nothing in flight is lost or reordered while all brokers are away") func away() async throws {
+        let brokers = try MockBrokers(3)
+        let log = try brokers.log(configuration: brokers.oneRequestAtATime)
+        defer { log.close() }
+        let sink = CollectingSink()
+        let author = Author()
+        _ = log.tail(0, from: 0, to: sink)
+        author.append(50, to: log)
+        try await eventually("fifty") { sink.count >= 50 }
+        brokers.down()
+        author.append(50, to: log)
+        try await Task.sleep(for: .milliseconds(200))
+        author.append(50, to: log)
+        #expect(author.count < 150)
+        brokers.up()
+        try await eventually("all answered") { author.count == 150 }
+        #expect(author.failures.isEmpty)
+        try await eventually("all read") { Set(sink.texts).count == 150 }
+        expectOrder(sink, 150)
+    }
+
+    @Test("a leader that moves is followed, by appends, tails and reads") func leaderMoves() async throws {
+        let brokers = try MockBrokers(3)
+        let log = try brokers.log(configuration: brokers.oneRequestAtATime)
+        defer { log.close() }
+        let sink = CollectingSink()
+        let author = Author()
+        _ = log.tail(0, from: 0, to: sink)
+        for leader in [1, 2, 3, 1, 3] as [Int32] {
+            brokers.lead(log, 0, by: leader)
+            author.append(20, to: log)
+            let (asked, answered) = (20, author.count)
+            try await eventually("answers behind \(answered)") { author.count >= answered + asked }
+            #expect(try log.bounds(0).last >= 19)
+        }
+        #expect(author.failures.isEmpty)
+        try await eventually("all read") { Set(sink.texts).count == 100 }
+        expectOrder(sink, 100)
+        #expect(try log.read(0, from: 0, to: 10, bytes: 1 << 20).entries.count == 11)
+    }
+
+    /// Errors that librdkafka tries again after.
+    static let forNow: [rd_kafka_resp_err_t] = [
+        RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION, RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE,
+        RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT, RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS,
+        RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND, RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR,
+        RD_KAFKA_RESP_ERR__TRANSPORT,
+    ]
+
+    @Test("what a broker refuses for now is appended once it does not", arguments: forNow)
+    func passing(_ error: rd_kafka_resp_err_t) async throws {
+        let brokers = try MockBrokers()
+        let log = try brokers.log(configuration: brokers.oneRequestAtATime)
+        defer { log.close() }
+        let sink = CollectingSink()
+        let author = Author()
+        _ = log.tail(0, from: 0, to: sink)
+        brokers.fail(.produce, error, error)
+        author.append(40, to: log)
+        try await eventually("all answered") { author.count == 40 }
+        #expect(author.failures.isEmpty)
+        try await eventually("all read") { Set(sink.texts).count == 40 }
+        expectOrder(sink, 40)
+    }
+
+    @Test("a duplicate is a success at a seq that nobody says") func duplicate() async throws {
+        let brokers = try MockBrokers()
+        let log = try brokers.log()
+        defer { log.close() }
+        brokers.fail(.produce, RD_KAFKA_RESP_ERR_DUPLICATE_SEQUENCE_NUMBER)
+        #expect(try await log.append([LogAppend("s", "a")]) == [.none])
+        #expect(try await log.append([LogAppend("s", "b")]).count == 1)
+    }
+
+    @Test(
+        "a record that a broker refuses for good fails, and those behind it do not",
+        arguments: [
+            (RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, ErrorCode.tooLarge),
+            (RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, .logUnavailable),
+            (RD_KAFKA_RESP_ERR_INVALID_RECORD, .logUnavailable),
+        ]
+    )
+    func refused(_ error: rd_kafka_resp_err_t, _ code: ErrorCode) async throws {
+        let brokers = try MockBrokers()
+        let log = try brokers.log()
+        defer { log.close() }
+        try await log.append([LogAppend("s", "a")])
+        brokers.fail(.produce, error)
+        let failure = await #expect(throws: LogError.self) { try await log.append([LogAppend("s", "b")]) }
+        #expect(failure?.code == code)
+        #expect(try await log.append([LogAppend("s", "c")]).count == 1)
+    }
+
+    @Test("a record that no broker would take is refused before any of its call is handed over") func tooLarge()
+        async throws
+    {
+        let brokers = try MockBrokers()
+        let log = try brokers.log()
+        defer { log.close() }
+        let large = LogAppend(key: [0x73], value: [UInt8](repeating: 0x61, count: 2 << 20))
+        let failure = await #expect(throws: LogError.self) {
+            try await log.append([LogAppend("s", "a"), large])
+        }
+        #expect(failure?.code == .tooLarge)
+        #expect(try await log.append([LogAppend("s", "b")]) == [0])
+    }
+
+    @Test("more than may wait for the brokers is refused whole, and taken once there is room") func overloaded()
+        async throws
+    {
+        let brokers = try MockBrokers()
+        var configuration = brokers.configuration
+        configuration.properties["queue.buffering.max.messages"] = "100"
+        let log = try brokers.log(configuration: configuration)
+        defer { log.close() }
+        let author = Author()
+        author.append(10, to: log)
+        try await eventually("ten") { author.count == 10 }
+        brokers.down()
+        author.append(90, to: log)
+        let failure = await #expect(throws: LogError.self) {
+            try await log.append((0..<11).map { LogAppend("s", "x\($0)") })
+        }
+        #expect(failure?.code == .overloaded)
+        #expect(log.counts.recordsInFlight == 90)
+        author.append(10, to: log)
+        brokers.up()
+        try await eventually("all") { author.count == 110 }
+        #expect(author.failures.isEmpty)
+        try await eventually("nothing in flight") { log.counts.recordsInFlight == 0 && log.counts.bytesInFlight == 0 }
+        #expect(!(try log.read(0, from: 0, to: 1000, bytes: 1 << 20).seen.contains { $0.text.hasPrefix("x") }))
+    }
+
+    @Test("a fatal producer error answers what is in flight, and another producer goes on") func fatal() async throws {
+        let brokers = try MockBrokers()
+        let log = try brokers.log()
+        defer { log.close() }
+        let author = Author()
+        author.append(10, to: log)
+        try await eventually("ten") { author.count == 10 }
+        brokers.fail(.produce, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER)
+        author.append(50, to: log)
+        try await eventually("sixty") { author.count == 60 }
+        #expect(author.failures.count == 50)
+        #expect(author.failures.allSatisfy { $0.code == .logUnavailable })
+        let seqs = try await appendOnceItGoes("on", to: log)
+        #expect(log.counts.rebuilds == 1)
+        #expect(try log.read(0, from: seqs[0], to: seqs[0], bytes: 100).seen.map(\.text) == ["on"])
+        #expect(log.counts.recordsInFlight == 0)
+    }
+
+    @Test("a producer that fails at once is not made again and again") func fatalFromTheStart() async throws {
+        let brokers = try MockBrokers()
+        for _ in 0..<3 { brokers.fail(.producerId, RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED) }
+        let log = try brokers.log()
+        defer { log.close() }
+        let failure = await #expect(throws: LogError.self) { try await log.append([LogAppend("s", "a")]) }
+        #expect(failure?.code == .logUnavailable)
+        let started = ContinuousClock.now
+        try await appendOnceItGoes("b", to: log)
+        #expect(log.counts.rebuilds == 3)
+        #expect(ContinuousClock.now - started > .seconds(1.5))
+    }
+
+    @Test("fetch errors of all kinds leave a tail whole") func fetchErrors() async throws {
+        let brokers = try MockBrokers()
+        let log = try brokers.log()
+        defer { log.close() }
+        let sink = CollectingSink()
+        let author = Author()
+        _ = log.tail(0, from: 0, to: sink)
+        for error in [
+            RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE, RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
+            RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR,
+            RD_KAFKA_RESP_ERR__TRANSPORT, RD_KAFKA_RESP_ERR_UNKNOWN, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
+        ] {
+            let before = author.count
+            brokers.fail(.fetch, error)
+            author.append(10, to: log)
+            try await eventually("ten more after \(error)") { Set(sink.texts).count == before + 10 }
+            try await eventually("ten answers more") { author.count == before + 10 }
+        }
+        #expect(sink.error == nil)
+        expectOrder(sink, 70)
+        #expect(log.counts.doubts > 0)
+        #expect(log.counts.holes == 0)
+    }
+
+    @Test("answers that come late are answers") func late() async throws {
+        let brokers = try MockBrokers()
+        brokers.delay(ms: 150)
+        let log = try brokers.log()
+        defer { log.close() }
+        let sink = CollectingSink()
+        let author = Author()
+        _ = log.tail(0, from: 0, to: sink)
+        author.append(20, to: log)
+        try await eventually("all answered") { author.count == 20 }
+        try await eventually("all read") { sink.count == 20 }
+        #expect(author.failures.isEmpty)
+        #expect(try log.bounds(0).last == 19)
+    }
+
+    @Test("a log that trims itself is truncated for who reads below its first seq") func trimmed() async throws {
+        let brokers = try MockBrokers()
+        let log = try brokers.log()
+        defer { log.close() }
+        let big = LogAppend(key: [0x73], value: [UInt8](repeating: 0x61, count: 1 << 20))
+        // The mock keeps 5 MiB of a partition.
+        for _ in 0..<10 { try await log.append([big]) }
+        let first = try log.bounds(0).first
+        #expect(first > 0)
+        let error = #expect(throws: LogError.self) { try log.read(0, from: 0, to: 5, bytes: 100) }
+        #expect(error?.code == .truncated && error?.seq == first)
+        let sink = CollectingSink()
+        _ = log.tail(0, from: 0, to: sink)
+        try await eventually("an error") { sink.error?.code == .truncated }
+        #expect(sink.error?.seq == first)
+    }
+
+    @Test("close answers what no broker answers") func closeWhileAway() async throws {
+        let brokers = try MockBrokers()
+        let log = try brokers.log()
+        let author = Author()
+        author.append(5, to: log)
+        try await eventually("five") { author.count == 5 }
+        brokers.down()
+        author.append(20, to: log)
+        let started = ContinuousClock.now
+        log.close()
+        #expect(ContinuousClock.now - started < .seconds(10))
+        #expect(author.count == 25)
+        #expect(author.failures.count == 20)
+        #expect(author.failures.allSatisfy { $0.code == .logUnavailable })
+    }
+
+    /// Appends as soon as the log takes it.
+    @discardableResult
+    private func appendOnceItGoes(_ text: String, to log: KafkaLog) async throws -> [Seq] {
+        while true {
+            do { return try await log.append([LogAppend("s", text)]) } catch let error as LogError {
+                #expect(error.code == .logUnavailable)
+                try await Task.sleep(for: .milliseconds(10))
+            }
+        }
+    }
+
+    /// Each seq once, and the first copies of the records in their order; the mock keeps duplicates.
+    private func expectOrder(_ sink: CollectingSink, _ count: Int) {
+        #expect(sink.records.map(\.seq) == (0..<Seq(sink.count)).map { $0 })
+        var seen: Set<String> = []
+        let first = sink.texts.filter { seen.insert($0).inserted }
+        #expect(first == (0..<count).map { "\($0)" })
+    }
+}

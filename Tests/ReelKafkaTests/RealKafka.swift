@@ -1,0 +1,49 @@
+import EventLogConformance
+import Foundation
+import ReelCore
+import ReelKafka
+import ReelLog
+import Testing
+
+/// The brokers that `REEL_KAFKA` names, `HOST:PORT,HOST:PORT`.
+struct RealKafka: LogKind {
+    let brokers: [String]
+
+    static let fromEnvironment: RealKafka? = {
+        let list = ProcessInfo.processInfo.environment["REEL_KAFKA"] ?? ""
+        return list.isEmpty ? nil : RealKafka(brokers: list.split(separator: ",").map(String.init))
+    }()
+
+    var testDescription: String { brokers.joined(separator: ",") }
+
+    func withLog(partitions: Int, _ body: (any EventLog) async throws -> Void) async throws {
+        let log = try log(Epoch.random(), partitions: partitions)
+        defer { log.close() }
+        try await body(log)
+    }
+
+    /// A log in a fresh topic.
+    func log(_ epoch: Epoch, partitions: Int = 1) throws -> KafkaLog {
+        try Admin(brokers).create("reel.\(epoch)", partitions: partitions)
+        return try open(epoch, partitions: partitions)
+    }
+
+    /// A log in a topic that is there.
+    func open(_ epoch: Epoch, partitions: Int = 1) throws -> KafkaLog {
+        try KafkaLog(
+            epoch: epoch,
+            partitions: partitions,
+            topic: "reel.\(epoch)",
+            configuration: KafkaConfiguration(brokers: brokers),
+            directory: NoDirectory(),
+            log: { _, _ in }
+        )
+    }
+}
+
+extension Trait where Self == ConditionTrait {
+    /// Says so where nothing is tested.
+    static var onARealKafka: Self {
+        .enabled(if: RealKafka.fromEnvironment != nil, "REEL_KAFKA names no broker: nothing was tested on a real one")
+    }
+}

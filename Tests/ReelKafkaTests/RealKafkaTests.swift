@@ -1,0 +1,99 @@
+import EventLogConformance
+import ReelCore
+import ReelKafka
+import ReelLog
+import Testing
+
+/// What only a real broker does.
+@Suite(.timeLimit(.minutes(3)), .onARealKafka)
+struct RealKafkaTests {
+    let kafka: RealKafka
+
+    init() throws {
+        kafka = try #require(RealKafka.fromEnvironment)
+    }
+
+    @Test("the markers of somebody else's transactions are holes: read again, counted, covered") func markers()
+        async throws
+    {
+        let epoch = Epoch.random()
+        let log = try kafka.log(epoch)
+        defer { log.close() }
+        let sink = CollectingSink()
+        _ = log.tail(0, from: 0, to: sink)
+        let stranger = try Admin(kafka.brokers, ["transactional.id": "stranger.\(epoch)"])
+        try stranger.beginTransactions()
+        try await log.append([LogAppend("s", "a")])
+        try stranger.transaction("reel.\(epoch)", 0, "b", commit: true)
+        try await log.append([LogAppend("s", "c")])
+        try stranger.transaction("reel.\(epoch)", 0, "d", commit: false)
+        #expect(try log.bounds(0) == LogBounds(first: 0, last: 5))
+        try await eventually("all is covered") { sink.batches.last?.upperBound == 6 }
+        let batches = sink.batches
+        #expect(batches.first?.lowerBound == 0)
+        #expect(zip(batches, batches.dropFirst()).allSatisfy { $0.upperBound == $1.lowerBound })
+        #expect(sink.texts == ["a", "b", "c", "d"])
+        let seqs = sink.records.map(\.seq)
+        #expect(seqs == seqs.sorted() && Set(seqs).count == 4)
+        #expect(log.counts.holes >= 2)
+        // A marker is written a moment after its transaction was ended, so it may stand anywhere behind it.
+        for (from, to) in [(0, 5), (1, 2), (2, 3), (3, 3), (5, 9), (3, 9)] as [(Seq, Seq)] {
+            let batch = try log.read(0, from: from, to: to, bytes: 1 << 20)
+            #expect(batch.seqs == from..<min(to, 5) + 1)
+            #expect(batch.seen == sink.records.filter { batch.seqs.contains($0.seq) })
+        }
+        // From there on nothing is in doubt.
+        try await log.append([LogAppend("s", "e")])
+        try await eventually("e") { sink.texts.last == "e" }
+    }
+
+    @Test("a log that was trimmed is truncated for who reads below its first seq, and goes on for others")
+    func trimmed()
+        async throws
+    {
+        let epoch = Epoch.random()
+        let log = try kafka.log(epoch)
+        defer { log.close() }
+        try await log.append((0..<20).map { LogAppend("s", "\($0)") })
+        try Admin(kafka.brokers).trim("reel.\(epoch)", 0, before: 12)
+        #expect(try log.bounds(0) == LogBounds(first: 12, last: 19))
+        let error = #expect(throws: LogError.self) { try log.read(0, from: 5, to: 15, bytes: 999) }
+        #expect(error?.code == .truncated && error?.seq == 12)
+        let (below, above) = (CollectingSink(), CollectingSink())
+        _ = log.tail(0, from: 11, to: below)
+        _ = log.tail(0, from: 12, to: above)
+        try await eventually("truncated") { below.error?.code == .truncated }
+        #expect(below.error?.seq == 12)
+        try await eventually("the rest") { above.count == 8 }
+    }
+
+    @Test(
+        "a topic that was deleted ends its tails; made anew, shorter or longer, it is not gone on with",
+        arguments: [2, 9]
+    )
+    func deleted(_ count: Int) async throws {
+        let epoch = Epoch.random()
+        let log = try kafka.log(epoch)
+        defer { log.close() }
+        let sink = CollectingSink()
+        _ = log.tail(0, from: 0, to: sink)
+        try await log.append((0..<5).map { LogAppend("s", "\($0)") })
+        try await eventually("five") { sink.count == 5 }
+        let operation = try Admin(kafka.brokers)
+        try operation.delete("reel.\(epoch)")
+        try await eventually("an error") { sink.error != nil }
+        #expect(sink.error?.code == .logUnavailable)
+        #expect(sink.error?.message.contains("reel.\(epoch)") == true)
+        #expect(throws: LogError.self) { try log.bounds(0) }
+
+        try operation.create("reel.\(epoch)", partitions: 1)
+        let other = try kafka.open(epoch)
+        defer { other.close() }
+        try await other.append((0..<count).map { LogAppend("s", "new \($0)") })
+        let again = CollectingSink()
+        _ = log.tail(0, from: 5, to: again)
+        try await eventually("another error") { again.error != nil }
+        #expect(again.error?.code == (count < 5 ? .aheadOfLog : .diverged))
+        #expect(again.count == 0)
+    }
+}
