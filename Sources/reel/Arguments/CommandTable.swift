@@ -5,7 +5,7 @@ enum CommandTable {
         .serve, .gateway, .snapshot, .cluster,
         .topicCreate, .topicShow, .topicCheck,
         .publish, .tail, .fetch, .get, .digest,
-        .ready,
+        .ready, .doctor,
         .dump, .fold, .replay,
         .load, .check,
         .help, .version,

@@ -7,7 +7,7 @@ enum GatewayArguments {
         "N",
         (1 << 20)...(1 << 40),
         default: 128 << 20,
-        "how much may be on its way into the log, also while the log is away; what comes then is `overloaded`"
+        "bytes on their way into the log at most; beyond that it answers `overloaded`"
     )
 
     /// All of them.

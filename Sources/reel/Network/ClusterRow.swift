@@ -46,7 +46,7 @@ struct ClusterRow: Equatable {
         return rows
     }
 
-    private static func rows(of log: any EventLog) throws(LogError) -> [ClusterRow] {
+    static func rows(of log: any EventLog) throws(LogError) -> [ClusterRow] {
         var heads: [Seq] = []
         for partition in 0..<log.partitions { heads.append(try log.bounds(partition).last) }
         return try log.nodes().map { node in

@@ -64,7 +64,7 @@ final class NodeCaller {
 }
 
 /// What a node says where it does not do what it was asked for: `application/problem+json`.
-private struct Refusal {
+struct Refusal {
     var status: Int
     var code: ErrorCode?
     var detail = ""

@@ -2,7 +2,7 @@ import ReelCore
 import ReelNet
 
 /// Asks single nodes how they are: short deadlines, and an answer of any status is an answer.
-struct NodeProbe {
+struct NodeProbe: Sendable {
     private let loop: EventLoop
     private let client: LoopBound<HTTPClient>
 

@@ -1,0 +1,82 @@
+import ReelCore
+import ReelLog
+import ReelNode
+
+extension Command {
+    /// Why something is not up to date.
+    static let doctor = Command(
+        "doctor",
+        "say why something is not up to date, and what to do about it",
+        about: """
+            Asks a node, through it all others, and with --log the log itself: who answers, how the log does, who is
+            behind and whether that gets less, and what clients were refused. With --stream also whether all snapshot
+            nodes hold the same state of it, proven by its digest; with --site what was consumed of a device last, and
+            what is missing. It takes a second, because it looks twice, and changes nothing.
+
+            Each line is ok, a note, a warning or a problem. Exit code 0 if there is no problem, 1 if there is one, 3 if
+            neither a node nor the log answers.
+            """,
+        settings: [
+            NodeArguments.url, LogArguments.log, KafkaArguments.properties, LogArguments.data, stream, site,
+            CommonSettings.json,
+        ],
+        examples: [
+            Example("reel doctor", "the cluster that the node on this machine belongs to"),
+            Example("reel doctor --url http://a.example:7350 --stream todo", "and one stream"),
+            Example(
+                "reel doctor --stream todo --site 6f1c3a0e-8d0b-4a53-9a3e-2f1f5c1f7b11 --json",
+                "and one device, for a program"
+            ),
+        ]
+    ) { options, console in
+        let wantedStream = try options[stream].map(streamName)
+        let wantedSite = try options[site].map { text throws(Complaint) -> Site in
+            guard let site = Site(text) else {
+                throw Complaint(.usage, "--site is `\(text)`; expected is a UUID in lower case")
+            }
+            guard wantedStream != nil else {
+                throw Complaint(.usage, "--site needs --stream: a site counts per stream")
+            }
+            return site
+        }
+        let asksLog = options[LogArguments.log] != nil
+        let named = asksLog && options[NodeArguments.url].isEmpty ? [] : try NodeArguments.addresses(options)
+        let probe = try await NodeProbe()
+        defer { probe.close() }
+        let log = asksLog ? logAnswer(options, console) : nil
+        let report = await ClusterVisit(probe: probe).report(named: named, log: log)
+        var findings = Diagnosis(report: report).findings
+        if let wantedStream {
+            let visit = StreamVisit(probe: probe, stream: wantedStream)
+            let streamReport = await visit.report(
+                gateway: (report.living.first(where: \.isGateway) ?? report.nodes.first(where: \.answers))?.address,
+                snapshots: report.living.filter(\.isSnapshot).map(\.address),
+                site: wantedSite
+            )
+            findings += StreamDiagnosis(report: streamReport, nowMs: WallClock.nowMs()).findings
+        }
+        for finding in findings {
+            if options[CommonSettings.json] {
+                try console.write(finding.json)
+            } else {
+                for line in finding.lines { try console.print(line) }
+            }
+        }
+        let isAnswered = report.nodes.contains(where: \.answers) || (try? report.log?.get()) != nil
+        guard isAnswered else { return .unreachable }
+        return findings.contains { $0.level == .problem } ? .failed : .done
+    }
+
+    private static let stream = Setting<String?>.text("stream", "NAME", "the stream that is meant")
+    private static let site = Setting<String?>.text("site", "UUID", "a device, by its site in the stream")
+
+    private static func logAnswer(_ options: Options, _ console: Console) -> ClusterReport.LogAnswer {
+        do {
+            let log = try LogArguments.open(options, ifAbsent: .fail, console)
+            defer { log.close() }
+            return .success(try ClusterReport.ask(log))
+        } catch {
+            return .failure(Complaint(error))
+        }
+    }
+}

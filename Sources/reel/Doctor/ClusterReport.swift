@@ -1,0 +1,60 @@
+import ReelCore
+import ReelLog
+
+/// What nodes and log said when they were asked how they are.
+struct ClusterReport {
+    /// One node, or what else answers at its address.
+    struct Node {
+        var address: NodeAddress
+        /// Who asks named it.
+        var isNamed = false
+        /// What it announced last; nil: nobody announces this address.
+        var announced: ClusterRow?
+        /// Where it stood, looked at twice, `pauseMs` apart; empty: it does not answer.
+        var looks: [NodeStanding] = []
+        /// Why it does not answer.
+        var failure = ""
+        var metrics = MetricsPage()
+
+        var answers: Bool { !looks.isEmpty }
+        /// As it announced it, else as its metrics betray it; empty: nothing is known.
+        var role: String {
+            if let announced { return announced.role }
+            let isBoth = metrics.hasFamily("reel_gateway_") && metrics.hasFamily("reel_snapshot_")
+            if isBoth { return "serve" }
+            return metrics.hasFamily("reel_gateway_")
+                ? "gateway" : metrics.hasFamily("reel_snapshot_") ? "snapshot" : ""
+        }
+        /// It takes clients.
+        var isGateway: Bool { ["gateway", "serve"].contains(role) }
+        /// It answers for the folded state.
+        var isSnapshot: Bool { ["snapshot", "serve"].contains(role) }
+        /// `gateway http://127.0.0.1:7350`.
+        var name: String { role.isEmpty ? "\(address)" : "\(role) \(address)" }
+        /// When it announced itself last, `3 s ago`; nil: that is not known.
+        var lastHeard: String? { announced.flatMap { $0.atMs == nil ? nil : $0.seen } }
+    }
+
+    /// The log, asked without any node.
+    struct Log {
+        var epoch: Epoch
+        var bounds: [LogBounds]
+    }
+
+    var nodes: [Node] = []
+    /// Addresses that were announced and cannot be asked.
+    var oddAddresses: [String] = []
+    /// Nil: it was not asked; a failure says why it cannot be reached.
+    var log: Result<Log, Complaint>?
+
+    /// Between the two looks at each node.
+    static let pauseMs: Int64 = 1_000
+
+    /// The nodes that answer: those that announced themselves; where none did, such as while the log is away for long,
+    /// whoever answers.
+    var living: [Node] {
+        let answering = nodes.filter(\.answers)
+        let announced = answering.filter { $0.announced != nil }
+        return announced.isEmpty ? answering : announced
+    }
+}

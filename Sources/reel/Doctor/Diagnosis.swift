@@ -1,0 +1,207 @@
+import ReelCore
+
+/// What a report of a cluster means. Pure: the same report, the same findings.
+struct Diagnosis {
+    let report: ClusterReport
+
+    /// What there is to say, the worst first.
+    var findings: [Finding] {
+        let all = nodes + epochs + log + lag + limits
+        return Finding.Level.allCases.reversed().flatMap { level in all.filter { $0.level == level } }
+    }
+
+    // MARK: Nodes
+
+    private var nodes: [Finding] {
+        var findings: [Finding] = []
+        for node in report.nodes where !node.answers {
+            findings.append(
+                Finding(
+                    node.isNamed ? .problem : .warning,
+                    "nodes",
+                    "\(node.name) does not answer: \(node.failure)"
+                        + (node.lastHeard.map { "; last heard of \($0)" } ?? ""),
+                    do: node.announced == nil
+                        ? "See whether it runs there (`reel gateway --listen …`), and whether the address is right."
+                        : "Start it again: a gateway holds nothing, a snapshot node goes on from its files. If it went "
+                            + "for good, it is forgotten ten minutes after its last word."
+                )
+            )
+        }
+        for address in report.oddAddresses {
+            findings.append(
+                Finding(
+                    .warning,
+                    "nodes",
+                    "a node announces the address `\(address)`, which cannot be asked",
+                    do: "Start it with --node-url http://HOST:PORT, as other nodes reach it."
+                )
+            )
+        }
+        for node in report.nodes where node.answers && node.announced == nil {
+            findings.append(
+                Finding(
+                    .note,
+                    "nodes",
+                    "\(node.address) answers, and no node announces this address: a proxy in front, a node that has "
+                        + "just started, or one with another --node-url"
+                )
+            )
+        }
+        for node in report.living {
+            guard let standing = node.looks.last, !standing.isReady else { continue }
+            findings.append(
+                Finding(
+                    .warning,
+                    "nodes",
+                    "\(node.name) is not ready: \(standing.reason)",
+                    do: standing.isLeaving
+                        ? "Nothing: its clients go to the others." : "Wait; it takes no clients until then."
+                )
+            )
+        }
+        return findings + roles
+    }
+
+    private var roles: [Finding] {
+        let (gateways, snapshots) = (report.living.filter(\.isGateway), report.living.filter(\.isSnapshot))
+        if report.living.isEmpty { return [] }
+        var findings: [Finding] = []
+        if gateways.isEmpty {
+            findings.append(Finding(.problem, "nodes", "no gateway answers", do: "Start one: `reel gateway --log …`."))
+        }
+        if snapshots.isEmpty {
+            findings.append(
+                Finding(
+                    .problem,
+                    "nodes",
+                    "no snapshot node answers: snapshots, deltas and objects are answered with node_behind",
+                    do: "Start one: `reel snapshot --log … --data DIR`."
+                )
+            )
+        } else if snapshots.count == 1, gateways.count > 1 {
+            findings.append(
+                Finding(
+                    .note,
+                    "nodes",
+                    "one snapshot node stands behind \(gateways.count) gateways: while it is away, nobody answers for "
+                        + "the state",
+                    do: "Start a second one, with a data folder of its own."
+                )
+            )
+        }
+        let builds = Dictionary(grouping: report.living) { $0.announced?.build ?? "unknown" }
+        if builds.count > 1 {
+            let list = builds.keys.sorted().map {
+                "\($0): \(builds[$0, default: []].map(\.name).joined(separator: ", "))"
+            }
+            findings.append(
+                Finding(
+                    .warning,
+                    "nodes",
+                    "nodes of \(builds.count) builds run together: \(list.joined(separator: "; "))",
+                    do: "Finish the upgrade, one node after the other."
+                )
+            )
+        }
+        if !gateways.isEmpty, !snapshots.isEmpty {
+            let both = report.living.filter { $0.isGateway && $0.isSnapshot }.count
+            let count =
+                both == report.living.count
+                ? counted(both, "node") + " with both roles"
+                : "\(counted(gateways.count, "gateway")) and \(counted(snapshots.count, "snapshot node"))"
+            findings.append(
+                Finding(.ok, "nodes", "\(count) answer, build \(builds.keys.sorted().joined(separator: ", "))")
+            )
+        }
+        return findings
+    }
+
+    // MARK: Log
+
+    private var epochs: [Finding] {
+        var places: [String: [String]] = [:]
+        for node in report.living { places[node.looks.last?.epoch ?? "", default: []].append(node.name) }
+        if case .success(let log)? = report.log { places[log.epoch.description, default: []].append("the log") }
+        guard places.count > 1 else { return [] }
+        let list = places.keys.sorted().map { "\($0): \(places[$0, default: []].joined(separator: ", "))" }
+        return [
+            Finding(
+                .problem,
+                "log",
+                "not all are in the same epoch: \(list.joined(separator: "; "))",
+                do:
+                    "A node goes on in the next epoch once it has read the end of its own. Restart one that stays behind; "
+                    + "if its log is not the others', correct its --log."
+            )
+        ]
+    }
+
+    private var log: [Finding] {
+        var findings: [Finding] = []
+        if case .failure(let complaint)? = report.log {
+            findings.append(
+                Finding(
+                    .problem,
+                    "log",
+                    "from here the log cannot be reached: \(complaint.message)",
+                    do: "Start the brokers, or correct --log. What clients publish is kept by them until then."
+                )
+            )
+        }
+        for node in report.living {
+            guard let word = node.looks.last?.log, word != "ok" else { continue }
+            findings.append(Self.finding(node, word))
+        }
+        if findings.isEmpty, let standing = report.living.first?.looks.last {
+            let count = counted(standing.partitions.count, "partition")
+            findings.append(Finding(.ok, "log", "ok for every node; epoch \(standing.epoch), \(count)"))
+        }
+        return findings
+    }
+
+    /// The log is not ok for this node.
+    private static func finding(_ node: ClusterReport.Node, _ word: String) -> Finding {
+        let waited = node.metrics.value("reel_gateway_oldest_publish_ms")
+        let oldest = waited > 0 ? "; the oldest publish waits for \((waited / 100).rounded() / 10) s" : ""
+        return switch word {
+        case "degraded":
+            Finding(
+                .warning,
+                "log",
+                "slow for \(node.name)\(oldest)",
+                do:
+                    "See whether a broker is gone or its disk is full. Nothing is lost: what was taken is answered later."
+            )
+        case "unavailable":
+            Finding(
+                .problem,
+                "log",
+                "away for \(node.name): new publishes are nacked\(oldest)",
+                do: "Bring the brokers back. Clients keep what they have and send it again; reading goes on."
+            )
+        case "ended":
+            Finding(
+                .warning,
+                "log",
+                "over for \(node.name): this epoch has ended and another one follows",
+                do: "The node goes over to it by itself; restart it if it does not."
+            )
+        case "diverged":
+            Finding(
+                .problem,
+                "log",
+                "not the one that \(node.name) has read before: it serves nothing",
+                do: ErrorCode.diverged.entry.advice
+            )
+        default:
+            Finding(
+                .problem,
+                "log",
+                "\(node.name) does not go on: \(word)",
+                do: "Its journal says more. Its files can be made anew from the log: stop it, move its data folder "
+                    + "away, start it."
+            )
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import ReelCore
+
+/// What the doctor found out about one thing.
+struct Finding: Equatable {
+    enum Level: String, CaseIterable {
+        /// As it must be.
+        case ok
+        /// Nothing is wrong; somebody may want to know.
+        case note
+        /// Something will go wrong, or goes slower than it could.
+        case warning
+        /// Something does not work.
+        case problem
+    }
+
+    var level: Level
+    /// `nodes`, `log`, `lag`, `limits`, `stream` or `site`.
+    var about: String
+    var text: String
+    /// What to do about it.
+    var advice: String?
+
+    init(_ level: Level, _ about: String, _ text: String, do advice: String? = nil) {
+        self.level = level
+        self.about = about
+        self.text = text
+        self.advice = advice
+    }
+
+    /// A line of JSON.
+    var json: [UInt8] {
+        var writer = JSONObjectWriter()
+        writer.member("level", level.rawValue)
+        writer.member("about", about)
+        writer.member("finding", text)
+        writer.member("do", advice)
+        return writer.finish() + [UInt8(ascii: "\n")]
+    }
+
+    /// A row for people, and under it what to do.
+    var lines: [String] {
+        let margin = Self.padded(level.rawValue, 9) + Self.padded(about, 8)
+        return [margin + text] + (advice.map { [String(repeating: " ", count: margin.count) + "→ " + $0] } ?? [])
+    }
+
+    private static func padded(_ word: String, _ width: Int) -> String {
+        word + String(repeating: " ", count: max(1, width - word.count))
+    }
+}
+
+/// `1 node`, `2 nodes`.
+func counted(_ count: Int, _ thing: String) -> String { "\(count) \(thing)\(count == 1 ? "" : "s")" }

@@ -1,0 +1,205 @@
+import ReelCore
+
+/// What a report of a stream means. Pure: the same report, the same findings.
+struct StreamDiagnosis {
+    let report: StreamReport
+    /// The clock, milliseconds since 1970.
+    let nowMs: Int64
+
+    /// What there is to say, the worst first.
+    var findings: [Finding] {
+        let all = log + states + (report.site.map(site) ?? [])
+        return Finding.Level.allCases.reversed().flatMap { level in all.filter { $0.level == level } }
+    }
+
+    private var log: [Finding] {
+        switch report.head {
+        case .failure(let failure):
+            return [
+                Finding(
+                    .problem,
+                    "stream",
+                    "\(report.stream) cannot be asked for: \(failure.message)",
+                    do: advice(failure)
+                )
+            ]
+        case .success(let head):
+            guard let fold = report.furthest, fold.epoch.description == head.epoch, fold.seq < head.head else {
+                return []
+            }
+            return [
+                Finding(
+                    .note,
+                    "stream",
+                    "partition \(head.partition) ends at seq \(head.head), the state is folded up to \(fold.seq)",
+                    do: "Ask again: see under lag whether that goes on."
+                )
+            ]
+        }
+    }
+
+    // MARK: State
+
+    private var states: [Finding] {
+        var findings: [Finding] = []
+        for state in report.states {
+            guard case .failure(let failure) = state.fold else { continue }
+            let isWrong = failure.code == .diverged || failure.code == .badFrame
+            findings.append(
+                Finding(
+                    isWrong ? .problem : .warning,
+                    "stream",
+                    "snapshot node \(state.node) has no \(isWrong ? "right " : "")state of \(report.stream): "
+                        + failure.message,
+                    do: isWrong
+                        ? "Its file is wrong: stop it, move its data folder away, start it; it folds anew from the log."
+                        : advice(failure)
+                )
+            )
+        }
+        for disagreement in report.disagreements {
+            findings.append(
+                Finding(
+                    .problem,
+                    "stream",
+                    "snapshot nodes hold different states: \(disagreement)",
+                    do:
+                        "`reel dump --stream \(report.stream)` and `reel fold` compute the right one; the node that has "
+                        + "another makes its files anew: stop it, move its data folder away, start it."
+                )
+            )
+        }
+        guard var fold = report.furthest else { return findings }
+        let sites = fold.sites().count
+        if sites > Limits.sites * 9 / 10 {
+            findings.append(
+                Finding(
+                    .warning,
+                    "stream",
+                    "\(report.stream) has \(sites) of \(Limits.sites) sites",
+                    do: ErrorCode.tooManySites.entry.advice
+                )
+            )
+        }
+        if sites == 0, fold.objectCount == 0 {
+            findings.append(
+                Finding(
+                    .note,
+                    "stream",
+                    "nobody has written \(report.stream), as far as partition \(fold.partition) is folded (seq \(fold.seq))",
+                    do: "See whether its name is spelt as the devices spell it."
+                )
+            )
+        } else if report.disagreements.isEmpty {
+            let nodes = report.states.count { (try? $0.fold.get()) != nil }
+            let agree = nodes == 1 ? "one snapshot node has it" : "all \(nodes) snapshot nodes agree"
+            findings.append(
+                Finding(
+                    .ok,
+                    "stream",
+                    "\(report.stream) at seq \(fold.seq) of partition \(fold.partition): digest "
+                        + "\(Hex64.text(fold.digest())), \(counted(Int(clamping: fold.consumed), "event")) of "
+                        + "\(counted(sites, "site")) consumed; \(agree)"
+                )
+            )
+        }
+        return findings
+    }
+
+    private func advice(_ failure: StreamVisit.Failure) -> String {
+        failure.code?.entry.advice ?? "See whether the node runs; what is said about nodes says more."
+    }
+
+    // MARK: Site
+
+    private func site(_ site: Site) -> [Finding] {
+        guard let fold = report.furthest else { return [] }
+        guard let state = fold.site(site) else { return unknown(site, fold) }
+        var findings: [Finding] = []
+        let last = report.siteEvents.first { $0.op == state.op && $0.seq == state.seq }
+        findings.append(
+            Finding(
+                .ok,
+                "site",
+                "op \(state.op) is the last consumed, at seq \(state.seq)\(last?.atMs.map(ago) ?? ""): the device can "
+                    + "forget all up to it, and what it still holds begins with op \(state.op + 1)"
+            )
+        )
+        if state.end >= 0 {
+            findings.append(
+                Finding(
+                    .warning,
+                    "site",
+                    "it ended with seq \(state.end): whatever it sends now is consumed by nobody (gap)",
+                    do: "The device takes a new site, and publishes there what it still holds."
+                )
+            )
+        }
+        if state.refused >= 0 {
+            findings.append(
+                Finding(
+                    .note,
+                    "site",
+                    "its event at seq \(state.refused) was rejected and had text: splices made before that was known are "
+                        + "stale",
+                    do: ErrorCode.stale.entry.advice
+                )
+            )
+        }
+        return findings + later(fold, after: state.op, state.end >= 0)
+    }
+
+    private func unknown(_ site: Site, _ fold: Fold) -> [Finding] {
+        let isFolded = report.siteEvents.isEmpty || report.siteEvents.contains { $0.seq <= fold.seq }
+        guard isFolded else { return later(fold, after: -1, false) }
+        let first = report.siteEvents.first.map { "the first in the log is op \($0.op) at seq \($0.seq), not op 0" }
+        return [
+            Finding(
+                .problem,
+                "site",
+                "no event of \(site) was consumed here: \(first ?? "the log has none of it")",
+                do: first == nil
+                    ? "See what the device is told: its nacks, and whether it speaks to this cluster and this stream."
+                    : "The device sends its events again from op 0; if it cannot, it takes a new site."
+            )
+        ]
+    }
+
+    /// What the log has of the site beyond what was consumed.
+    private func later(_ fold: Fold, after op: Op, _ hasEnded: Bool) -> [Finding] {
+        let waiting = report.siteEvents.filter { $0.seq > fold.seq && $0.op > op }
+        let passed = report.siteEvents.filter { $0.seq <= fold.seq && $0.op > op + 1 }
+        var findings: [Finding] = []
+        if let first = waiting.first, let last = waiting.last {
+            findings.append(
+                Finding(
+                    .note,
+                    "site",
+                    "ops \(first.op) to \(last.op) are in the log up to seq \(last.seq) and not folded yet",
+                    do: "Ask again: see under lag whether that goes on."
+                )
+            )
+        }
+        if let first = passed.first, !hasEnded {
+            findings.append(
+                Finding(
+                    .problem,
+                    "site",
+                    "op \(first.op) stands at seq \(first.seq) and was not consumed: op \(op + 1) is missing in front of it",
+                    do: "The device sends again from op \(op + 1). If it has it no more, it takes a new site."
+                )
+            )
+        }
+        return findings
+    }
+
+    private func ago(_ atMs: Int64) -> String {
+        let seconds = max(0, nowMs - atMs) / 1_000
+        switch seconds {
+        case ..<120: return ", \(seconds) s ago"
+        case ..<7_200: return ", \(seconds / 60) min ago"
+        case ..<172_800: return ", \(seconds / 3_600) h ago"
+        default: return ", \(seconds / 86_400) days ago"
+        }
+    }
+}

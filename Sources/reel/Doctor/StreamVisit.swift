@@ -1,0 +1,136 @@
+import ReelCore
+import ReelNet
+
+/// Asks nodes what they hold of one stream.
+struct StreamVisit {
+    let probe: NodeProbe
+    let stream: StreamName
+
+    /// Why a node does not say it.
+    struct Failure: Error, Equatable {
+        /// The code that it answered with, or that its answer earns; nil: it does not answer.
+        var code: ErrorCode?
+        var message: String
+    }
+
+    /// Events of a stream that are looked through for those of a site, in pages of 10,000.
+    private static let pagesMax = 20
+
+    /// Asks the gateway for the log's side, all snapshot nodes for the folded one.
+    func report(gateway: NodeAddress?, snapshots: [NodeAddress], site: Site?) async -> StreamReport {
+        var report = StreamReport(
+            stream: stream,
+            head: .failure(Failure(code: nil, message: "no gateway answers")),
+            states: [],
+            site: site
+        )
+        if let gateway { report.head = await answer("head", of: gateway) }
+        for node in snapshots { report.states.append(StreamReport.State(node: node, fold: await fold(of: node))) }
+        report.disagreements = await disagreements(report.states)
+        if let site, let gateway {
+            let from = max(0, report.furthest?.site(site)?.seq ?? 0)
+            report.siteEvents = await events(of: site, from: from, at: gateway)
+        }
+        return report
+    }
+
+    private func get(_ rest: String, of node: NodeAddress) async -> Result<[UInt8], Failure> {
+        switch await probe.get("/v1/streams/\(stream)/\(rest)", of: node) {
+        case .failure(let error): return .failure(Failure(code: nil, message: error.message))
+        case .success(let response) where response.status == 200: return .success(response.body)
+        case .success(let response):
+            let refusal = Refusal(response)
+            return .failure(Failure(code: refusal.code, message: refusal.message))
+        }
+    }
+
+    private func answer(_ rest: String, of node: NodeAddress) async -> Result<StreamAnswer, Failure> {
+        await get(rest, of: node).flatMap { body in
+            do throws(Complaint) {
+                return .success(try StreamAnswer(body))
+            } catch {
+                return .failure(Failure(code: .badFrame, message: error.message))
+            }
+        }
+    }
+
+    // MARK: State
+
+    private func fold(of node: NodeAddress) async -> Result<Fold, Failure> {
+        await get("snapshot", of: node).flatMap { Self.read($0, SnapshotReader()) }
+    }
+
+    private static func read(_ lines: [UInt8], _ reader: SnapshotReader) -> Result<Fold, Failure> {
+        var reader = reader
+        do throws(ReelError) {
+            for line in lines.split(separator: UInt8(ascii: "\n")) {
+                try line.withUnsafeBufferPointer { (line) throws(ReelError) in try reader.read(line: Bytes(line)) }
+            }
+            return .success(try reader.finish())
+        } catch {
+            return .failure(Failure(code: error.code, message: error.message))
+        }
+    }
+
+    /// From each state on to the next node's, by that node's delta: it says the digest that must come out.
+    private func disagreements(_ states: [StreamReport.State]) async -> [String] {
+        var known = states.compactMap { state in (try? state.fold.get()).map { (node: state.node, fold: $0) } }
+        known.sort { $0.fold.seq < $1.fold.seq }
+        var found: [String] = []
+        for (a, b) in zip(known, known.dropFirst()) where a.fold.seq >= 0 && a.fold.epoch == b.fold.epoch {
+            if a.fold.seq == b.fold.seq {
+                var (x, y) = (a.fold, b.fold)
+                if x.digest() != y.digest() {
+                    found.append(
+                        "at seq \(x.seq) \(a.node) has the digest \(Hex64.text(x.digest())) and \(b.node) "
+                            + Hex64.text(y.digest())
+                    )
+                }
+            } else if case .success(let delta) = await get(
+                "delta?after=\(a.fold.seq)&epoch=\(a.fold.epoch)",
+                of: b.node
+            ),
+                case .failure(let failure) = Self.read(delta, SnapshotReader(onto: a.fold))
+            {
+                found.append("the delta of \(b.node) does not fit the state of \(a.node): \(failure.message)")
+            }
+        }
+        return found
+    }
+
+    // MARK: Events
+
+    private func events(of site: Site, from: Seq, at gateway: NodeAddress) async -> [StreamReport.SiteEvent] {
+        var (after, found) = (from - 1, [StreamReport.SiteEvent]())
+        for _ in 0..<Self.pagesMax {
+            guard case .success(let page) = await answer("events?after=\(after)&limit=10000", of: gateway) else {
+                break
+            }
+            for event in page.events {
+                let parsed = event.bytes.withUnsafeBytes { StreamReport.SiteEvent($0, seq: event.seq, of: site) }
+                if let parsed { found.append(parsed) }
+            }
+            guard page.to > after, page.to < page.head else { break }
+            after = page.to
+        }
+        return found
+    }
+}
+
+extension StreamReport.SiteEvent {
+    /// Nil for an event of another site.
+    fileprivate init?(_ event: Bytes, seq: Seq, of site: Site) {
+        var (author, op, at) = ("", Op?.none, Int64?.none)
+        var reader = JSONReader(event, levels: ClientFrame.levels, shape: .badEvent)
+        try? reader.object { (reader, key) throws(ReelError) in
+            switch key.raw {
+            case "site": author = try reader.string()
+            case "op": op = try reader.integer()
+            case "at": at = try reader.integer()
+            default: try reader.skip()
+            }
+        }
+        guard author == site.description, let op else { return nil }
+        self.init(seq: seq, op: op, atMs: at)
+    }
+}

@@ -1,0 +1,120 @@
+import Foundation
+import ReelCore
+import ReelLab
+import ReelNet
+import Testing
+
+@testable import reel
+
+/// `reel doctor` on nodes that run, with their own words.
+@Suite struct DoctorCommandTests {
+    private let site = "6f1c3a0e-8d0b-4a53-9a3e-2f1f5c1f7b11"
+
+    private func publish(_ ops: [Int], to node: NodeProcess) async throws {
+        for op in ops {
+            let event = #"{"type":"insert","model":"task","id":"\#(op)","site":"\#(site)","op":\#(op)}"#
+            let answer = try await node.ask("POST", "/v1/streams/todo/events", body: #"{"events":[\#(event)]}"#)
+            try #require(answer.status == 200)
+        }
+    }
+
+    /// What it finds, by what it is about, once it finds what is waited for.
+    private func findings(
+        _ words: [String],
+        until isThere: ([Finding]) -> Bool = { _ in true }
+    ) async throws -> (code: Int32, findings: [Finding]) {
+        var last: (code: Int32, findings: [Finding]) = (0, [])
+        try await eventually("what the doctor finds") {
+            let run = try await BuiltProgram.run(["doctor", "--json"] + words)
+            let findings = try run.output.split(separator: "\n").map { line in
+                let members = try JSONDecoder().decode([String: String].self, from: Data(line.utf8))
+                let level = try #require(Finding.Level(rawValue: members["level"] ?? ""), "\(run)")
+                return Finding(level, members["about"] ?? "", members["finding"] ?? "", do: members["do"])
+            }
+            last = (run.code, findings)
+            return isThere(findings)
+        }
+        return last
+    }
+
+    @Test func aDeviceThatLeftOutAnOpIsTold() async throws {
+        let folder = try TemporaryFolder(prefix: "reel-doctor-")
+        let node = try NodeProcess.serve(in: folder)
+        try await publish([0, 1, 5], to: node)
+        let words = ["--url", node.url, "--stream", "todo", "--site", site]
+        let (code, found) = try await findings(words) { $0.contains { $0.about == "site" && $0.level == .problem } }
+        #expect(code == 1)
+        #expect(
+            found.contains {
+                $0.text == "op 5 stands at seq 2 and was not consumed: op 2 is missing in front of it"
+                    && $0.advice?.hasPrefix("The device sends again from op 2.") == true
+            },
+            "\(found)"
+        )
+        #expect(
+            found.contains { $0.level == .ok && $0.text.hasPrefix("op 1 is the last consumed, at seq 1") },
+            "\(found)"
+        )
+
+        try await publish([2, 3], to: node)
+        let after = try await findings(words) { $0.contains { $0.text.hasPrefix("op 3 is the last") } }
+        #expect(after.code == 0, "\(after.findings)")
+    }
+
+    @Test func aDeviceThatNobodyKnowsIsAProblem() async throws {
+        let folder = try TemporaryFolder(prefix: "reel-doctor-")
+        let node = try NodeProcess.serve(in: folder)
+        try await publish([0], to: node)
+        let other = "00000000-0000-4000-8000-000000000001"
+        let (code, found) = try await findings(["--url", node.url, "--stream", "todo", "--site", other]) {
+            $0.contains { $0.text.contains("1 event of 1 site consumed") }
+        }
+        #expect(code == 1)
+        #expect(found.contains { $0.text.hasPrefix("no event of \(other) was consumed here") }, "\(found)")
+    }
+
+    @Test func aNodeThatHangsIsNamedByTheLogAlone() async throws {
+        let folder = try TemporaryFolder(prefix: "reel-doctor-")
+        let nodes = [try NodeProcess.gateway(in: folder), try NodeProcess.snapshot(in: folder)]
+        let words = ["--log", "sqlite:\(folder.path)/log.sqlite"]
+        let whole = try await findings(words) {
+            $0.contains { $0.text.contains("1 gateway and 1 snapshot node answer") }
+        }
+        #expect(whole.code == 0, "\(whole.findings)")
+        nodes[1].process.signal(SIGSTOP)
+        let hung = try await findings(words)
+        nodes[1].process.signal(SIGCONT)
+        #expect(hung.code == 1)
+        #expect(hung.findings.contains { $0.text.hasPrefix("snapshot \(nodes[1].url) does not answer: ") })
+        #expect(hung.findings.contains { $0.text.hasPrefix("no snapshot node answers") })
+    }
+
+    @Test func twoSnapshotNodesAreProvenToHoldTheSame() async throws {
+        let folder = try TemporaryFolder(prefix: "reel-doctor-")
+        let gateway = try NodeProcess.gateway(in: folder)
+        let snapshots = [
+            try NodeProcess.snapshot("a", in: folder), try NodeProcess.snapshot("b", in: folder),
+        ]
+        try await publish([0, 1, 2], to: gateway)
+        for snapshot in snapshots { _ = try await snapshot.snapshot(of: "todo", upTo: 2) }
+        let (code, found) = try await findings(["--log", "sqlite:\(folder.path)/log.sqlite", "--stream", "todo"]) {
+            $0.contains { $0.text.hasSuffix("3 events of 1 site consumed; all 2 snapshot nodes agree") }
+        }
+        #expect(code == 0, "\(found)")
+    }
+
+    @Test func nobodyThereIsThree() async throws {
+        let run = try await BuiltProgram.run(["doctor", "--url", "http://127.0.0.1:1"])
+        #expect(run.code == 3)
+        #expect(run.output.hasPrefix("problem  nodes   http://127.0.0.1:1 does not answer: "), "\(run)")
+    }
+
+    @Test func readyWaitsAndSaysWhoIsNot() async throws {
+        let folder = try TemporaryFolder(prefix: "reel-ready-")
+        let node = try NodeProcess.gateway(in: folder)
+        let well = try await BuiltProgram.run(["ready", "--wait", "20", "--url", node.url])
+        #expect(well.code == 0 && well.output == "\(node.url): ready\n", "\(well)")
+        let dead = try await BuiltProgram.run(["ready", "--url", node.url, "--url", "http://127.0.0.1:1"])
+        #expect(dead.code == 3 && dead.output.contains("http://127.0.0.1:1: no answer: "), "\(dead)")
+    }
+}
