@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup setup-kafka libraries build demo demo-kafka test test-kafka faults bench lint fuzz clean
+.PHONY: help setup setup-kafka libraries build demo demo-kafka failover test test-kafka test-deploy faults bench lint fuzz clean
 
 # The C libraries under Sources/Libraries, as pkg-config names them, and the one line that installs them on Debian.
 # README.md shows the same line; the suite Tidy holds the two together.
@@ -40,6 +40,9 @@ demo: setup build ## Watch it work: a whole cluster on this machine, in under a 
 demo-kafka: setup build ## The same on three Kafka brokers, one of which is killed: KAFKA_HOME=FOLDER
 	@$(REEL) demo --apache-kafka "$${KAFKA_HOME:?names no Kafka: a folder with libs/*.jar, as in the archive from kafka.apache.org}"
 
+failover: setup build ## Kill and hang each kind of node of a whole cluster under load, and let the judge speak
+	@deploy/local/up deploy/local/failover
+
 # These keep all cores busy; at the same time, tests that speak through sockets would miss their deadlines.
 PURE_TESTS := '^(ReelCoreTests|ReelCheckTests|TidyTests)[.]'
 
@@ -53,6 +56,9 @@ test: setup ## Build and run all tests (REEL_EFFORT=10 for ten times the random 
 
 test-kafka: setup ## Run the tests that need a real Kafka, which KAFKA_HOME or REEL_KAFKA names
 	@Tests/Kafka/run
+
+test-deploy: build ## Run the image's final stage in a bare Debian, without Docker (root, debootstrap)
+	@Tests/Image/run
 
 faults: setup build ## Break what can be broken while clients publish, and judge each: KAFKA_HOME=FOLDER for brokers too
 	swift build -c release --static-swift-stdlib --product reel-faults

@@ -9,7 +9,7 @@ import Testing
 @Suite struct DeployFileTests {
     @Test func theImageHasWhatTheProgramIsBuiltWith() throws {
         let dockerfile = try text("Dockerfile")
-        let installs = dockerfile.matches(of: /--no-install-recommends ([^\\]*)/).map { packages($0.1) }
+        let installs = dockerfile.matches(of: /--no-install-recommends(?: \\\n)? +([^\\]*)/).map { packages($0.1) }
         #expect(installs.count == 2)
         let makefile = try #require(text("Makefile").firstMatch(of: /APT_LINE := .*--no-install-recommends (.*)/))
         #expect(installs.first == packages(makefile.1))
@@ -63,6 +63,17 @@ import Testing
         let run = try await Shell.run("promtool check config '\(folder)/prometheus.yml'")
         #expect(run.code == 0, "\(run)")
         #expect((run.output + run.errors).contains("rules found"), "\(run)")
+        // The board's expressions are read by nothing else here: as rules they are.
+        let board = try JSONSerialization.jsonObject(with: Data(text("deploy/grafana/reel.json").utf8))
+        let rules = expressions(in: board).enumerated().map { index, expression in
+            let quoted = expression.replacing("\"", with: "\\\"")
+            return "      - record: board:\(index)\n        expr: \"\(quoted)\"\n"
+        }
+        let own = try TemporaryFolder(prefix: "reel-board-")
+        let file = "groups:\n  - name: board\n    rules:\n" + rules.joined()
+        try file.write(toFile: own.path + "/board.yml", atomically: true, encoding: .utf8)
+        let asRules = try await Shell.run("promtool check rules '\(own.path)/board.yml'")
+        #expect(asRules.code == 0, "\(asRules)")
     }
 
     @Test func everyMetricThatIsShownOrAlertedOnIsCounted() async throws {

@@ -1,0 +1,157 @@
+import Foundation
+import Testing
+
+@testable import reel
+
+/// docker-compose.yml, the files that it mounts, and the program say the same: there is no Docker where this runs, so
+/// every word of them is held against what it stands for.
+@Suite struct ComposeTests {
+    let compose: YAML
+    let services: [String: YAML]
+
+    init() throws {
+        compose = try YAML(text("docker-compose.yml"))
+        services = compose["services"]?.members ?? [:]
+    }
+
+    /// The services that run `reel`.
+    private var nodes: [String: YAML] { services.filter { $0.value["image"]?.string == "reel" } }
+
+    private func environment(of service: YAML) -> [String: String] {
+        (service["environment"]?.members ?? [:]).compactMapValues(\.string)
+    }
+
+    @Test func theClusterIsThere() {
+        for name in ["kafka-1", "kafka-2", "kafka-3", "topics", "gateway-1", "gateway-2", "gateway-3", "snapshot-1"] {
+            #expect(services[name] != nil, "\(name)")
+        }
+        #expect(Set(nodes.keys).isSuperset(of: ["topics", "gateway-3", "snapshot-2"]))
+    }
+
+    @Test func everyNodesWordsAndVariablesAreUnderstood() throws {
+        for (name, service) in nodes {
+            let words = try #require(service["command"]?.strings, "\(name)").map(defaults)
+            let parser = ArgumentParser(commands: CommandTable.all, environment: environment(of: service))
+            guard case .run = try parser.request(words) else {
+                Issue.record("\(name) shows help")
+                continue
+            }
+            #expect(parser.warnings() == [], "\(name)")
+        }
+    }
+
+    @Test func everyNodeIsToldWhereOthersReachIt() throws {
+        for (name, service) in nodes where ["gateway", "snapshot"].contains(service["command"]?.strings.first) {
+            let variables = environment(of: service)
+            let own = try NodeAddress(try #require(variables["REEL_NODE_URL"]))
+            #expect(own.host == name)
+            #expect(variables["REEL_LISTEN"] == "0.0.0.0:\(own.port)")
+        }
+    }
+
+    @Test func everyNameOfAnotherServiceIsOne() throws {
+        for (name, service) in services {
+            let waited = service["depends_on"]?.members.keys.map(\.self) ?? []
+            let named = environment(of: service).values.flatMap { value in
+                value.matches(of: /([a-z]+-?[0-9]?):(?:7350|7349|9092|9093)\b/).map { String($0.1) }
+            }
+            for other in waited + named where other != "kafka" {
+                #expect(services[other] != nil, "\(name) names \(other)")
+            }
+        }
+        for target in try YAML(text("deploy/prometheus/targets.yml")).items.flatMap({ $0["targets"]?.strings ?? [] }) {
+            let parts = target.split(separator: ":")
+            let service = try #require(services[String(parts[0])], "\(target)")
+            let ports = environment(of: service).filter { ["REEL_LISTEN", "STATS"].contains($0.key) }
+            #expect(ports.values.contains { $0.hasSuffix(":\(parts[1])") }, "\(target) is not listened on")
+        }
+    }
+
+    @Test func everyMountedFileAndVolumeExists() {
+        let volumes = compose["volumes"]?.members ?? [:]
+        for (name, service) in services {
+            for mount in service["volumes"]?.strings ?? [] {
+                let source = String(mount.prefix { $0 != ":" })
+                let isThere =
+                    source.hasPrefix("./")
+                    ? FileManager.default.fileExists(atPath: repository.appending(path: source).path)
+                    : volumes[source] != nil
+                #expect(isThere, "\(name) mounts \(source)")
+            }
+        }
+    }
+
+    @Test func theBrokersDifferOnlyInWhoTheyAre() throws {
+        let voters = try #require(services["kafka-1"].map(environment)?["KAFKA_CONTROLLER_QUORUM_VOTERS"])
+        for number in 1...3 {
+            let variables = environment(of: try #require(services["kafka-\(number)"]))
+            #expect(variables["KAFKA_NODE_ID"] == "\(number)")
+            #expect(variables["KAFKA_ADVERTISED_LISTENERS"] == "BROKER://kafka-\(number):9092")
+            #expect(voters.contains("\(number)@kafka-\(number):9093"))
+        }
+        let common = try text("deploy/kafka/server.properties")
+        for line in ["broker.session.timeout.ms=2000", "broker.heartbeat.interval.ms=500", "min.insync.replicas=2"] {
+            #expect(common.contains("\n\(line)\n"))
+        }
+    }
+
+    @Test func onlyTheLoopbackIsOpenToTheOutside() {
+        for port in services.values.flatMap({ $0["ports"]?.strings ?? [] }) {
+            #expect(port.hasPrefix("127.0.0.1:"), "\(port)")
+        }
+    }
+
+    @Test func theFrontIsToldWhatItsFileAsksFor() throws {
+        let asked = Set(try text("deploy/haproxy.cfg").matches(of: /"\$\{([A-Z0-9_]+)\}"/).map { String($0.1) })
+        let told = Set(environment(of: try #require(services["front"])).keys)
+        #expect(asked == told)
+        let local = try text("deploy/local/up")
+        for name in asked { #expect(local.contains(" \(name)="), "deploy/local/up says no \(name)") }
+    }
+
+    @Test func everyGatewayStandsBehindTheFront() throws {
+        let front = environment(of: try #require(services["front"])).values
+        for name in services.keys where name.hasPrefix("gateway-") { #expect(front.contains("\(name):7350")) }
+    }
+
+    @Test(.enabled(if: Installed.pythonYAML, "python3-yaml is missing, so no other YAML reader was asked"))
+    func anotherReaderSeesTheSame() async throws {
+        for path in [
+            "docker-compose.yml", "deploy/prometheus/prometheus.yml", "deploy/prometheus/targets.yml",
+            "deploy/grafana/datasource.yml", "deploy/grafana/dashboards.yml",
+        ] {
+            let program = """
+                import json, sys, yaml
+                def plain(x):
+                    if isinstance(x, dict): return {str(k): plain(v) for k, v in x.items()}
+                    if isinstance(x, list): return [plain(v) for v in x]
+                    return "" if x is None else str(x).lower() if isinstance(x, bool) else str(x)
+                print(json.dumps(plain(yaml.safe_load(open(sys.argv[1])))))
+                """
+            let run = try await Shell.run(
+                "exec \"$0\" \"$@\"",
+                [
+                    "/usr/bin/python3", "-c", program, repository.appending(path: path).path,
+                ]
+            )
+            #expect(run.code == 0, "\(run)")
+            let other = try JSONSerialization.jsonObject(with: Data(run.output.utf8))
+            #expect(YAML(json: other) == (try YAML(text(path))), "\(path)")
+        }
+    }
+
+    /// `${NAME:-default}` as it is where nothing is set.
+    private func defaults(_ word: String) -> String {
+        word.replacing(/\$\{[A-Z_]+:-([^}]*)\}/) { $0.1 }
+    }
+}
+
+extension YAML {
+    fileprivate init(json: Any) {
+        switch json {
+        case let members as [String: Any]: self = .map(members.mapValues { YAML(json: $0) })
+        case let items as [Any]: self = .list(items.map { YAML(json: $0) })
+        default: self = .text("\(json)")
+        }
+    }
+}
