@@ -7,12 +7,18 @@ public final class RecordBatch: @unchecked Sendable {
     public struct Entry: @unchecked Sendable {
         /// The record's place in its partition.
         public let seq: Seq
-        /// What its gateway had read last when it handed the record over; nil: nothing.
-        public let witness: Witness?
+        private let origin: Origin
         @usableFromInline let key: UnsafeRawPointer?
         @usableFromInline let value: UnsafeRawPointer?
         @usableFromInline let keySize: UInt32
         @usableFromInline let valueSize: UInt32
+
+        /// Where the witness is: few readers ask for that of each record, and to find it may take longer than the
+        /// rest.
+        private enum Origin {
+            case known(Witness?)
+            case kept(UnsafeMutableRawPointer, find: @Sendable (UnsafeMutableRawPointer) -> Witness?)
+        }
 
         /// A record whose bytes lie in memory that the batch keeps.
         public init(
@@ -21,12 +27,36 @@ public final class RecordBatch: @unchecked Sendable {
             key: UnsafeRawBufferPointer,
             value: UnsafeRawBufferPointer
         ) {
+            self.init(seq, .known(witness), key, value)
+        }
+
+        /// A record whose witness is found when it is asked for, on any thread, in memory that the batch keeps as well.
+        public init(
+            seq: Seq,
+            witnessIn memory: UnsafeMutableRawPointer,
+            find: @escaping @Sendable (UnsafeMutableRawPointer) -> Witness?,
+            key: UnsafeRawBufferPointer,
+            value: UnsafeRawBufferPointer
+        ) {
+            self.init(seq, .kept(memory, find: find), key, value)
+        }
+
+        private init(_ seq: Seq, _ origin: Origin, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
             self.seq = seq
-            self.witness = witness
+            self.origin = origin
             self.key = key.baseAddress
             self.value = value.baseAddress
             keySize = UInt32(key.count)
             valueSize = UInt32(value.count)
+        }
+
+        /// What its gateway had read last when it handed the record over; nil: nothing. To be asked while the batch is
+        /// held.
+        public var witness: Witness? {
+            switch origin {
+            case .known(let witness): witness
+            case .kept(let memory, let find): find(memory)
+            }
         }
 
         /// The bytes of key and value.

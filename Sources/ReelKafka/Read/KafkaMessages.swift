@@ -1,6 +1,7 @@
 internal import CRdkafka
 internal import ReelCore
 internal import ReelLog
+internal import Synchronization
 
 /// Messages of one partition, by offset: librdkafka's memory, kept as long as this is.
 final class KafkaMessages: @unchecked Sendable {
@@ -17,12 +18,14 @@ final class KafkaMessages: @unchecked Sendable {
 
     var count: Int { messages.count }
 
-    func append(_ message: UnsafeMutablePointer<rd_kafka_message_t>) {
-        messages.append(message)
+    /// Takes these over.
+    init(of handle: KafkaHandle, _ messages: some Collection<UnsafeMutablePointer<rd_kafka_message_t>?>) {
+        self.handle = handle
+        self.messages = messages.compactMap { $0 }
     }
 
-    func reserve(_ count: Int) {
-        messages.reserveCapacity(count)
+    func append(_ message: UnsafeMutablePointer<rd_kafka_message_t>) {
+        messages.append(message)
     }
 
     /// The records, in order, as they lie in librdkafka's memory.
@@ -32,19 +35,26 @@ final class KafkaMessages: @unchecked Sendable {
 extension RecordBatch.Entry {
     /// The record of a message that stays where it is.
     fileprivate init(message: UnsafeMutablePointer<rd_kafka_message_t>) {
-        let fields = message.pointee
         self.init(
-            seq: fields.offset,
-            witness: Witness(header: message),
-            key: UnsafeRawBufferPointer(start: fields.key, count: fields.key_len),
-            value: UnsafeRawBufferPointer(start: fields.payload, count: fields.len)
+            seq: message.pointee.offset,
+            witnessIn: message,
+            find: Witness.find,
+            key: UnsafeRawBufferPointer(start: message.pointee.key, count: message.pointee.key_len),
+            value: UnsafeRawBufferPointer(start: message.pointee.payload, count: message.pointee.len)
         )
     }
 }
 
 extension Witness {
-    /// Header `p`: 16 bytes, seq and hash, big-endian. Anything else says nothing.
-    fileprivate init?(header message: UnsafeMutablePointer<rd_kafka_message_t>) {
+    /// librdkafka takes a message's headers apart when they are asked for first, which must not happen twice at once.
+    private static let turn = Mutex(())
+
+    /// Header `p` of a message: 16 bytes, seq and hash, big-endian. Anything else says nothing.
+    fileprivate static let find: @Sendable (UnsafeMutableRawPointer) -> Witness? = { message in
+        turn.withLock { _ in Witness(header: message.assumingMemoryBound(to: rd_kafka_message_t.self)) }
+    }
+
+    private init?(header message: UnsafeMutablePointer<rd_kafka_message_t>) {
         var headers: OpaquePointer?
         guard rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR, let headers else { return nil }
         var bytes: UnsafeRawPointer?

@@ -181,18 +181,18 @@ final class TailReader: @unchecked Sendable {
                 index += 1
                 continue
             }
-            let messages = KafkaMessages(of: handle)
+            let start = index
             let from = place.next
             var bytes = 0
             while index < count, bytes < Self.bytesMax, let message = buffer[index],
                 Int(message.pointee.partition) == partition,
                 message.pointee.err == RD_KAFKA_RESP_ERR_NO_ERROR, message.pointee.offset == place.next
             {
-                messages.append(message)
                 bytes += message.pointee.len
                 place.next += 1
                 index += 1
             }
+            let messages = KafkaMessages(of: handle, buffer[start..<index])
             let batch = RecordBatch(
                 partition: partition,
                 seqs: from..<place.next,
