@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import ReelGateway
+@testable import ReelNode
 
 /// What a feed makes of a log that is not as it should be. The test itself hands it what it reads.
 @Suite struct PartitionFeedTests {
@@ -116,6 +117,23 @@ import Testing
             feed.received(try read(log, 1...2))
             #expect(told.news == ["read 0..<1", "read 1..<3 next 0000000000000077"])
         }
+    }
+
+    @Test func aHoleAtTheEndOfABatchEndsTheRowOfSeeds() throws {
+        let voids = Mutex<[VoidTally]>([])
+        let log = try MemoryLog(partitions: 1)
+        defer { log.close() }
+        let feed = PartitionFeed(log: log, partition: 0, from: 0) { _, news in
+            if case .batch(let batch) = news { voids.withLock { $0.append(batch.voids) } }
+        }
+        let seed = Array(#"{"line":{"end":-1,"op":4,"site":"\#(site)"},"type":"seed"}"#.utf8)
+        func seeds(_ log: MemoryLog) { log.append([LogAppend(key: todo.key, value: seed)], to: 0) { _ in } }
+        seeds(log)
+        log.leaveHole(0)
+        feed.received(try read(log, 0...1))
+        seeds(log)
+        feed.received(try read(log, 2...2))
+        #expect(voids.withLock { $0.map(\.counts) } == [[.hole: 1], [.lateSeed: 1]])
     }
 
     @Test func whereTheLogWasTrimmedItGoesOnAtTheFirstSeq() throws {

@@ -152,6 +152,14 @@ import Testing
         }
     }
 
+    @Test func aSeqThatIsGivenAgainIsDivergedThoughTheSameBytesStandBeforeIt() {
+        var bench = Bench()
+        let (flights, _) = bench.publish(offer(a, 0))
+        flights[0].headWhenHandedOver = 8
+        _ = bench.readBack(flights[0], a, 0, at: 7)
+        #expect(bench.reported(flights, at: [8], head: 8) == ["diverged"])
+    }
+
     @Test func aRecordThatIsNotWhereTheLogSaidIsDiverged() {
         var bench = Bench()
         let (flights, _) = bench.publish(offer(a, 0))
