@@ -29,6 +29,12 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     var subscribes: [ClientFrame.Subscribe] = []
     /// No connection gets what is appended.
     var isSilent = false
+    /// Requests by HTTP get no answer before `answerHeld`.
+    var holdsAnswers = false
+    var heldAnswers: [@Sendable () -> Void] = []
+    /// The limits of fetches do not pass by themselves but by `fireDeadlines`.
+    var holdsDeadlines = false
+    var deadlines: [(request: FakeRequest, body: @Sendable () -> Void)] = []
 
     init(seed: UInt64 = 1) throws {
         loop = try EventLoop()
@@ -74,24 +80,51 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     ) -> any TransportRequest {
         let request = FakeRequest()
         loop.execute { [self] in
-            guard !request.isCancelled else { return }
-            requests.append("\(node) \(target)")
-            if down.contains(node) { return receive(.failed("refused")) }
-            let (status, body) = answer(target)
-            receive(.status(status))
-            // Cut anywhere.
-            for piece in stride(from: 0, to: body.count, by: 1_000) where !request.isCancelled {
-                receive(.body(Array(body[piece..<min(piece + 1_000, body.count)])))
-            }
-            if !request.isCancelled { receive(.end) }
+            if holdsAnswers { return heldAnswers.append { self.answer(request, node, target, receive) } }
+            answer(request, node, target, receive)
         }
         return request
     }
 
+    private func answer(
+        _ request: FakeRequest,
+        _ node: String,
+        _ target: String,
+        _ receive: @escaping @Sendable (TransportResponse) -> Void
+    ) {
+        guard !request.isCancelled else { return }
+        requests.append("\(node) \(target)")
+        if down.contains(node) { return receive(.failed("refused")) }
+        let (status, body) = answer(target)
+        receive(.status(status))
+        // Cut anywhere.
+        for piece in stride(from: 0, to: body.count, by: 1_000) where !request.isCancelled {
+            receive(.body(Array(body[piece..<min(piece + 1_000, body.count)])))
+        }
+        if !request.isCancelled { receive(.end) }
+    }
+
+    func answerHeld() {
+        holdsAnswers = false
+        for answer in heldAnswers { answer() }
+        heldAnswers = []
+    }
+
     func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportRequest {
         let request = FakeRequest()
+        if holdsDeadlines, ms == SyncClient.fetchMs {
+            deadlines.append((request, body))
+            return request
+        }
         request.timer = loop.timer(after: .milliseconds(ms)) { if !request.isCancelled { body() } }
         return request
+    }
+
+    /// Lets so many of the fetches' limits pass, the oldest first; those that were called off do nothing.
+    func fireDeadlines(_ count: Int) {
+        let due = deadlines.prefix(count)
+        deadlines.removeFirst(due.count)
+        for (request, body) in due where !request.isCancelled { body() }
     }
 
     func atTurnEnd(_ body: @escaping @Sendable () -> Void) { loop.atRoundEnd(body) }

@@ -49,4 +49,165 @@ import Testing
         #expect(await again.seq == 8)
         await later.close()
     }
+
+    @Test func aSubscriptionNamesTheLastEventThatItsDeviceHolds() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s", from: .all)
+        for id in 0..<3 { try await stream.publish(.insert("m", "\(id)")).fate() }
+        // The last seq that it holds is another stream's: that is not the last event.
+        try await network.on { network in
+            network.skip()
+            network.pushAll()
+        }
+        try await eventually { await stream.seq == 3 }
+        try await network.on { $0.sayToAll(.lagged(StreamName("s")!, seq: 3, head: 3)) }
+        try await eventually { (try? await network.on { $0.subscribes.count }) == 2 }
+        let (subscribes, value) = try await network.on { ($0.subscribes, $0.log[2]) }
+        #expect(subscribes[0].last == nil)
+        let hash = value.withUnsafeBytes { value in
+            Array("s".utf8).withUnsafeBytes { FNV1a.record(key: $0, value: value) }
+        }
+        #expect(subscribes[1].last == ClientFrame.Witness(seq: 2, hash: hash))
+        #expect(subscribes[1].position == .after(3))
+        await client.close()
+    }
+
+    @Test func aDeviceThatLaggedPullsWhatItMissedAndIsLiveAgain() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s", from: .all)
+        try await stream.publish(.insert("m", "0")).fate()
+        let other = try network.client(seed: 6)
+        let theirs = try await other.open("s")
+        try await network.on { $0.isSilent = true }
+        for id in 1..<5 { _ = try await theirs.publish(.insert("m", "\(id)")).acked() }
+        #expect(await stream.seq == 0)
+        try await network.on { network in
+            network.isSilent = false
+            for connection in network.connections { connection.proven = [:] }
+            network.sayToAll(.lagged(StreamName("s")!, seq: 0, head: 4))
+        }
+        try await stream.waitUntil(seq: 4)
+        try await theirs.publish(.insert("m", "5")).fate()
+        try await stream.waitUntil(seq: 5)
+        #expect(await stream.objects("m").count == 6)
+        #expect(await stream.digest == theirs.digest)
+        await client.close()
+        await other.close()
+    }
+
+    @Test func whatIsNoLongerInTheLogComesWithASnapshot() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s", from: .all)
+        try await stream.publish(.insert("m", "0")).fate()
+        let other = try network.client(nodes: ["b"], seed: 6)
+        let theirs = try await other.open("s")
+        try await network.on { $0.kill("a") }
+        for id in 1..<5 { try await theirs.publish(.insert("m", "\(id)")).fate() }
+        try await network.on { network in
+            network.first = 4
+            network.requests = []
+            network.down = []
+        }
+        try await stream.waitUntil(seq: 4)
+        #expect(await stream.objects("m").count == 5)
+        #expect(await stream.digest == theirs.digest)
+        #expect(try await network.on { $0.requests.contains { $0.contains("/snapshot") } })
+        try await theirs.publish(.insert("m", "5")).fate()
+        try await stream.waitUntil(seq: 5)
+        await client.close()
+        await other.close()
+    }
+
+    /// A stream that has met another history, with its notices.
+    private func diverged(_ network: FakeNetwork, _ client: SyncClient, _ stream: SyncStream) async throws {
+        var notices = await client.notices.makeAsyncIterator()
+        let failure = ServerFrame.Failure(ReelError(.diverged, "another event stands there"), stream: StreamName("s")!)
+        try await network.on { $0.sayToAll(.error(failure)) }
+        while let notice = await notices.next() {
+            if case .stopped(stream.id, let reason) = notice {
+                #expect(reason == "diverged: another event stands there")
+                return
+            }
+        }
+        throw Wrong()
+    }
+
+    @Test func anotherHistoryStopsTheStreamForGoodAndKeepsItsQueue() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s", from: .all)
+        try await stream.publish(.insert("m", "0")).fate()
+        try await diverged(network, client, stream)
+        try await stream.publish(.insert("m", "1"))
+        #expect(await stream.queued == 1, "it keeps what it made")
+        #expect(await stream.objects("m").count == 1, "and shows what it has")
+        // What is said late wakes it no more.
+        try await network.on { network in
+            network.sayToAll(.lagged(StreamName("s")!, seq: 0, head: 0))
+            let late = ReelError(.truncated, "the log begins at 3")
+            network.sayToAll(.error(ServerFrame.Failure(late, stream: StreamName("s")!)))
+            network.append(StreamName("s")!, network.log[0])
+            network.pushAll()
+        }
+        // Another stream of the same connection goes on; what was said before has been heard by then.
+        try await client.open("t", from: .all).publish(.insert("m", "0")).fate()
+        #expect(await stream.seq == 0)
+        #expect(try await network.on { $0.subscribes.count { $0.stream == StreamName("s") } } == 1)
+        #expect(try await network.on { $0.requests.isEmpty })
+        await client.close()
+    }
+
+    @Test func aDownloadThatComesLateWakesNoStreamThatHasStopped() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let other = try network.client(nodes: ["b"], seed: 6)
+        try await other.open("s", from: .all).publish(.insert("m", "0")).fate()
+        try await network.on { $0.holdsAnswers = true }
+        let stream = try await client.open("s")
+        try await eventually {
+            (try? await network.on { !$0.heldAnswers.isEmpty && $0.connections.count == 2 }) == true
+        }
+        try await diverged(network, client, stream)
+        try await network.on { $0.answerHeld() }
+        try await client.open("t", from: .all).publish(.insert("m", "0")).fate()
+        #expect(await stream.seq == -1)
+        #expect(await stream.objects("m").isEmpty)
+        #expect(
+            try await network.on { $0.subscribes.filter { $0.stream == StreamName("s") }.count } == 1,
+            "the other's"
+        )
+        await client.close()
+        await other.close()
+    }
+
+    @Test func aFetchWhoseAnswerComesInPiecesIsNotAskedAgain() async throws {
+        let network = try FakeNetwork()
+        let other = try network.client(nodes: ["b"], seed: 6)
+        let theirs = try await other.open("s", from: .all)
+        for id in 0..<6 { try await theirs.publish(.insert("m", "\(id)")).fate() }
+        try await network.on { ($0.holdsDeadlines, $0.dropsFetches) = (true, true) }
+        let client = try network.client()
+        let stream = try await client.open("s", from: .now)
+        try await eventually { (try? await network.on { $0.fetches.count }) == 1 }
+        for seq in 0..<4 {
+            try await network.on { network in
+                let before = network.deadlines.count
+                let piece = network.events(StreamName("s")!, Seq(seq), Seq(seq))
+                for connection in network.connections where connection.node == "a" {
+                    connection.say(.events(piece), ref: Array(#""f""#.utf8))
+                }
+                // The time until which it had to come is over.
+                network.fireDeadlines(before)
+            }
+            try await eventually { await stream.seq == Seq(seq) }
+        }
+        #expect(try await network.on { $0.fetches.count } == 1, "it goes on")
+        try await network.on { $0.fireDeadlines($0.deadlines.count) }
+        #expect(try await network.on { $0.fetches } == [[0...5], [4...5]], "nothing has come for too long")
+        await client.close()
+        await other.close()
+    }
 }

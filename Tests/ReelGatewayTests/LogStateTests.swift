@@ -288,18 +288,4 @@ import Testing
             #expect(named.contains(#"no\x0aname\x1b[2J"#), "nothing of somebody else's reaches a terminal: \(named)")
         }
     }
-
-    @Test func aFloodOfVoidRecordsIsCountedAndTheJournalStaysShort() async throws {
-        let log = try MemoryLog(partitions: 1)
-        try await LiveGateway.with(log) { live in
-            let socket = try await live.connect()
-            for _ in 0..<40 {
-                log.append([LogAppend](repeating: LogAppend(key: todo.key, value: []), count: 50), to: 0) { _ in }
-            }
-            publish(socket, 0...0)
-            #expect(try await socket.nextAck().acks.map(\.seq) == [2_000])
-            #expect(try await live.metric(#"reel_gateway_void_records_total{reason="bad_event"}"#) == 2_000)
-            #expect(live.journal("void record").count <= 20, "ten in ten seconds")
-        }
-    }
 }

@@ -82,6 +82,31 @@ import Testing
     }
 }
 
+@Suite struct VoidWatchTests {
+    @Test func allAreCountedAndFewAreNamed() {
+        let metrics = Metrics()
+        let lines = Mutex<[String]>([])
+        let journal = Journal { line in lines.withLock { $0.append(line) } }
+        let watch = VoidWatch("reel_voids_total", epoch: Epoch(1), metrics: metrics, journal: journal)
+        for seq in 0..<100 {
+            var tally = VoidTally()
+            for _ in 0..<20 {
+                Array("k".utf8).withUnsafeBytes { tally.add(VoidRecord(.badEvent, "no"), seq: Seq(seq), key: $0) }
+            }
+            watch.note(tally, in: 3)
+        }
+        #expect(metrics.text().contains(#"reel_voids_total{reason="bad_event"} 2000"#))
+        #expect(metrics.text().contains(#"reel_voids_total{reason="hole"} 0"#))
+        #expect((10...20).contains(lines.withLock { $0.count }), "ten in ten seconds")
+    }
+
+    @Test func whatWasLeftOutIsSaidWithTheNextLine() {
+        var limiter = LineLimiter(lines: 2, windowMs: 1_000)
+        #expect([0, 10, 20, 999].map { limiter.admit(nowMs: $0) } == [0, 0, nil, nil])
+        #expect([1_000, 1_001, 1_002].map { limiter.admit(nowMs: $0) } == [2, 0, nil])
+    }
+}
+
 @Suite struct ReadinessTests {
     @Test func readyOnceReadToTheEndAsOfTheStart() {
         var readiness = Readiness(goals: [4, -1])

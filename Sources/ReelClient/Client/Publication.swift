@@ -7,7 +7,14 @@ public final class Publication: Sendable {
         var seq: Seq?
         var fate: Fate?
         var isClosed = false
-        var waiters: [(needsFate: Bool, continuation: CheckedContinuation<Void, Never>)] = []
+        var waiters: [Waiter] = []
+        var waits = 0
+    }
+
+    private struct Waiter {
+        var number: Int
+        var needsFate: Bool
+        var continuation: CheckedContinuation<Void, Never>
     }
 
     private let state = Mutex(State())
@@ -16,7 +23,8 @@ public final class Publication: Sendable {
 
     /// Waits until the event is durable in the log, and returns its seq; nil if it never went there, because a later
     /// one of the queue took its place. Durable is not applied: that is what `fate` says. Throws the gateway's error if
-    /// it was refused for good, `CancellationError` if the client was closed before (the event stays in the queue).
+    /// it was refused for good, `CancellationError` if the client was closed or the task cancelled before (the event
+    /// stays in the queue).
     @discardableResult
     public func acked() async throws -> Seq? {
         await wait(needsFate: false)
@@ -31,7 +39,7 @@ public final class Publication: Sendable {
     }
 
     /// Waits until the device's own fold has met the event, and says what became of it. Throws `CancellationError` if
-    /// the client was closed before (the event stays in the queue).
+    /// the client was closed or the task cancelled before (the event stays in the queue).
     @discardableResult
     public func fate() async throws -> Fate {
         await wait(needsFate: true)
@@ -39,14 +47,29 @@ public final class Publication: Sendable {
         return fate
     }
 
+    /// Returns once it is known, will not come, or the task is cancelled.
     private func wait(needsFate: Bool) async {
-        await withCheckedContinuation { continuation in
-            let isOver = state.withLock { state in
-                let isOver = state.isClosed || state.fate != nil || (!needsFate && state.seq != nil)
-                if !isOver { state.waiters.append((needsFate, continuation)) }
-                return isOver
+        let number = state.withLock { state in
+            state.waits += 1
+            return state.waits
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = state.withLock { state in
+                    let isOver =
+                        state.isClosed || state.fate != nil || !needsFate && state.seq != nil || Task.isCancelled
+                    if !isOver {
+                        state.waiters.append(Waiter(number: number, needsFate: needsFate, continuation: continuation))
+                    }
+                    return isOver
+                }
+                if isOver { continuation.resume() }
             }
-            if isOver { continuation.resume() }
+        } onCancel: {
+            let waiter = state.withLock { state in
+                state.waiters.firstIndex { $0.number == number }.map { state.waiters.remove(at: $0) }
+            }
+            waiter?.continuation.resume()
         }
     }
 

@@ -1,5 +1,10 @@
 internal import ReelCore
 
+/// A reader of changes, as long as somebody holds it.
+private struct WeakFeed {
+    weak var feed: ChangeFeed?
+}
+
 /// What the client keeps of one open stream. Belongs to the client's actor.
 final class StreamState {
     /// How far the way to live events is.
@@ -21,6 +26,13 @@ final class StreamState {
         var ranges: SeqRanges
         var request: (any TransportRequest)?
         var deadline: any TransportRequest
+    }
+
+    /// Somebody who waits until a seq is folded.
+    struct Waiter {
+        var number: Int
+        var seq: Seq
+        var continuation: CheckedContinuation<Void, any Error>
     }
 
     let name: StreamName
@@ -58,8 +70,8 @@ final class StreamState {
     // What the app waits for.
     var publications: [Int64: [Publication]] = [:]
     var commits: [CheckedContinuation<Void, any Error>] = []
-    var waiters: [(seq: Seq, continuation: CheckedContinuation<Void, any Error>)] = []
-    var feeds: [ChangeFeed] = []
+    var waiters: [Waiter] = []
+    private var readers: [WeakFeed] = []
     var batch: ChangeBatch?
     var sendTimer: (any TransportRequest)?
 
@@ -69,6 +81,14 @@ final class StreamState {
         self.row = row
         self.outbox = outbox
     }
+
+    /// Readers of changes that somebody still holds.
+    var feeds: [ChangeFeed] {
+        readers.removeAll { $0.feed == nil }
+        return readers.compactMap(\.feed)
+    }
+
+    func add(_ feed: ChangeFeed) { readers.append(WeakFeed(feed: feed)) }
 
     /// The last seq folded.
     var seq: Seq { view?.seq ?? .none }

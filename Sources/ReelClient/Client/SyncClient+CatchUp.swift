@@ -15,12 +15,13 @@ extension SyncClient {
         stream.phase = .subscribing
         let beginsNow = stream.start == .now && !stream.hasBeenLive
         let position: ClientFrame.Position = beginsNow ? .now : .after(stream.seq)
-        send(
-            ClientFrame(
-                .subscribe(.init(stream: stream.name, position: position, epoch: stream.view?.fold.epoch)),
-                ref: Ref.subscribe
-            )
+        let subscribe = ClientFrame.Subscribe(
+            stream: stream.name,
+            position: position,
+            epoch: stream.view?.fold.epoch,
+            last: beginsNow ? nil : stream.view?.witness
         )
+        send(ClientFrame(.subscribe(subscribe), ref: Ref.subscribe))
     }
 
     private func wantsSnapshot(_ stream: StreamState) -> Bool {

@@ -41,7 +41,7 @@ extension SyncClient {
             stream.outbox.nacked(author, nack.error, ref: ref, nowMs: transport.nowMs)
             markDirty(stream)
         case .lagged(let name, _, let head):
-            guard let stream = streams[name] else { return }
+            guard let stream = streams[name], stream.phase == .live else { return }
             stream.view?.unsubscribed(head: head)
             stream.phase = .idle
             advance(stream)
@@ -85,7 +85,7 @@ extension SyncClient {
     }
 
     func received(_ events: ServerFrame.Events, isPushed: Bool) throws(ReelError) {
-        guard let stream = streams[events.stream], stream.view != nil else { return }
+        guard let stream = streams[events.stream], stream.view != nil, stream.phase != .stopped else { return }
         var progress = View.Progress()
         let isTaken =
             stream.view?.received(events, isPushed: isPushed, owns: stream.outbox.owns, &progress) ?? false
@@ -93,6 +93,7 @@ extension SyncClient {
             throw ReelError(.badFrame, "found events \(events.from)…\(events.to) that contradict themselves")
         }
         took(progress, stream)
+        if !isPushed { renewDeadline(stream) }
         if stream.fetching != nil || (isPushed && stream.view?.heldCount ?? 0 > 0) { fillGaps(stream) }
     }
 
@@ -137,6 +138,7 @@ extension SyncClient {
             guard let number = link?.number, link?.welcome == nil else { return }
             return lost(number, "\(error.code.rawValue): \(error.message)")
         }
+        guard stream.phase != .stopped else { return }
         switch error.code {
         case .epochChanged:
             epochChanged(stream)
@@ -162,6 +164,9 @@ extension SyncClient {
 
     func stop(_ stream: StreamState, _ reason: String) {
         stream.connectionLost()
+        stream.catchUp?.cancel()
+        stream.catchUp = nil
+        stream.arrived = nil
         stream.phase = .stopped
         notify(.stopped(stream: stream.name.description, reason: reason))
     }

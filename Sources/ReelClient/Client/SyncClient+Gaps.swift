@@ -2,7 +2,7 @@ internal import ReelCore
 
 // What is missing below the proven seqs of a live subscription is fetched: on the connection, or from another node.
 extension SyncClient {
-    /// A question that is not answered after so long is asked elsewhere.
+    /// A question to whose answer nothing has come for so long is asked elsewhere.
     static let fetchMs: Int64 = 3_000
     /// Events that are asked for at once by HTTP.
     static let fetchEvents = 1_000
@@ -67,19 +67,31 @@ extension SyncClient {
     private func begin(_ stream: StreamState, _ ranges: SeqRanges, request: (any TransportRequest)?) {
         counters.gapsFetched += 1
         counters.seqsFetched += ranges.count
-        let name = stream.name
-        let deadline = after(Self.fetchMs) { client in
+        stream.fetching = StreamState.Fetching(ranges: ranges, request: request, deadline: deadline(stream.name))
+    }
+
+    private func deadline(_ name: StreamName) -> any TransportRequest {
+        after(Self.fetchMs) { client in
             guard let stream = client.streams[name] else { return }
             stream.dropFetch()
             stream.fetchFailures += 1
             client.fillGaps(stream)
         }
-        stream.fetching = StreamState.Fetching(ranges: ranges, request: request, deadline: deadline)
+    }
+
+    /// A piece of the answer has come: the next one has as much time.
+    func renewDeadline(_ stream: StreamState) {
+        guard let fetching = stream.fetching else { return }
+        fetching.deadline.cancel()
+        stream.fetching?.deadline = deadline(stream.name)
     }
 
     private func received(_ response: TransportResponse, _ page: EventsPage, _ name: StreamName) {
         guard let stream = streams[name], !isClosed else { return }
-        if case .body(let bytes) = response { counters.bytesReceived += Int64(bytes.count) }
+        if case .body(let bytes) = response {
+            counters.bytesReceived += Int64(bytes.count)
+            renewDeadline(stream)
+        }
         do throws(ReelError) {
             guard let events = try page.received(response, name) else { return }
             guard events.to >= events.from, events.epoch == stream.view?.fold.epoch else {

@@ -59,7 +59,25 @@ extension SyncClient {
     func waitUntil(seq: Seq, of name: StreamName) async throws {
         try checkOpen()
         guard let stream = streams[name], stream.seq < seq else { return }
-        try await withCheckedThrowingContinuation { stream.waiters.append((seq, $0)) }
+        waits += 1
+        let number = waits
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                // The handler may have left the executor in between.
+                if stream.seq >= seq { return continuation.resume() }
+                if isClosed || Task.isCancelled { return continuation.resume(throwing: CancellationError()) }
+                stream.waiters.append(StreamState.Waiter(number: number, seq: seq, continuation: continuation))
+            }
+        } onCancel: {
+            Task { await self.cancelWait(number, name) }
+        }
+    }
+
+    private func cancelWait(_ number: Int, _ name: StreamName) {
+        guard let stream = streams[name], let index = stream.waiters.firstIndex(where: { $0.number == number }) else {
+            return
+        }
+        stream.waiters.remove(at: index).continuation.resume(throwing: CancellationError())
     }
 
     func changes(of name: StreamName) -> Changes {
@@ -67,7 +85,7 @@ extension SyncClient {
         if let stream = streams[name], !isClosed {
             // What has changed before the first reader came is no news.
             if stream.feeds.isEmpty { _ = stream.view?.takeChanges() }
-            stream.feeds.append(feed)
+            stream.add(feed)
         } else {
             feed.close()
         }
@@ -75,24 +93,17 @@ extension SyncClient {
     }
 
     func nextBatch(of feed: ChangeFeed) async -> ChangeBatch? {
-        if let batch = feed.pending {
-            feed.pending = nil
-            return batch
-        }
-        guard !feed.isClosed else { return nil }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                if Task.isCancelled { return continuation.resume(returning: nil) }
+                if let batch = feed.pending.take() { return continuation.resume(returning: batch) }
+                if feed.isClosed || Task.isCancelled { return continuation.resume(returning: nil) }
                 feed.waiter?.resume(returning: nil)
                 feed.waiter = continuation
             }
         } onCancel: {
-            Task { await self.drop(feed) }
+            Task { await self.close(feed) }
         }
     }
 
-    private func drop(_ feed: ChangeFeed) {
-        feed.close()
-        for stream in streams.values { stream.feeds.removeAll { $0 === feed } }
-    }
+    private func close(_ feed: ChangeFeed) { feed.close() }
 }

@@ -181,7 +181,8 @@ extension SyncClient {
     }
 
     private func tellChanges(_ stream: StreamState) {
-        guard !stream.feeds.isEmpty else {
+        let feeds = stream.feeds
+        guard !feeds.isEmpty else {
             stream.batch = nil
             return
         }
@@ -190,7 +191,7 @@ extension SyncClient {
         batch.seq = stream.seq
         batch.objects.formUnion(stream.view?.takeChanges() ?? [])
         guard batch.isReset || !batch.objects.isEmpty || !batch.seen.isEmpty else { return }
-        for feed in stream.feeds { feed.add(batch) }
+        for feed in feeds { feed.add(batch) }
     }
 }
 

@@ -44,6 +44,7 @@ public actor SyncClient {
     var link: Link?
     var links = 0
     var lostAtMs: Int64?
+    var waits = 0
     var isTurnScheduled = false
     var isClosed = false
     var failure: ReelError?
@@ -161,7 +162,6 @@ public actor SyncClient {
         stream.publications = [:]
         stream.commits = []
         stream.waiters = []
-        stream.feeds = []
     }
 
     /// The store failed: nothing that is shown or sent from here on would be true, so the client stops.

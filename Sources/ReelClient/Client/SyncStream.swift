@@ -76,7 +76,8 @@ public struct SyncStream: Sendable {
     /// What changes from now on, batch by batch.
     public var changes: Changes { get async { await client.changes(of: name) } }
 
-    /// Waits until the stream is folded up to this seq. Throws `CancellationError` if the client is closed before.
+    /// Waits until the stream is folded up to this seq. Throws `CancellationError` if the client is closed or the task
+    /// is cancelled before.
     public func waitUntil(seq: Seq) async throws {
         try await client.waitUntil(seq: seq, of: name)
     }

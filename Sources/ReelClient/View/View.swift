@@ -41,6 +41,8 @@ struct View: Sendable {
     private(set) var proven: Seq?
     /// A barrier of a later version: nothing at this seq or behind it can be read.
     private(set) var stoppedAt: Seq?
+    /// The event that was folded last; nil where a snapshot has brought all that there is.
+    private(set) var last: DeliveredEvent?
 
     private var held: ArraySlice<DeliveredEvent> = []
     private var heldBytes = 0
@@ -61,6 +63,16 @@ struct View: Sendable {
 
     /// What is missing up to the head.
     var gaps: SeqRanges { head >= 0 ? covered.gaps(in: 0...head) : SeqRanges() }
+
+    /// What proves to a node that both have read the same: the last event that was folded, by its record's hash.
+    var witness: ClientFrame.Witness? {
+        last.map { last in
+            let hash = last.value.withUnsafeBytes { value in
+                fold.stream.withKey { FNV1a.record(key: $0, value: value) }
+            }
+            return ClientFrame.Witness(seq: last.seq, hash: hash)
+        }
+    }
 
     /// How many events wait above a hole.
     var heldCount: Int { held.count }
@@ -125,6 +137,7 @@ struct View: Sendable {
     mutating func install(_ snapshot: Fold, owns: (Site) -> Bool, _ progress: inout Progress) -> Bool {
         guard snapshot.epoch == fold.epoch, snapshot.seq > seq else { return false }
         fold = snapshot
+        last = nil
         head = max(head, snapshot.seq)
         covered.insert(0...snapshot.seq)
         while let first = held.first, first.seq <= snapshot.seq { release(first) }
@@ -211,6 +224,7 @@ struct View: Sendable {
             switch fold.stream.withKey({ rules.read(key: $0, value: value, into: &event) }) {
             case .event:
                 let outcome = fold.apply(event, value, seq: delivered.seq)
+                last = delivered
                 guard owns(event.site) else { return }
                 let author = Event.Author(site: event.site, op: event.op)
                 progress.own.append(

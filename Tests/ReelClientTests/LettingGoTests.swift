@@ -1,0 +1,54 @@
+import ReelCore
+import Testing
+
+@testable import ReelClient
+
+/// Who waits and gives up, and who reads no more, leaves nothing behind.
+@Suite(.timeLimit(.minutes(5))) struct LettingGoTests {
+    @Test func aTaskThatIsCancelledWaitsNoLonger() async throws {
+        let network = try FakeNetwork()
+        network.down = ["a"]
+        let client = try network.client()
+        let stream = try await client.open("s")
+        let publication = try await stream.publish(.insert("m", "0"))
+        let waits: [@Sendable () async throws -> Void] = [
+            { _ = try await publication.acked() }, { _ = try await publication.fate() },
+            { try await stream.waitUntil(seq: 7) },
+        ]
+        for wait in waits {
+            // One that is cancelled before it waits, and one that may wait already.
+            let late = Task { try await wait() }
+            let early = Task {
+                while !Task.isCancelled { await Task.yield() }
+                try await wait()
+            }
+            for task in [early, late] {
+                task.cancel()
+                await #expect(throws: CancellationError.self) { try await task.value }
+            }
+        }
+        let waiting = Task { try await stream.waitUntil(seq: 0) }
+        try await network.on { $0.down = [] }
+        try await waiting.value
+        guard case .applied = try await publication.fate() else { throw Wrong() }
+        await client.close()
+    }
+
+    @Test func aReaderThatWasLetGoIsNotKept() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s")
+        weak var feed: ChangeFeed?
+        do {
+            let changes = await stream.changes
+            feed = changes.feed
+            #expect(feed != nil)
+            _ = changes
+        }
+        #expect(feed == nil)
+        var reader = await stream.changes.makeAsyncIterator()
+        try await stream.publish(.insert("m", "0")).fate()
+        #expect(await reader.next()?.objects == [ObjectName("m", "0")], "the others go on")
+        await client.close()
+    }
+}
