@@ -132,7 +132,7 @@ let package = Package(
             ["reel", "ReelCheck", "ReelClient", "ReelCore", "ReelKafka", "ReelLab", "ReelLog", "ReelNet", "ReelSQLite"]
         ),
         // Benchmarks, and the bare C that shows how far one can get.
-        .target(name: "CFanOutFloor", path: "Tests/Benchmarks/FanOutFloor"),
+        .target(name: "CFanOutFloor", dependencies: ["COpenSSL"], path: "Tests/Benchmarks/FanOutFloor"),
         .target(name: "CLogFloor", dependencies: ["CSQLite"], path: "Tests/Benchmarks/LogFloor"),
         .executableTarget(
             name: "reel-bench",

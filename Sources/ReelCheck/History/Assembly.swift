@@ -54,7 +54,7 @@ struct Assembly {
         }
     }
 
-    /// What was acked takes effect: unless its own publisher is still at work, no acked op is left behind a missing one.
+    /// What was acked takes effect: once its publisher is done, no acked op is left behind a missing one.
     private func ackedIsConsumed(_ findings: inout Findings) {
         for result in results where result.isWhole && result.unacked == 0 {
             for (ack, last) in result.acked {

@@ -105,8 +105,8 @@ struct Claims: Sendable {
             guard let whole = base?.advanced(by: read) else {
                 findings.violation(
                     .snapshot,
-                    "a delta of \(read.stream.string) from seq \(read.after) to \(read.seq) does not fit the state that "
-                        + "it goes on from",
+                    "a delta of \(read.stream.string) from seq \(read.after) to \(read.seq) does not fit the state "
+                        + "that it goes on from",
                     [item.file.quote(lineAt: 0)]
                 )
                 return

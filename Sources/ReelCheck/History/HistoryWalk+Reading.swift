@@ -1,7 +1,12 @@
 // What a reader's lines say.
 extension HistoryWalk {
     mutating func subscribed(_ line: HistoryLine) throws(Fault) {
-        let view = view(try key(line))
+        let key = try key(line)
+        if let old = epochs[key.stream], old != key.epoch {
+            view(StreamKey(epoch: old, stream: key.stream)).proven = nil
+        }
+        epochs[key.stream] = key.epoch
+        let view = view(key)
         let after = try line.required(line.after, "after")
         view.start = view.start ?? after
         view.proven = after
@@ -23,8 +28,7 @@ extension HistoryWalk {
     }
 
     /// A head that was said on this connection: not below what was said before, not beyond the log's end.
-    private mutating func raise(_ number: Int64, to seq: Int64, _ view: View?, _ line: HistoryLine) {
-        result.findings.fact(.heads)
+    private mutating func raise(_ number: Int64, to seq: Int64, _ view: View, _ line: HistoryLine) {
         if let last = heads[number], seq < last {
             result.findings.violation(
                 .heads,
@@ -32,11 +36,18 @@ extension HistoryWalk {
                 [quote(line)]
             )
         }
-        heads[number] = max(heads[number] ?? -1, seq)
-        guard let partition = view?.partition, seq > partition.last else { return }
+        heads[number] = seq
+        bound(seq, view, line)
+    }
+
+    /// Nobody knows of a seq that the log has not.
+    private mutating func bound(_ seq: Int64, _ view: View, _ line: HistoryLine) {
+        result.findings.fact(.heads)
+        guard let partition = view.partition, seq > partition.last, isJudgeable(seq, partition) else { return }
         result.findings.violation(
             .heads,
-            "seq \(seq) of partition \(number) was proven or said to be the head, and the log ends at \(partition.last)",
+            "seq \(seq) of partition \(partition.number) was proven or said to be the head, and the log ends at "
+                + "\(partition.last)",
             [quote(line), partition.quote(partition.last)]
         )
     }
@@ -61,7 +72,7 @@ extension HistoryWalk {
         view.covered.insert(from...to)
         guard let partition = view.partition, !view.isFiltered else { return }
         if to > partition.last {
-            raise(Int64(partition.number), to: to, view, line)
+            bound(to, view, line)
         } else if isJudgeable(from, partition), isJudgeable(to, partition),
             partition.count(view.number, in: from...to) > frame.count
         {
@@ -162,13 +173,12 @@ extension HistoryWalk {
     mutating func upto(_ line: HistoryLine) throws(Fault) {
         let number = try line.required(line.partition, "partition")
         let seq = try line.required(line.seq, "seq")
-        var anyView: View?
-        for (key, view) in views where key.epoch == epoch {
+        for (key, view) in views {
             guard let proven = view.proven, let partition = view.partition, Int64(partition.number) == number else {
                 continue
             }
-            anyView = view
             guard seq > proven else { continue }
+            bound(seq, view, line)
             view.covered.insert(proven + 1...seq)
             view.proven = seq
             result.findings.fact(.gap)
@@ -182,7 +192,6 @@ extension HistoryWalk {
                 [quote(line), partition.quote(missing)]
             )
         }
-        raise(number, to: seq, anyView, line)
     }
 
     mutating func reached(_ line: HistoryLine) throws(Fault) {
@@ -229,7 +238,9 @@ extension HistoryWalk {
             result.unknownEpochs.insert(epoch)
             return
         }
-        guard log.partitions.indices.contains(Int(number)), seq > log.partitions[Int(number)].last else { return }
+        guard log.partitions.indices.contains(Int(number)), seq > log.partitions[Int(number)].last,
+            isJudgeable(seq, log.partitions[Int(number)])
+        else { return }
         result.findings.violation(
             .heads,
             "\(of) said that the head of partition \(number) is \(seq), and the log ends at "

@@ -61,7 +61,9 @@ struct HistoryWalk {
     var views: [StreamKey: View] = [:]
     /// The epoch of the present connection; 0 before the first.
     var epoch: UInt64 = 0
-    /// On this connection, by partition: the highest seq that was proven or said to be the head.
+    /// On this connection: the epoch in which a stream is subscribed, which may be a newer one.
+    var epochs: [Text: UInt64] = [:]
+    /// On this connection, by partition: the last head that was said.
     var heads: [Int64: Int64] = [:]
     /// On this connection: the last op acked of a site.
     var lastAcked: [SiteKey: Int64] = [:]
@@ -120,7 +122,7 @@ struct HistoryWalk {
         case .events: try received(line)
         case .upto: try upto(line)
         case .lagged: try lagged(line)
-        case .unsubscribed: views[try key(line)]?.proven = nil
+        case .unsubscribed: view(try key(line)).proven = nil
         case .loaded: try loaded(line)
         case .reached: try reached(line)
         case .head: try head(line)
@@ -135,6 +137,7 @@ struct HistoryWalk {
 
     private mutating func disconnected() {
         for view in views.values { view.proven = nil }
+        epochs = [:]
         heads = [:]
         lastAcked = [:]
         handedOver = [:]
@@ -156,7 +159,8 @@ struct HistoryWalk {
     }
 
     func key(_ line: HistoryLine) throws(Fault) -> StreamKey {
-        StreamKey(epoch: line.epoch ?? epoch, stream: try stream(line))
+        let stream = try stream(line)
+        return StreamKey(epoch: line.epoch ?? epochs[stream] ?? epoch, stream: stream)
     }
 
     /// The partition of a stream; nil, and noted, if there is no dump of the epoch.
@@ -175,8 +179,13 @@ struct HistoryWalk {
         return view
     }
 
-    /// Whether a seq lies within the dump: beyond it, the log has lost something; below, the dump says nothing.
+    /// Whether the dump speaks of a seq: below its begin it does not; beyond its end the log has nothing, unless the
+    /// dump was cut.
     mutating func isJudgeable(_ seq: Int64, _ partition: LoggedPartition) -> Bool {
+        if partition.isCut, seq > partition.last {
+            result.findings.unjudged("the dump is cut before it")
+            return false
+        }
         if seq < partition.first {
             result.findings.unjudged("the dump begins behind it; add one that was taken before the log was trimmed")
             return false

@@ -38,6 +38,11 @@ struct LoggedPartition: Sendable {
     /// The seqs of each stream's events.
     private var events: [[Int64]] = []
     private(set) var barriers: [Int64] = []
+    /// A dump ends in the middle of a line: what follows `last` is not known.
+    let isCut: Bool
+    /// How many seqs are empty, and how many hold a record that is void.
+    var empty: Int { contents.count { $0 == Content.hole.rawValue } }
+    var void: Int { contents.count { $0 == Content.void.rawValue } }
     /// Whether the fold knows all from seq 0 on.
     var isWhole: Bool { first == 0 }
     /// Up to here the partition can be folded: an unknown barrier stops it.
@@ -49,7 +54,7 @@ struct LoggedPartition: Sendable {
     /// What could not be read.
     private(set) var trouble: String?
 
-    /// Reads and folds a partition. `wanted` names streams and seqs at which `pause` is called with the fold as of then.
+    /// Reads and folds a partition; at each of `seqs`, `pause` is called with the fold as of then.
     init(
         _ number: Int,
         of partitions: Int,
@@ -63,6 +68,7 @@ struct LoggedPartition: Sendable {
         self.entries = entries
         self.index = index
         first = entries.first?.seq ?? 0
+        isCut = index.files.contains(where: \.isCut)
         fold = NaiveFold(epoch: epoch, partition: number, of: partitions)
         var pauses = seqs.sorted()[...]
         var siteNumbers: [Site: Int32] = [:]

@@ -108,6 +108,11 @@ public struct Trial: Sendable {
             "\(results.count) histories of \(lines) lines; \(evidence.recordCount) records of the log, "
                 + "epoch \(epochs.joined(separator: ", "))"
         ]
+        let partitions = evidence.logs.values.flatMap(\.partitions)
+        let (empty, void) = partitions.reduce((0, 0)) { ($0.0 + $1.empty, $0.1 + $1.void) }
+        if empty + void > 0 {
+            notes.append("\(void) records are void, and \(empty) seqs empty: no effect, for everybody")
+        }
         if cut > 0 { notes.append("\(cut) histories have no end: they are evidence up to where they were cut") }
         if histories.contains(where: \.isBroken) {
             notes.append("the driver never said that all was healed, so nothing can be stuck")

@@ -40,6 +40,18 @@ public final class HistoryFolder: Sendable {
         for history in histories.withLock({ $0 }) { try history.flush() }
     }
 
+    /// Keeps other evidence: the snapshot of a node, the dump of a log. What cannot be written is none.
+    public func keep(_ name: String, _ bytes: [UInt8]) {
+        let file = open("\(path)/\(name)", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        guard file >= 0 else { return }
+        defer { close(file) }
+        var written = 0
+        while written < bytes.count {
+            let count = bytes.withUnsafeBytes { write(file, $0.baseAddress! + written, bytes.count - written) }
+            if count > 0 { written += count } else if errno != EINTR { return }
+        }
+    }
+
     /// The number that stands for a site in all files of the folder.
     func number(of site: Site) -> Int {
         sites.withLock { sites in

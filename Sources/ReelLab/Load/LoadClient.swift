@@ -12,8 +12,11 @@ final class LoadClient: LoadConnectionOwner {
 
     /// The site that it publishes as; nil for a reader.
     private let site: Site?
+    private let kind: LoadEvent.Kind
     private(set) var queue = PublishQueue()
     private var lastAckNs: Int64 = 0
+    /// When it came back from being offline on purpose.
+    private var backNs: Int64 = 0
     private var isHeld = false
     private(set) var isRefused = false
 
@@ -23,19 +26,32 @@ final class LoadClient: LoadConnectionOwner {
     private let fetches: Bool
     private var asked: [ClosedRange<Seq>] = []
     private var fetchNumber: Int64 = 0
+    /// The head as of the subscription.
+    private var head: Seq?
 
-    init(_ name: String, on stream: StreamName, publishes: Bool, reads: Bool, number: Int, stage: LoadStage) {
-        self.name = name
+    /// What a client does.
+    enum Role: String {
+        case publisher, reader, editor
+        /// A reader that begins with the folded state.
+        case cold
+    }
+
+    let role: Role
+
+    init(_ role: Role, _ number: Int, on stream: StreamName, stage: LoadStage) {
+        name = "\(role.rawValue)-\(number)"
+        self.role = role
         self.stream = stream
         self.stage = stage
-        site = publishes ? Site.random() : nil
-        view = reads ? FollowedStream() : nil
+        kind = role == .editor ? .text : .count
+        site = role == .publisher || role == .editor ? Site.random() : nil
+        view = role == .publisher ? nil : FollowedStream()
         fetches = !number.isMultiple(of: 2)
         history = stage.plan.histories?.history(of: name, .client)
         connection = LoadConnection(
             self,
             to: stage.plan.urls,
-            seed: stage.plan.seed &+ UInt64(number) &* 0x9e37_79b9,
+            seed: stage.plan.seed &+ UInt64(number) &* 0x9e37_79b9 &+ UInt64(role.rawValue.utf8.count),
             frames: stage.frames,
             on: stage.loop
         )
@@ -45,6 +61,7 @@ final class LoadClient: LoadConnectionOwner {
 
     func welcomed(_ welcome: ServerFrame.Welcome, by url: String) {
         self.welcome = welcome
+        if backNs == .max { backNs = Clock.nowNs() }
         history?.connected(to: url, welcome)
         stage.welcomed(self, welcome)
         publishMore()
@@ -68,6 +85,7 @@ final class LoadClient: LoadConnectionOwner {
         case .upto(let partition, let seq):
             history?.upto(partition: partition, seq: seq)
             if view?.partition == partition { view?.upto(seq) }
+            looksWhetherLive()
         case .lagged(let stream, let seq, let head):
             history?.lagged(stream, seq: seq, head: head)
             stage.statistics.lagged += 1
@@ -84,6 +102,7 @@ final class LoadClient: LoadConnectionOwner {
         guard view != nil, failure.stream == stream else { return }
         view?.ended()
         switch failure.error.code {
+        case .truncated: load { _ in }
         case .nodeBehind, .logUnavailable, .overloaded, .rateLimited:
             later(.milliseconds(failure.error.retryMs ?? 250)) { $0.subscribe() }
         default:
@@ -97,6 +116,12 @@ final class LoadClient: LoadConnectionOwner {
             guard let self, welcome != nil, welcome == connected else { return }
             body(self)
         }
+    }
+
+    /// Is offline for so long, on purpose.
+    func rest(_ duration: Duration) {
+        connection.rest(duration)
+        backNs = .max
     }
 
     /// Ends, with what it knows written down.
@@ -117,14 +142,14 @@ extension LoadClient {
 
     /// Hands over what may go.
     func publishMore() {
-        guard let site, let welcome, !isHeld, !isRefused else { return }
+        guard let site, let welcome, backNs < .max, !isHeld, !isRefused else { return }
         let most = max(1, min(welcome.limits.batch, 256, welcome.limits.frame / (stage.plan.size + 512)))
         while true {
             let before = queue.handedOver
-            let entries = queue.next(most)
+            let entries = queue.next(most, backNs: backNs)
             guard let first = entries.first, let last = entries.last else { return }
             history?.sent(stream, site, ops: first.op...last.op)
-            let events = entries.map { LoadEvent.json(site: site, entry: $0, fill: stage.fill) }
+            let events = entries.map { LoadEvent.json(kind, site: site, entry: $0, fill: stage.fill) }
             let publish = ClientFrame.Publish(stream: stream, events: events)
             connection.send(ClientFrame(.publish(publish), ref: Array("\(queue.generation)".utf8)))
             stage.statistics.sent += entries.count
@@ -136,7 +161,7 @@ extension LoadClient {
         history?.acked(ack)
         let now = Clock.nowNs()
         for acked in ack.acks where acked.site == site {
-            let since = max(lastAckNs, queue.oldestDueNs ?? now)
+            let since = max(lastAckNs, backNs, queue.oldestDueNs ?? now)
             guard let entry = queue.acked(acked.op) else { continue }
             stage.acked(self, latencyNs: now - entry.dueNs, pauseNs: now - since, ack.epoch, acked.seq)
         }
@@ -183,7 +208,28 @@ extension LoadClient {
     private func subscribed(_ subscribed: ServerFrame.Subscribed) {
         history?.subscribed(subscribed)
         _ = view?.subscribed(subscribed)
+        head = subscribed.head
         fetchMore()
+        looksWhetherLive()
+    }
+
+    /// Takes the folded state in place of the events up to its seq, then subscribes behind it.
+    func load(_ done: @escaping (Bool) -> Void) {
+        stage.states.load(stream) { [weak self] loaded in
+            guard let self else { return }
+            guard let loaded else { return done(false) }
+            history?.loaded(stream, loaded.epoch, seq: loaded.seq)
+            view?.loaded(loaded.epoch, seq: loaded.seq)
+            subscribe()
+            done(true)
+        }
+    }
+
+    /// A cold reader is done once it has what was there when it came.
+    private func looksWhetherLive() {
+        guard role == .cold, let head, let view, view.reached >= head else { return }
+        self.head = nil
+        stage.isLive(self)
     }
 
     func received(_ frame: FrameCache.Frame) {
@@ -193,6 +239,7 @@ extension LoadClient {
         history?.received(proof, isFetched: isFetched)
         view?.received(from: proof.from, to: proof.to, isFetched: isFetched)
         stage.delivered(frame)
+        looksWhetherLive()
         if isFetched, view?.holds(asked) == true {
             view?.fetched()
             fetchMore()

@@ -23,7 +23,7 @@ final class LoadConnection: WebSocketHandler {
     private var isWelcome = false
     private var isPinged = false
     private var isClosed = false
-    private(set) var received = 0
+    private(set) var isResting = false
     private lazy var silence = Deadline(on: loop) { [weak self] in self?.silent() }
 
     /// A connection that was silent for so long is asked for a sign of life, and given up after as long again.
@@ -55,19 +55,32 @@ final class LoadConnection: WebSocketHandler {
         socket?.abort()
     }
 
+    /// Is offline for so long.
+    func rest(_ duration: Duration) {
+        isResting = true
+        timer?.cancel()
+        attempt?.cancel()
+        socket?.abort()
+        loop.timer(after: duration) { [weak self] in
+            guard let self, isResting else { return }
+            isResting = false
+            connectNext()
+        }
+    }
+
     func send(_ frame: ClientFrame) {
         socket?.send(text: frame.encoded())
     }
 
     private func connectNext() {
-        guard !isClosed, let next = failover.next(nowMs: Clock.nowMs()) else { return }
+        guard !isClosed, !isResting, let next = failover.next(nowMs: Clock.nowMs()) else { return }
         let pause = max(0, next.atMs - Clock.nowMs())
         timer = loop.timer(after: .milliseconds(pause)) { [weak self] in self?.connect(next.node) }
     }
 
     private func connect(_ url: String) {
         timer = nil
-        guard !isClosed, let target = Self.target(url) else { return }
+        guard !isClosed, !isResting, let target = Self.target(url) else { return }
         attempt = WebSocketClient.connect(on: loop, to: target, handler: self) { [weak self] error in
             self?.over(code: 1006, reason: error.message)
         }
@@ -112,7 +125,7 @@ final class LoadConnection: WebSocketHandler {
 
     func opened(_ socket: WebSocket) {
         attempt = nil
-        guard !isClosed else { return socket.close() }
+        guard !isClosed, !isResting else { return socket.abort() }
         self.socket = socket
         heard()
         send(ClientFrame(.hello(ClientFrame.Hello(client: "reel-load/1"))))
@@ -122,7 +135,6 @@ final class LoadConnection: WebSocketHandler {
 
     func received(text: [UInt8], from socket: WebSocket) {
         heard()
-        received += 1
         if let frame = frames.frame(text) { return owner?.received(frame) ?? () }
         let frame: ServerFrame
         do throws(ReelError) {

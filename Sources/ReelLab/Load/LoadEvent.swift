@@ -1,33 +1,52 @@
 import ReelCore
 
-/// The events that a load run publishes. Each carries when it was due, so that whoever receives it knows how late it
-/// is; and each counts one up in its site's object, so that one that is applied twice shows in the state.
+/// The events that a load run publishes. Those of a publisher carry when they were due, so that whoever receives one
+/// knows how late it is; and each counts one up in its site's object, so that one that is applied twice shows in the
+/// state. Those of editors write in one text.
 enum LoadEvent {
+    /// What a client publishes.
+    enum Kind: Equatable {
+        /// Fields of an object of its own.
+        case count
+        /// Words in a text that it shares with others.
+        case text
+    }
+
     /// The event of this op, as JSON.
-    static func json(site: Site, entry: PublishQueue.Entry, fill: [UInt8]) -> [UInt8] {
+    static func json(_ kind: Kind, site: Site, entry: PublishQueue.Entry, fill: [UInt8]) -> [UInt8] {
         var json: [UInt8] = []
-        json.reserveCapacity(fill.count + 192)
+        json.reserveCapacity(fill.count + 224)
         json.append(#"{"fields":{"due":"#)
         json.append(integer: entry.dueNs / 1_000)
-        json.append(#","fill":""#)
-        json.append(contentsOf: fill)
-        json.append(#""},"id":"#)
-        json.append(quoted: site)
+        if kind == .count {
+            json.append(#","fill":""#)
+            json.append(contentsOf: fill)
+            json.append(#"""#)
+        }
+        json.append(#"},"id":"#)
+        if kind == .count { json.append(quoted: site) } else { json.append(#""page""#) }
         json.append(#","model":"load","op":"#)
         json.append(integer: entry.op)
-        if entry.op > 0 { json.append(#","ops":{"count":{"inc":1}}"#) }
+        if entry.op > 0 { append(kind, entry.op, &json) }
         json.append(#","site":"#)
         json.append(quoted: site)
         json.append(entry.op == 0 ? #","type":"insert"}"# : #","type":"update"}"#)
         return json
     }
 
+    /// Words go in at the start of the text, and every other time as much is taken out there: it stays short.
+    private static func append(_ kind: Kind, _ op: Op, _ json: inout [UInt8]) {
+        switch kind {
+        case .count: json.append(#","ops":{"count":{"inc":1}}"#)
+        case .text where op.isMultiple(of: 2): json.append(#","ops":{"text":{"splice":[[0,6,""]]}}"#)
+        case .text: json.append(#","ops":{"text":{"splice":[[0,0,"words "]]}}"#)
+        }
+    }
+
     /// When the event was due, in nanoseconds of the monotonic clock of the machine that published it; nil if it is
     /// none of a load run.
     static func due(_ event: ParsedEvent, _ value: Bytes) -> Int64? {
-        guard event.parts.count == 1, let field = event.fields.first, "due" ~= value[field.name] else {
-            return nil
-        }
+        guard event.parts.count == 1, let field = event.fields.first, "due" ~= value[field.name] else { return nil }
         return Int64(String(decoding: value[field.value], as: UTF8.self)).flatMap { due in
             let (ns, overflows) = due.multipliedReportingOverflow(by: 1_000)
             return overflows ? nil : ns

@@ -4,16 +4,24 @@ public import ReelCore
 public struct LoadPlan: Sendable {
     /// The gateways, `http://HOST:PORT` each. A client takes one by chance, and another one when it is lost.
     public var urls: [String]
-    /// The streams; publishers and readers are spread over them evenly.
+    /// The streams; clients are spread over them evenly.
     public var streams: [StreamName]
     /// Clients that publish, each a site with a connection of its own.
     public var publishers = 10
+    /// Of these, so many are offline for four of every ten seconds, and go on making events meanwhile.
+    public var sleepers = 0
     /// Clients that listen, each on one stream.
     public var readers = 10
-    /// Events a second, all publishers together, whether or not they are acked in time.
+    /// Clients that publish and listen, and write in one text together.
+    public var editors = 0
+    /// Readers a second that begin with nothing: they load the folded state, listen, and are gone when they are live.
+    public var coldStarts = 0
+    /// Events a second, all publishers and editors together, whether or not they are acked in time.
     public var rate = 100.0
-    /// Bytes of an event, about.
+    /// Bytes of a publisher's event, about.
     public var size = 200
+    /// Every so many seconds all connections are cut at once; nil: never.
+    public var stormSeconds: Double?
     /// Seconds of publishing; nil: until `stop`.
     public var seconds: Double?
     /// Seconds that all may take afterwards until everything is acked and has arrived.
@@ -34,4 +42,7 @@ public struct LoadPlan: Sendable {
         let names = (0..<max(1, count)).compactMap { StreamName(count == 1 ? prefix : "\(prefix)-\($0)") }
         return names.count == max(1, count) ? names : nil
     }
+
+    /// How many sockets it needs at most.
+    var sockets: Int { publishers + readers + editors + (coldStarts > 0 ? LoadStage.coldMax : 0) }
 }

@@ -22,7 +22,7 @@ public final class LoadRun: Sendable {
         guard plan.rate > 0, plan.rate.isFinite else {
             throw LoadFailure(.plan, "found a rate of \(plan.rate) events/s, expected more than none")
         }
-        try Self.reserveDescriptors(plan.readers + plan.publishers)
+        try Self.reserveDescriptors(plan.sockets)
         let loop = try EventLoop()
         self.loop = loop
         stage = try loop.sync { LoopBound(LoadStage(plan, on: loop), on: loop) }
@@ -33,10 +33,10 @@ public final class LoadRun: Sendable {
     }
 
     /// Connects, publishes for as long as the plan says, waits until everything is acked and has arrived, and says how
-    /// it went. Once.
-    public func run() async throws -> LoadReport {
+    /// it went. Once. `progress` is called on the loop, about once a second.
+    public func run(progress: (@Sendable (LoadProgress) -> Void)? = nil) async throws -> LoadReport {
         let result: Result<LoadReport, LoadFailure> = await withCheckedContinuation { continuation in
-            loop.execute { [stage] in stage.value.start { continuation.resume(returning: $0) } }
+            loop.execute { [stage] in stage.value.start(progress) { continuation.resume(returning: $0) } }
         }
         return try result.get()
     }

@@ -9,17 +9,24 @@ final class LoadStage {
     let fill: [UInt8]
     var statistics = LoadStatistics()
 
-    private enum Phase { case connecting, publishing, settling, over }
+    /// What a run is doing.
+    enum Phase: String { case connecting, publishing, settling, asking, over }
 
-    private var phase = Phase.connecting
+    private(set) var phase = Phase.connecting
+    private(set) lazy var states = FoldedStates(plan.urls, on: loop)
     private var clients: [LoadClient] = []
     private var publishers: [LoadClient] = []
+    private var cold: [ObjectIdentifier: (client: LoadClient, startNs: Int64)] = [:]
+    private var coldCount = 0
     private var finish: ((Result<LoadReport, LoadFailure>) -> Void)?
+    private var progress: ((LoadProgress) -> Void)?
     private var ticker: LoopTimer?
     private var startedNs: Int64 = 0
     private var phaseNs: Int64 = 0
+    private var publishedNs: Int64 = 0
     private var second = LoadStatistics.Second()
     private var secondNs: Int64 = 0
+    private var stormNs: Int64 = 0
     private var connected: Set<ObjectIdentifier> = []
     private var unstarted: ArraySlice<LoadClient> = []
     private var connecting: Set<ObjectIdentifier> = []
@@ -31,6 +38,10 @@ final class LoadStage {
 
     /// How many connections are made at a time.
     private static let connectingMax = 256
+    /// How many readers may be in their cold start at a time.
+    static let coldMax = 1_000
+    /// A cold start that takes longer has failed.
+    private static let coldPatienceNs: Int64 = 30_000_000_000
     /// Without a single welcome after so long there is nobody to load.
     private static let patienceNs: Int64 = 8_000_000_000
 
@@ -42,33 +53,22 @@ final class LoadStage {
 
     // MARK: The course of a run
 
-    /// Runs; the result comes when all is over.
-    func start(_ finish: @escaping (Result<LoadReport, LoadFailure>) -> Void) {
-        self.finish = finish
+    /// Runs; the result comes when all is over. `progress` is called about once a second.
+    func start(_ progress: ((LoadProgress) -> Void)?, _ finish: @escaping (Result<LoadReport, LoadFailure>) -> Void) {
+        (self.progress, self.finish) = (progress, finish)
         startedNs = Clock.nowNs()
-        (phaseNs, secondNs) = (startedNs, startedNs)
-        for number in 0..<plan.readers {
-            add("reader-\(number)", number, publishes: false)
-        }
-        for number in 0..<plan.publishers {
-            publishers.append(add("publisher-\(number)", number, publishes: true))
-        }
+        (phaseNs, secondNs, stormNs) = (startedNs, startedNs, startedNs)
+        for number in 0..<plan.readers { add(.reader, number) }
+        for number in 0..<plan.publishers { publishers.append(add(.publisher, number)) }
+        for number in 0..<plan.editors { publishers.append(add(.editor, number)) }
         unstarted = clients[...]
         startSome()
         ticker = loop.timer(after: .milliseconds(1), every: .milliseconds(1)) { [unowned self] in tick() }
     }
 
     @discardableResult
-    private func add(_ name: String, _ number: Int, publishes: Bool) -> LoadClient {
-        let stream = plan.streams[number % plan.streams.count]
-        let client = LoadClient(
-            name,
-            on: stream,
-            publishes: publishes,
-            reads: !publishes,
-            number: clients.count,
-            stage: self
-        )
+    private func add(_ role: LoadClient.Role, _ number: Int) -> LoadClient {
+        let client = LoadClient(role, number, on: plan.streams[number % plan.streams.count], stage: self)
         clients.append(client)
         return client
     }
@@ -84,7 +84,7 @@ final class LoadStage {
     func stop() {
         switch phase {
         case .connecting, .publishing: enter(.settling)
-        case .settling, .over: break
+        case .settling, .asking, .over: break
         }
     }
 
@@ -115,20 +115,72 @@ final class LoadStage {
                 statistics.due += 1
             }
             for publisher in publishers { publisher.publishMore() }
+            disturb(now, inPhase)
+            publishedNs = until
             if until < inPhase { enter(.settling) }
         case .settling:
-            if isSettled {
-                end(.success(report(isSettled: true)))
-            } else if inPhase > Int64(plan.settleSeconds * 1e9) {
-                end(.success(report(isSettled: false)))
-            }
-        case .over: break
+            for publisher in publishers { publisher.publishMore() }
+            if isSettled || inPhase > Int64(plan.settleSeconds * 1e9) { askForStates() }
+        case .asking, .over: break
         }
+    }
+
+    /// What a profile does to connections while events are published.
+    private func disturb(_ now: Int64, _ inPhase: Int64) {
+        if let period = plan.stormSeconds, now - stormNs > Int64(period * 1e9) {
+            stormNs = now
+            for client in clients { client.connection.cut() }
+        }
+        let due = Int(Double(inPhase) * Double(plan.coldStarts) / 1e9)
+        while coldCount < due {
+            if cold.count < Self.coldMax { startCold(now) } else { statistics.coldFailed += 1 }
+            coldCount += 1
+        }
+        for (client, startNs) in cold.values where now - startNs > Self.coldPatienceNs {
+            coldEnded(client, failed: true)
+        }
+    }
+
+    private func startCold(_ now: Int64) {
+        let client = LoadClient(.cold, coldCount, on: plan.streams[coldCount % plan.streams.count], stage: self)
+        cold[ObjectIdentifier(client)] = (client, now)
+        client.load { [weak self, weak client] isLoaded in
+            guard let self, let client else { return }
+            if isLoaded { client.connection.start() } else { coldEnded(client, failed: true) }
+        }
+    }
+
+    /// A cold reader has all that was there.
+    func isLive(_ client: LoadClient) {
+        guard let (_, startNs) = cold[ObjectIdentifier(client)] else { return }
+        statistics.coldStart.add(Clock.nowNs() - startNs)
+        coldEnded(client, failed: false)
+    }
+
+    private func coldEnded(_ client: LoadClient, failed: Bool) {
+        guard cold.removeValue(forKey: ObjectIdentifier(client)) != nil else { return }
+        if failed { statistics.coldFailed += 1 }
+        client.end()
+    }
+
+    /// Sends a sleeper to bed, each at another time.
+    private func sleep() {
+        let second = statistics.seconds.count
+        for (number, client) in publishers.prefix(plan.sleepers).enumerated() where (second + number) % 10 == 0 {
+            client.rest(.seconds(4))
+        }
+    }
+
+    /// With histories, the folded state of the streams is evidence too.
+    private func askForStates() {
+        guard plan.histories != nil else { return end(.success(report())) }
+        enter(.asking)
+        states.keep(plan.streams, in: plan.histories) { [self] in end(.success(report())) }
     }
 
     /// Everything is acked, and every reader has all that was acked on its stream.
     private var isSettled: Bool {
-        publishers.allSatisfy { $0.queue.unacked == 0 || $0.isRefused } && clients.allSatisfy(hasAll)
+        cold.isEmpty && publishers.allSatisfy { $0.queue.unacked == 0 || $0.isRefused } && clients.allSatisfy(hasAll)
     }
 
     private func hasAll(_ client: LoadClient) -> Bool {
@@ -143,6 +195,8 @@ final class LoadStage {
         second = LoadStatistics.Second()
         secondNs += 1_000_000_000
         if now - secondNs > 1_000_000_000 { secondNs = now }
+        if phase == .publishing { sleep() }
+        progress?(LoadProgress(phase: phase.rawValue, plan: plan, statistics: statistics, connected: connected.count))
         do throws(ChildProcess.Failure) {
             try plan.histories?.flush()
         } catch {
@@ -155,7 +209,7 @@ final class LoadStage {
         enter(.over)
         self.finish = nil
         ticker?.cancel()
-        for client in clients { client.end() }
+        for client in clients + cold.values.map(\.client) { client.end() }
         var result = result
         do throws(ChildProcess.Failure) {
             try plan.histories?.flush()
@@ -165,7 +219,7 @@ final class LoadStage {
         finish(result)
     }
 
-    private func report(isSettled: Bool) -> LoadReport {
+    private func report() -> LoadReport {
         for publisher in publishers {
             let pause = Clock.nowNs() - (publisher.queue.oldestDueNs ?? Clock.nowNs())
             if pause > statistics.longestPauseNs { paused(pause) }
@@ -173,6 +227,9 @@ final class LoadStage {
         let unacked = publishers.reduce(0) { $0 + $1.queue.unacked }
         let behind = clients.count { !hasAll($0) }
         if unacked > 0 { problems.append("\(unacked) events were never acked") }
+        if statistics.coldFailed > 0 {
+            problems.append("\(statistics.coldFailed) cold starts did not come to their end")
+        }
         if behind > 0 { problems.append("\(behind) readers have not received all that was acked") }
         return LoadReport(
             plan: plan,
@@ -180,7 +237,7 @@ final class LoadStage {
             unacked: unacked,
             behind: behind,
             problems: problems,
-            publishedNs: Clock.nowNs() - startedNs
+            publishingSeconds: Double(publishedNs) / 1e9
         )
     }
 
@@ -188,14 +245,14 @@ final class LoadStage {
 
     func welcomed(_ client: LoadClient, _ welcome: ServerFrame.Welcome) {
         if !epochs.contains(welcome.epoch) { epochs.append(welcome.epoch) }
-        connected.insert(ObjectIdentifier(client))
+        if client.role != .cold { connected.insert(ObjectIdentifier(client)) }
         if connecting.remove(ObjectIdentifier(client)) != nil { startSome() }
     }
 
     func lost(_ client: LoadClient, reason: String, wasWelcome: Bool) {
         connected.remove(ObjectIdentifier(client))
         if !reason.isEmpty { lastReason = reason }
-        if wasWelcome, phase != .over { statistics.reconnects += 1 }
+        if wasWelcome, phase != .over, client.role != .cold { statistics.reconnects += 1 }
     }
 
     func acked(_ client: LoadClient, latencyNs: Int64, pauseNs: Int64, _ epoch: Epoch, _ seq: Seq) {

@@ -22,6 +22,10 @@ public struct LoadStatistics: Sendable {
     public var ack = LatencyHistogram()
     /// From when an event was due to its arrival at a reader, in nanoseconds.
     public var delivery = LatencyHistogram()
+    /// From the question for the folded state until all that was there is there, in nanoseconds.
+    public var coldStart = LatencyHistogram()
+    /// Cold starts that did not come to their end.
+    public var coldFailed = 0
     /// The longest time that a publisher with events under way heard no ack, in nanoseconds.
     public var longestPauseNs: Int64 = 0
     /// When that was, in milliseconds of the monotonic clock.

@@ -47,15 +47,20 @@ struct PublishQueue {
         nextOp += 1
     }
 
-    /// The next events to hand over, at most so many; empty if there are none, or too many are on their way.
-    mutating func next(_ most: Int) -> ArraySlice<Entry> {
+    /// The next events to hand over, at most so many; empty if there are none, or too many are on their way. What a
+    /// client made while it wanted to be offline is due when it is back, `backNs`.
+    mutating func next(_ most: Int, backNs: Int64) -> ArraySlice<Entry> {
         guard first < entries.count else { return [] }
         let firstOp = entries[first].op
-        let start = Swift.max(sentThrough + 1, firstOp)
-        let end = Swift.min(nextOp, start + Op(most), firstOp + Op(Self.window))
+        let start = max(sentThrough + 1, firstOp)
+        let end = min(nextOp, start + Op(most), firstOp + Op(Self.window))
         guard start < end else { return [] }
         sentThrough = end - 1
-        handedOver = Swift.max(handedOver, sentThrough)
+        for op in max(start, handedOver + 1)..<max(end, handedOver + 1, start) {
+            let index = first + Int(op - firstOp)
+            entries[index].dueNs = max(entries[index].dueNs, backNs)
+        }
+        handedOver = max(handedOver, sentThrough)
         return entries[first + Int(start - firstOp)..<first + Int(end - firstOp)]
     }
 

@@ -9,67 +9,84 @@ extension Command {
         "drive gateways with many clients, and say how fast and how whole everything arrives",
         about: """
             Publishers hand over events at a fixed rate, whether or not the cluster keeps up: the latency of an event
-            counts from the moment at which it was due. Readers listen, and fetch what they miss. Clients go from one
-            gateway to another as real ones do, and send again what was not acked. At the end, or after SIGINT or
-            SIGTERM, it waits until everything is acked and has arrived; exit code 1 if that does not happen.
+            counts from the moment at which it was due. Readers listen, and fetch what they miss; editors write in one
+            text together. Clients go from one gateway to another as real ones do, and send again what was not acked.
+            At the end, or after SIGINT or SIGTERM, it waits until everything is acked and has arrived; exit code 1 if
+            that does not happen, or an expectation is missed. A profile names numbers that suit a purpose
+            (\(LoadProfile.all.map(\.name).joined(separator: ", "))), or is a file with a line NAME=NUMBER for each;
+            what is given on the command line wins.
             """,
-        settings: [
-            NodeArguments.url, streamName, streams, publishers, readers, rate, size, seconds, settle, history, seed,
-        ],
+        settings: [NodeArguments.url, profile, streamName] + numbers + [settle, seed, history, expect, json, html],
         examples: [
             Example("reel load --seconds 10", "ten publishers and ten readers on the local node"),
+            Example("reel load --profile fanout --seconds 30 --expect 'p99<25ms'", "and how fast it has to be"),
             Example(
                 "reel load --url http://a:7350 --url http://b:7350 --readers 1000 --rate 500 --history run-1",
-                "a thousand readers on two gateways, until Ctrl-C; `reel check run-1` then judges what they saw"
+                "on two gateways, until Ctrl-C; `reel check run-1` then judges what a thousand readers saw"
             ),
         ]
     ) { options, console in
-        let addresses = try NodeArguments.addresses(options).map(\.description)
-        guard let streams = LoadPlan.streams(options[streamName], count: options[streams]) else {
-            throw Complaint(.usage, "`\(options[streamName])` is no name of a stream")
-        }
-        var plan = LoadPlan(urls: addresses, streams: streams)
-        plan.publishers = options[publishers]
-        plan.readers = options[readers]
-        plan.rate = Double(options[rate])
-        plan.size = options[size]
-        plan.seconds = options[seconds].map(Double.init)
-        plan.settleSeconds = Double(options[settle])
-        plan.seed = UInt64(options[seed] ?? Int.random(in: 0...Int(Int32.max)))
-        plan.histories = try options[history].map { try HistoryFolder($0) }
-        let load = try LoadRun(plan)
+        let expectations = try options[expect].map { (text) throws(LoadFailure) in try LoadExpectation(text) }
+        let load = try LoadRun(try plan(options))
         try load.loop.sync {
             for signal in [SIGINT, SIGTERM] { load.loop.onSignal(signal) { load.stop() } }
         }
-        let report = try await load.run()
-        try console.print(report.text)
-        return report.isComplete ? .done : .failed
+        let screen = console.isTerminal ? LoadScreen(console) : nil
+        let report = try await load.run { screen?.show($0.lines) }
+        screen?.clear()
+        let found = report.judge(expectations)
+        if let path = options[html] { try OutputFile.write(Array(report.page(found).utf8), to: path) }
+        if options[json] {
+            try console.print(report.json)
+        } else {
+            try console.print(report.text)
+            for check in found {
+                try console.print("expected   \(check.text): \(check.isReached ? "reached" : "MISSED"), \(check.found)")
+            }
+        }
+        return report.isComplete && found.allSatisfy(\.isReached) ? .done : .failed
     }
 
+    /// What is to be done: the profile's numbers, and above them those of the command line.
+    private static func plan(_ options: Options) throws -> LoadPlan {
+        var values = try options[profile].map(profile(named:))?.numbers ?? [:]
+        for (number, setting) in zip(LoadProfile.Number.allCases, numberSettings) {
+            if let value = options[setting] { values[number] = value }
+        }
+        guard let streams = LoadPlan.streams(options[streamName], count: values[.streams] ?? 1) else {
+            throw Complaint(.usage, "`\(options[streamName])` is no name of a stream")
+        }
+        var plan = LoadPlan(urls: try NodeArguments.addresses(options).map(\.description), streams: streams)
+        plan.take(values)
+        plan.settleSeconds = Double(options[settle])
+        plan.seed = UInt64(options[seed] ?? Int.random(in: 0...Int(Int32.max)))
+        plan.histories = try options[history].map { try HistoryFolder($0) }
+        return plan
+    }
+
+    private static func profile(named name: String) throws -> LoadProfile {
+        if let profile = LoadProfile.all.first(where: { $0.name == name }) { return profile }
+        guard access(name, R_OK) == 0 else {
+            let names = LoadProfile.all.map(\.name)
+            let near = nearest(to: name, among: names).map { "; did you mean `\($0)`?" } ?? ""
+            throw Complaint(.usage, "`\(name)` is no file, and no profile of \(names.joined(separator: ", "))\(near)")
+        }
+        return try LoadProfile(name: name, text: String(decoding: try InputFile.read(name), as: UTF8.self))
+    }
+
+    private static let profile = Setting<String?>.text("profile", "NAME|FILE", "a kind of load")
     private static let streamName = Setting<String>.text(
         "stream",
         "NAME",
         default: "load",
-        "the stream; several are NAME-0, NAME-1 and so on"
+        "the stream that is meant"
     )
-    private static let streams = Setting<Int>.number("streams", "N", 1...100_000, default: 1, "so many streams")
-    private static let publishers = Setting<Int>.number(
-        "publishers",
-        "N",
-        0...1_000_000,
-        default: 10,
-        "clients that publish"
-    )
-    private static let readers = Setting<Int>.number("readers", "N", 0...1_000_000, default: 10, "clients that listen")
-    private static let rate = Setting<Int>.number(
-        "rate",
-        "N",
-        1...10_000_000,
-        default: 100,
-        "events a second, all publishers together"
-    )
-    private static let size = Setting<Int>.number("size", "BYTES", 1...200_000, default: 200, "of an event, about")
-    private static let seconds = Setting<Int?>.number("seconds", "S", 1...1_000_000, "so long; else until Ctrl-C")
+
+    private static let numberSettings = LoadProfile.Number.allCases.map { number in
+        Setting<Int?>.number(number.rawValue, "N", number.bounds, number.help)
+    }
+    private static let numbers: [any AnySetting] = numberSettings
+
     private static let settle = Setting<Int>.number(
         "settle",
         "S",
@@ -77,6 +94,38 @@ extension Command {
         default: 30,
         "seconds to wait for what is under way at the end"
     )
-    private static let history = Setting<String?>.text("history", "DIR", "keep histories there, for `reel check`")
     private static let seed = Setting<Int?>.number("seed", "N", 0...Int.max, "repeats what chance decides")
+    private static let history = Setting<String?>.text(
+        "history",
+        "DIR",
+        "keep histories and folded states in this fresh folder, for `reel check`"
+    )
+    private static let expect = Setting<[String]>.texts(
+        "expect",
+        "METRIC<BOUND",
+        "such as p99<25ms, delivery.p99.9<=1s, cold.max<2s, pause<2s, acked/s>=950"
+    )
+    private static let json = CommonSettings.json
+    private static let html = Setting<String?>.text("html", "FILE", "write the report as one page, with plots")
+}
+
+/// The view of a running load on a terminal, drawn over itself.
+private final class LoadScreen: Sendable {
+    private let console: Console
+
+    init(_ console: Console) {
+        self.console = console
+        try? console.write("\u{1B}[2J".utf8)
+    }
+
+    func show(_ lines: [String]) {
+        clear()
+        for line in lines { try? console.print(line) }
+        try? console.flush()
+    }
+
+    /// The cursor goes up, and all below it is empty.
+    func clear() {
+        try? console.write("\u{1B}[H\u{1B}[J".utf8)
+    }
 }

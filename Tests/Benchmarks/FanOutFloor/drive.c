@@ -27,6 +27,8 @@ static const speech speeches[] = {
     [floor_bare] = {"/sub", "/pub", 0, 0, 0, 0},
     [floor_reel] = {"/v1/socket", "/v1/socket", "{\"t\":\"hello\",\"client\":\"bench/1\"}",
                     "{\"t\":\"subscribe\",\"stream\":\"fan\",\"after\":\"now\"}", "\"subscribed\"", "\"code\""},
+    [floor_load] = {"/v1/socket", 0, "{\"t\":\"hello\",\"client\":\"bench/1\"}",
+                    "{\"t\":\"subscribe\",\"stream\":\"load\",\"after\":\"now\"}", "\"subscribed\"", "\"code\""},
     [floor_nats] = {"/", "/", "CONNECT {\"verbose\":false,\"pedantic\":false}\r\n", "SUB fan 1\r\nPING\r\n", "PONG",
                     "-ERR"},
 };
@@ -68,6 +70,8 @@ static int make_message(char *frame, floor_server server, int site, long long nu
                           "\"model\":\"m\",\"op\":%lld,\"site\":\"00000000-0000-4000-8000-%012x\",\"type\":\"insert\"}]}",
                           fill, number, site);
         break;
+    case floor_load:
+        return 0;
     case floor_nats:
         length = snprintf(text, sizeof text, "PUB fan %d\r\n%.*s\r\n", payload, payload, fill);
         break;
@@ -176,6 +180,39 @@ int floor_drive(floor_server server, int port, int sockets, int window, double s
     close(epoll);
     free(buffer);
     free(frames);
+    free(fds);
+    return failed ? -1 : 0;
+}
+
+int floor_read(int port, int sockets, double seconds, floor_result *result) {
+    const speech *speech = &speeches[floor_load];
+    int epoll = epoll_create1(0), failed = 0;
+    char *buffer = malloc(1 << 18);
+    int *fds = malloc(sizeof(int) * sockets);
+    for (int i = 0; i < sockets; i++) fds[i] = -1;
+    for (int i = 0; i < sockets && !failed; i++) {
+        fds[i] = open_socket(port, speech->subscriber_path, speech, 1);
+        struct epoll_event event = {.events = EPOLLIN, .data.fd = fds[i]};
+        failed = fds[i] < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, fds[i], &event) < 0;
+    }
+    long long delivered = 0, delivered_before = 0;
+    double warm = now() + seconds / 5, end = warm + seconds, started = 0;
+    while (!failed) {
+        double time = now();
+        if (!started && time >= warm) { started = time; delivered_before = delivered; }
+        if (time >= end) { result->seconds = time - started; break; }
+        struct epoll_event events[512];
+        int count = epoll_wait(epoll, events, 512, 1);
+        for (int i = 0; i < count; i++) {
+            ssize_t got = read(events[i].data.fd, buffer, 1 << 18);
+            failed |= got == 0 || (got < 0 && errno != EAGAIN);
+            if (got > 0) delivered += count_marks(buffer, got);
+        }
+    }
+    result->deliveries = delivered - delivered_before;
+    for (int i = 0; i < sockets; i++) if (fds[i] >= 0) close(fds[i]);
+    close(epoll);
+    free(buffer);
     free(fds);
     return failed ? -1 : 0;
 }

@@ -10,11 +10,19 @@ public struct LoadReport: Sendable {
     public let behind: Int
     /// What did not go as it should, a sentence each; none if everything is acked and has arrived.
     public let problems: [String]
-    /// From the first connection to the end, in nanoseconds.
-    public let publishedNs: Int64
+    /// How long events were published.
+    public let publishingSeconds: Double
 
     /// Everything is acked and has arrived.
     public var isComplete: Bool { problems.isEmpty }
+
+    /// What was expected, what was found, and whether that will do.
+    public func judge(_ expectations: [LoadExpectation]) -> [(text: String, isReached: Bool, found: String)] {
+        expectations.map { expectation in
+            let (isReached, found) = expectation.judge(self)
+            return (expectation.description, isReached, found)
+        }
+    }
 
     /// The report as text, some lines.
     public var text: String {
@@ -29,6 +37,7 @@ public struct LoadReport: Sendable {
             "pause      longest \(Self.ms(UInt64(max(0, counted.longestPauseNs)))), "
                 + "\(counted.reconnects) connections lost",
         ]
+        if plan.coldStarts > 0 { lines.insert("cold start " + Self.row(counted.coldStart), at: 3) }
         if !counted.codes.isEmpty {
             let codes = counted.codes.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
             lines.append("codes      " + codes.joined(separator: ", "))
@@ -37,7 +46,8 @@ public struct LoadReport: Sendable {
         return lines.joined(separator: "\n")
     }
 
-    private static func row(_ histogram: LatencyHistogram) -> String {
+    /// Quantiles in a row.
+    static func row(_ histogram: LatencyHistogram) -> String {
         guard histogram.count > 0 else { return "none" }
         let parts: [(String, Double)] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)]
         return (parts.map { "\($0.0) \(ms(histogram.quantile($0.1)))" } + ["max \(ms(histogram.max))"])

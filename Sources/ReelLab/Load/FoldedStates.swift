@@ -1,0 +1,70 @@
+import ReelCore
+import ReelNet
+
+/// The folded states of streams, as nodes answer them over HTTP.
+final class FoldedStates {
+    private let urls: [String]
+    private let http: HTTPClient
+    private var turn = 0
+
+    /// A state is as large as what lives in its stream.
+    private static let bytesMax = 1 << 30
+    /// So many streams are asked about at the end of a run.
+    private static let keptMax = 64
+
+    init(_ urls: [String], on loop: EventLoop) {
+        self.urls = urls
+        http = HTTPClient(on: loop, maxIdle: 16)
+    }
+
+    /// Loads a stream's state; nil if no node answers one.
+    func load(_ stream: StreamName, then: @escaping ((epoch: Epoch, seq: Seq)?) -> Void) {
+        get("/v1/streams/\(stream)/snapshot", tries: urls.count) { body in then(body.flatMap(Self.position)) }
+    }
+
+    /// Keeps the states of the streams, and of each a delta, as evidence.
+    func keep(_ streams: [StreamName], in folder: HistoryFolder?, then: @escaping () -> Void) {
+        guard let stream = streams.first, let folder else { return then() }
+        let rest = Array(streams.dropFirst().prefix(Self.keptMax - 1))
+        get("/v1/streams/\(stream)/snapshot", tries: urls.count) { [self] body in
+            guard let body, let position = Self.position(body) else { return keep(rest, in: folder, then: then) }
+            folder.keep("\(stream).snapshot.jsonl", body)
+            guard position.seq > 0 else { return keep(rest, in: folder, then: then) }
+            let target = "/v1/streams/\(stream)/delta?after=\(position.seq / 2)&epoch=\(position.epoch)"
+            get(target, tries: urls.count) { [self] body in
+                if let body { folder.keep("\(stream)-delta.snapshot.jsonl", body) }
+                keep(rest, in: folder, then: then)
+            }
+        }
+    }
+
+    /// The first answer of a node that is one.
+    private func get(_ target: String, tries: Int, then: @escaping ([UInt8]?) -> Void) {
+        turn += 1
+        guard tries > 0, let address = LoadConnection.target(urls[turn % urls.count]) else { return then(nil) }
+        var request = HTTPClientRequest("GET", host: address.host, port: address.port, target: target)
+        request.timeout = .seconds(10)
+        http.fetch(request, maxBody: Self.bytesMax) { [self] result in
+            if case .success(let response) = result, response.status == 200 { return then(response.body) }
+            get(target, tries: tries - 1, then: then)
+        }
+    }
+
+    /// Epoch and seq of the first line of a snapshot.
+    private static func position(_ body: [UInt8]) -> (epoch: Epoch, seq: Seq)? {
+        let line = Array(body.prefix { $0 != 0x0A })
+        var (epoch, seq): (Epoch?, Seq?)
+        line.withUnsafeBytes { line in
+            var reader = JSONReader(line, levels: 4, shape: .badFrame)
+            try? reader.object { (reader, key) throws(ReelError) in
+                switch key.raw {
+                case "epoch": epoch = Epoch(try reader.string())
+                case "seq": seq = try reader.integer(from: -1)
+                default: try reader.skip()
+                }
+            }
+        }
+        guard let epoch, let seq else { return nil }
+        return (epoch, seq)
+    }
+}

@@ -1,0 +1,34 @@
+/// Where a run is.
+public struct LoadProgress: Sendable {
+    /// What it does: connecting, publishing, settling, asking, over.
+    public let phase: String
+    /// What is to be done.
+    public let plan: LoadPlan
+    /// What was counted so far.
+    public let statistics: LoadStatistics
+    /// Connections with a welcome.
+    public let connected: Int
+
+    /// One screen of it, line by line.
+    public var lines: [String] {
+        let last = statistics.seconds.last ?? LoadStatistics.Second()
+        let elapsed = statistics.seconds.count
+        var lines = [
+            "\(phase), \(elapsed) s" + (plan.seconds.map { " of \(Int($0))  \(bar(Double(elapsed) / $0))" } ?? ""),
+            "connections  \(connected) of \(plan.publishers + plan.readers + plan.editors), "
+                + "\(statistics.reconnects) lost so far",
+            "events       \(statistics.due) due, \(statistics.acked) acked, \(statistics.due - statistics.acked) open",
+            "per second   \(last.acked) acked, \(last.delivered) delivered",
+            "ack          " + LoadReport.row(last.ack),
+            "delivery     " + LoadReport.row(last.delivery),
+            "pause        longest \(LoadReport.ms(UInt64(max(0, statistics.longestPauseNs))))",
+        ]
+        if plan.coldStarts > 0 { lines.append("cold start   " + LoadReport.row(statistics.coldStart)) }
+        return lines
+    }
+
+    private func bar(_ part: Double) -> String {
+        let filled = Int((min(1, max(0, part)) * 40).rounded())
+        return String(repeating: "█", count: filled) + String(repeating: "░", count: 40 - filled)
+    }
+}

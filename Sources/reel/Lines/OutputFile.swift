@@ -1,0 +1,20 @@
+import Glibc
+
+/// A file that a person wants to have.
+enum OutputFile {
+    /// Writes the bytes in place of what the file held. Ends with 1 where it cannot be written.
+    static func write(_ bytes: [UInt8], to path: String) throws(Complaint) {
+        let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        guard file >= 0 else { throw unwritable(path) }
+        defer { close(file) }
+        var written = 0
+        while written < bytes.count {
+            let count = bytes.withUnsafeBytes { Glibc.write(file, $0.baseAddress! + written, $0.count - written) }
+            if count > 0 { written += count } else if errno != EINTR { throw unwritable(path) }
+        }
+    }
+
+    private static func unwritable(_ path: String) -> Complaint {
+        Complaint(.failed, "`\(path)` cannot be written: \(String(cString: strerror(errno)))")
+    }
+}

@@ -1,0 +1,58 @@
+import CFanOutFloor
+import ReelCore
+import ReelLab
+
+/// How many events a second the load client takes in on its one loop, on 5,000 sockets, next to a bare epoll reader in
+/// C that counts them. Both read from a server that does nothing but send, on the other core.
+enum LoadClientBenchmark {
+    private static let sockets = 5_000
+    private static let seconds = 2.0
+
+    @Sendable static func run() async throws -> [Measured] {
+        raiseDescriptorLimit()
+        var lines: [Measured] = []
+        let port = floor_feed(16)
+        guard port > 0 else { throw BenchmarkError("the server that feeds the readers does not start") }
+        var (own, floor): ([Double], [Double]) = ([], [])
+        for _ in 0..<3 {
+            own.append(try await rate(port))
+            var result = floor_result()
+            guard floor_read(port, Int32(sockets), seconds, &result) == 0 else {
+                throw BenchmarkError("the bare reader met a server that does not behave")
+            }
+            floor.append(Double(result.deliveries) / result.seconds)
+        }
+        lines.append(
+            Measured(
+                work: "`reel load` takes in events of 200 B on 5,000 sockets, 16 a frame, one loop",
+                value: median(own),
+                unit: "deliveries/s",
+                peer: ("bare C epoll reader", median(floor)),
+                goal: .atLeast(0.5)
+            )
+        )
+        return lines
+    }
+
+    private static func rate(_ port: Int32) async throws -> Double {
+        guard let stream = StreamName("load") else { return 0 }
+        var plan = LoadPlan(urls: ["http://127.0.0.1:\(port)"], streams: [stream])
+        (plan.publishers, plan.readers, plan.settleSeconds) = (0, sockets, 0)
+        let load = try LoadRun(plan)
+        async let report = load.run()
+        var before = try await load.statistics()
+        while before.seconds.last?.connected ?? 0 < sockets {
+            try await Task.sleep(for: .milliseconds(50))
+            before = try await load.statistics()
+        }
+        let clock = ContinuousClock()
+        let start = clock.now
+        before = try await load.statistics()
+        try await Task.sleep(for: .seconds(seconds))
+        let delivered = try await load.statistics().delivered - before.delivered
+        let taken = clock.now - start
+        load.stop()
+        _ = try await report
+        return Double(delivered) / (Double(taken.components.seconds) + Double(taken.components.attoseconds) / 1e18)
+    }
+}

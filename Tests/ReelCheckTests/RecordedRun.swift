@@ -1,0 +1,154 @@
+import Foundation
+import Testing
+
+@testable import ReelCheck
+
+/// A run as its parties write it down: the records of the log and the lines of each history. A test takes a valid one
+/// and changes a line.
+struct RecordedRun {
+    static let epoch = "00000000000000aa"
+
+    var partitions = 1
+    /// The records of each partition, by seq; nil is an empty seq.
+    var log: [[(key: String, value: String)?]] = [[]]
+    /// The lines of each history, by its name.
+    var histories: [String: [String]] = [:]
+    /// Other files, by name.
+    var files: [String: String] = [:]
+
+    /// A site's name from a small number.
+    static func site(_ number: Int) -> String {
+        "00000000-0000-4000-8000-" + hex(UInt64(number), digits: 12)
+    }
+
+    /// An event as it lies in the log.
+    static func event(site number: Int, op: Int, base: Int = -1) -> String {
+        let site = site(number)
+        return op == 0
+            ? #"{"base":\#(base),"fields":{"n":0},"id":"\#(site)","model":"m","op":0,"site":"\#(site)","type":"insert"}"#
+            : #"{"base":\#(base),"id":"\#(site)","model":"m","op":\#(op),"ops":{"n":{"inc":1}},"site":"\#(site)","#
+                + #""type":"update"}"#
+    }
+
+    /// The hash by which a history knows an event.
+    static func hash(_ value: String) -> String { hex(fnv1a(value.utf8), digits: 16) }
+
+    // MARK: A small one
+
+    /// One publisher of six events, one reader of all of them, a driver that asked for the state.
+    init() {
+        log = [(0..<6).map { ("s", Self.event(site: 1, op: $0)) }]
+        let sent = (0..<6).map { #"{"e":"sent","ms":\#(20 + $0),"stream":"s","site":1,"ops":[\#($0),\#($0)]}"# }
+        let acks = (0..<6).map {
+            #"{"e":"ack","ms":\#(30 + $0),"stream":"s","epoch":"\#(Self.epoch)","acks":[[1,\#($0),\#($0)]]}"#
+        }
+        histories["publisher"] =
+            begin("publisher") + [connect(), siteLine(1)] + sent + acks + [#"{"e":"end","ms":20000,"unacked":0}"#]
+        histories["reader"] =
+            begin("reader") + [
+                connect(), subscribed("s", partition: 0, head: -1, after: -1),
+                #"{"e":"upto","ms":11,"partition":0,"seq":-1}"#, siteLine(1),
+                frame("s", partition: 0, from: 0, to: 2), frame("s", partition: 0, from: 3, to: 5),
+                #"{"e":"reached","ms":20000,"stream":"s","epoch":"\#(Self.epoch)","seq":5}"#,
+                #"{"e":"end","ms":20000,"unacked":0}"#,
+            ]
+        histories["driver"] = begin("driver", kind: "driver") + [state("s", seq: 5)]
+        files["s.snapshot.jsonl"] = snapshot("s", seq: 5)
+    }
+
+    func begin(_ who: String, kind: String = "client") -> [String] {
+        [#"{"e":"begin","ms":1,"history":1,"kind":"\#(kind)","wall":1000001,"who":"\#(who)"}"#]
+    }
+
+    func connect() -> String {
+        #"{"e":"connect","ms":10,"epoch":"\#(Self.epoch)","node":"n","partitions":\#(partitions),"url":"http://a:1"}"#
+    }
+
+    func siteLine(_ number: Int) -> String {
+        #"{"e":"site","n":\#(number),"site":"\#(Self.site(number))"}"#
+    }
+
+    func subscribed(_ stream: String, partition: Int, head: Int, after: Int) -> String {
+        #"{"e":"subscribed","ms":10,"stream":"\#(stream)","epoch":"\#(Self.epoch)","partition":\#(partition),"first":0,"#
+            + #""head":\#(head),"after":\#(after)}"#
+    }
+
+    /// A frame that proves the range with all the events that lie there.
+    func frame(_ stream: String, partition: Int, from: Int, to: Int, fetched: Bool = false, ms: Int = 40) -> String {
+        let events = (from...max(from, to)).compactMap { seq -> String? in
+            guard seq <= to, log[partition].indices.contains(seq), let record = log[partition][seq] else { return nil }
+            guard let (site, op) = parts(record), record.key == stream else { return nil }
+            return #"[\#(seq),\#(site),\#(op),"\#(Self.hash(record.value))"]"#
+        }
+        return #"{"e":"events","ms":\#(ms),"stream":"\#(stream)","from":\#(from),"to":\#(to)"#
+            + (fetched ? #","fetched":true"# : "") + #","events":[\#(events.joined(separator: ","))]}"#
+    }
+
+    /// Site and op of a record; nil for one that is no event.
+    func parts(_ record: (key: String, value: String)) -> (site: Int, op: Int)? {
+        guard let site = record.value.range(of: #""site":"00000000-0000-4000-8000-"#),
+            let op = record.value.range(of: #""op":"#),
+            let number = Int(record.value[site.upperBound...].prefix(12), radix: 16)
+        else { return nil }
+        return Int(record.value[op.upperBound...].prefix { $0.isNumber }).map { (number, $0) }
+    }
+
+    /// The fold of the log up to a seq.
+    func fold(_ stream: String, seq: Int) -> NaiveFold {
+        let number = partition(of: Array(stream.utf8), among: partitions)
+        var fold = NaiveFold(epoch: Self.epoch, partition: number, of: partitions)
+        for (place, record) in log[number].enumerated() where place <= seq {
+            guard let record else { continue }
+            _ = fold.apply(seq: Int64(place), key: Array(record.key.utf8), value: Array(record.value.utf8))
+        }
+        return fold
+    }
+
+    func state(_ stream: String, seq: Int) -> String {
+        let digest = fold(stream, seq: seq).digest(of: stream)
+        return #"{"e":"state","ms":50,"stream":"\#(stream)","epoch":"\#(Self.epoch)","seq":\#(seq),"#
+            + #""digest":"\#(digest)","of":"http://a:1"}"#
+    }
+
+    func snapshot(_ stream: String, seq: Int, after: Int = -1) -> String {
+        let lines = fold(stream, seq: seq).snapshot(of: stream, after: Int64(after)) ?? []
+        return String(decoding: lines, as: UTF8.self)
+    }
+
+    // MARK: Judging
+
+    /// What the judge says.
+    func verdict(logName: String = "log.jsonl", kcat: Bool = false) async throws -> Verdict {
+        let folder = FileManager.default.temporaryDirectory.path + "/reel-check-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        for (name, lines) in histories {
+            try (lines.joined(separator: "\n") + "\n")
+                .write(toFile: "\(folder)/\(name).history.jsonl", atomically: false, encoding: .utf8)
+        }
+        for (name, text) in files {
+            try text.write(toFile: "\(folder)/\(name)", atomically: false, encoding: .utf8)
+        }
+        if !logName.isEmpty {
+            try dump(kcat: kcat).write(toFile: "\(folder)/\(logName)", atomically: false, encoding: .utf8)
+        }
+        return try await Trial(folder: folder, logs: []).verdict()
+    }
+
+    /// The log as `reel dump` prints it, or as kcat does.
+    func dump(kcat: Bool = false) -> String {
+        var text = ""
+        for (partition, records) in log.enumerated() {
+            for (seq, record) in records.enumerated() {
+                guard let record else { continue }
+                let value = record.value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+                text +=
+                    kcat
+                    ? #"{"topic":"reel.\#(Self.epoch)","partition":\#(partition),"offset":\#(seq),"tstype":"create","#
+                        + #""ts":1,"broker":0,"headers":["p","x"],"key":"\#(record.key)","payload":"\#(value)"}"# + "\n"
+                    : #"{"partition":\#(partition),"seq":\#(seq),"key":"\#(record.key)","value":"\#(value)"}"# + "\n"
+            }
+        }
+        return text
+    }
+}

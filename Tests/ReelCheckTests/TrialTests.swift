@@ -1,0 +1,323 @@
+import Testing
+
+@testable import ReelCheck
+
+/// Each thing that must not be is found in a history that has it, and in one that has not it is not.
+@Suite struct TrialTests {
+    /// Changes one text in the lines of a history; fails if it is not there.
+    private func run(
+        _ history: String,
+        _ old: String,
+        _ new: String,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) -> RecordedRun {
+        var run = RecordedRun()
+        let lines = run.histories[history]!
+        run.histories[history] = lines.map { $0.replacing(old, with: new) }
+        #expect(run.histories[history] != lines, sourceLocation: sourceLocation)
+        return run
+    }
+
+    private func expectInvalid(
+        _ run: RecordedRun,
+        _ invariants: Invariant...,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let verdict = try await run.verdict()
+        #expect(verdict.word == .invalid, "\(verdict.text)", sourceLocation: sourceLocation)
+        let found = Set(verdict.violations.map(\.invariant))
+        #expect(found == Set(invariants), "\(verdict.text)", sourceLocation: sourceLocation)
+        #expect(verdict.violations.allSatisfy { !$0.lines.isEmpty }, sourceLocation: sourceLocation)
+    }
+
+    private func expectUnknown(
+        _ run: RecordedRun,
+        _ word: String,
+        logName: String = "log.jsonl",
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let verdict = try await run.verdict(logName: logName)
+        #expect(verdict.word == .unknown, "\(verdict.text)", sourceLocation: sourceLocation)
+        #expect(verdict.reasons.contains { $0.contains(word) }, "\(verdict.text)", sourceLocation: sourceLocation)
+    }
+
+    @Test func aRunInWhichAllIsWellIsValid() async throws {
+        let verdict = try await RecordedRun().verdict()
+        #expect(verdict.word == .valid, "\(verdict.text)")
+        #expect(verdict.counts.allSatisfy { $0.facts > 0 }, "\(verdict.text)")
+    }
+
+    @Test func aDumpOfKcatIsAsGood() async throws {
+        let verdict = try await RecordedRun().verdict(kcat: true)
+        #expect(verdict.word == .valid, "\(verdict.text)")
+    }
+
+    // MARK: What is acked is there
+
+    @Test func anAckedEventBeyondTheEndOfTheLogIsLost() async throws {
+        var run = RecordedRun()
+        run.log[0].removeLast()
+        run.histories["reader"] = nil
+        run.histories["driver"] = nil
+        run.files = [:]
+        try await expectInvalid(run, .ackedLoss)
+    }
+
+    @Test func anAckedEventThatIsAHoleIsLost() async throws {
+        var run = RecordedRun()
+        run.log[0][5] = nil
+        run.log[0].append(("s", RecordedRun.event(site: 2, op: 0)))
+        run.histories["reader"] = nil
+        run.histories["driver"] = nil
+        run.files = [:]
+        try await expectInvalid(run, .ackedLoss)
+    }
+
+    @Test func anAckAtTheSeqOfAnotherEventIsALoss() async throws {
+        try await expectInvalid(run("publisher", "[[1,4,4]]", "[[1,4,3]]"), .ackedLoss)
+    }
+
+    @Test func anAckBehindTheEndOfTheEpochIsALoss() async throws {
+        var run = RecordedRun()
+        run.log[0][4] = ("~reel", #"{"end":"00000000000000bb","type":"barrier"}"#)
+        run.histories["reader"] = nil
+        run.histories["driver"] = nil
+        run.files = [:]
+        try await expectInvalid(run, .ackedLoss)
+    }
+
+    // MARK: Nothing else is
+
+    @Test func whatArrivesAndIsNotInTheLogIsAPhantom() async throws {
+        var run = RecordedRun()
+        run.log[0][5] = ("t", RecordedRun.event(site: 2, op: 0))
+        run.histories["publisher"]!.removeAll { $0.contains("[[1,5,5]]") }
+        run.histories["driver"] = nil
+        run.files = [:]
+        try await expectInvalid(run, .phantom)
+    }
+
+    @Test func anOpThatNobodyHandedOverIsAPhantom() async throws {
+        var run = RecordedRun()
+        run.histories["publisher"]!.removeAll { $0.contains(#""ops":[5,5]"#) || $0.contains("[[1,5,5]]") }
+        try await expectInvalid(run, .phantom)
+    }
+
+    @Test func anAckOfAnOpThatWasNotHandedOverIsAPhantom() async throws {
+        var run = run("publisher", #""ops":[5,5]"#, #""ops":[4,4]"#)
+        run.histories["publisher"]!.removeLast()
+        try await expectInvalid(run, .phantom)
+    }
+
+    // MARK: Once
+
+    @Test func anEventThatStandsTwiceInAFrameIsDoubled() async throws {
+        let hash = RecordedRun.hash(RecordedRun.event(site: 1, op: 1))
+        try await expectInvalid(
+            run("reader", #"[1,1,1,"\#(hash)"]"#, #"[1,1,1,"\#(hash)"],[1,1,1,"\#(hash)"]"#),
+            .doubled
+        )
+    }
+
+    @Test func anEventThatIsPushedAgainIsDoubled() async throws {
+        var run = RecordedRun()
+        run.histories["reader"]!.insert(run.frame("s", partition: 0, from: 2, to: 2), at: 6)
+        try await expectInvalid(run, .doubled)
+        run = RecordedRun()
+        run.histories["reader"]!.insert(run.frame("s", partition: 0, from: 2, to: 2, fetched: true), at: 6)
+        #expect(try await run.verdict().word == .valid)
+    }
+
+    @Test func aStateInWhichAnEventCountsTwiceIsNotTheFold() async throws {
+        var run = RecordedRun()
+        run.files["s.snapshot.jsonl"] = run.files["s.snapshot.jsonl"]!.replacing(#""n":[5,"#, with: #""n":[6,"#)
+        try await expectInvalid(run, .snapshot)
+    }
+
+    // MARK: In order
+
+    @Test func acksOfASiteOutOfOrderAreFound() async throws {
+        var run = RecordedRun()
+        run.histories["publisher"]!.swapAt(11, 12)
+        try await expectInvalid(run, .siteOrder)
+    }
+
+    @Test func anAckedEventThatIsNeverConsumedIsFound() async throws {
+        var run = RecordedRun()
+        run.log[0][3] = ("s", RecordedRun.event(site: 1, op: 2))
+        run.histories["publisher"]!.removeAll { $0.contains("[[1,3,3]]") }
+        run.histories["reader"] = nil
+        run.histories["driver"] = nil
+        run.files = [:]
+        try await expectInvalid(run, .siteOrder)
+    }
+
+    @Test func twoPartiesThatHoldDifferentBytesAtASeqAreFound() async throws {
+        let hash = RecordedRun.hash(RecordedRun.event(site: 1, op: 2))
+        try await expectInvalid(run("reader", hash, "0123456789abcdef"), .oneOrder)
+    }
+
+    @Test func twoDumpsThatDifferAreFound() async throws {
+        var run = RecordedRun()
+        run.files["log-earlier.jsonl"] = run.dump().replacing("inc\\\":1", with: "inc\\\":2")
+        let verdict = try await run.verdict()
+        #expect(
+            verdict.word == .invalid && verdict.violations.contains { $0.invariant == .oneOrder },
+            "\(verdict.text)"
+        )
+    }
+
+    // MARK: Without gaps
+
+    @Test func aPushThatLeavesSeqsOutIsAGap() async throws {
+        var run = RecordedRun()
+        run.histories["reader"]![5] = run.frame("s", partition: 0, from: 0, to: 1)
+        run.histories["reader"]!.remove(at: 7)
+        try await expectInvalid(run, .gap)
+    }
+
+    @Test func anUptoOfWhatWasNotSentIsAGap() async throws {
+        var run = RecordedRun()
+        run.histories["reader"]![6] = #"{"e":"upto","ms":41,"partition":0,"seq":5}"#
+        try await expectInvalid(run, .gap)
+    }
+
+    @Test func aSeqThatIsShownAndNotProvenIsAGap() async throws {
+        var run = RecordedRun()
+        run.histories["reader"]!.remove(at: 6)
+        try await expectInvalid(run, .gap)
+        run.histories["reader"]![6] = run.histories["reader"]![6].replacing(#""seq":5"#, with: #""seq":2"#)
+        run.histories["publisher"]!.removeAll { $0.contains("[[1,3,3]]") }
+        try await expectInvalid(run, .stuck)
+    }
+
+    @Test func aFrameThatClaimsMoreThanItCarriesIsFound() async throws {
+        let hash = RecordedRun.hash(RecordedRun.event(site: 1, op: 4))
+        try await expectInvalid(run("reader", #",[4,1,4,"\#(hash)"]"#, ""), .coverage)
+    }
+
+    @Test func aFrameThatCarriesMoreThanItClaimsIsFound() async throws {
+        try await expectInvalid(run("reader", #""from":0,"to":2"#, #""from":0,"to":1"#), .coverage, .gap)
+    }
+
+    @Test func aBarrierBelongsToEveryFrameAroundIt() async throws {
+        var run = RecordedRun()
+        let barrier = #"{"fold":1,"type":"barrier"}"#
+        run.log[0].append(("~reel", barrier))
+        run.histories["reader"]!.insert(
+            #"{"e":"events","ms":41,"stream":"s","from":6,"to":6,"events":[]}"#,
+            at: 7
+        )
+        try await expectInvalid(run, .coverage)
+        run.histories["reader"]![7] =
+            #"{"e":"events","ms":41,"stream":"s","from":6,"to":6,"events":[[6,-1,-1,"\#(RecordedRun.hash(barrier))"]]}"#
+        #expect(try await run.verdict().word == .valid)
+    }
+
+    // MARK: States, heads, the end
+
+    @Test func aDigestThatIsNotTheFoldsIsFound() async throws {
+        let digest = RecordedRun().fold("s", seq: 5).digest(of: "s")
+        try await expectInvalid(run("driver", digest, "0123456789abcdef"), .digest)
+    }
+
+    @Test func aDeltaLeadsFromOneStateToTheNext() async throws {
+        var run = RecordedRun()
+        run.files["d.snapshot.jsonl"] = run.snapshot("s", seq: 5, after: 2)
+        #expect(try await run.verdict().word == .valid)
+        run.files["d.snapshot.jsonl"] = run.snapshot("s", seq: 4, after: 2).replacing(
+            #""seq":4,"si"#,
+            with: #""seq":5,"si"#
+        )
+        try await expectInvalid(run, .snapshot)
+    }
+
+    @Test func aHeadThatGoesBackIsFound() async throws {
+        var run = RecordedRun()
+        let line = #"{"e":"head","ms":60,"epoch":"\#(RecordedRun.epoch)","partition":0,"first":0,"head":5,"of":"a"}"#
+        run.histories["driver"]! += [line, line.replacing("5,\"of", with: "4,\"of")]
+        try await expectInvalid(run, .heads)
+    }
+
+    @Test func aHeadBeyondTheLogIsFound() async throws {
+        var run = RecordedRun()
+        run.histories["reader"]!.insert(#"{"e":"upto","ms":42,"partition":0,"seq":6}"#, at: 7)
+        try await expectInvalid(run, .heads)
+    }
+
+    @Test func whatIsNotAckedAtTheEndIsStuck() async throws {
+        try await expectInvalid(run("publisher", #""unacked":0"#, #""unacked":1"#), .stuck)
+    }
+
+    @Test func nothingIsStuckWhileSomethingIsBroken() async throws {
+        var run = run("publisher", #""unacked":0"#, #""unacked":1"#)
+        run.histories["driver"]!.append(#"{"e":"fault","ms":60,"what":"kill","target":"a","proof":"gone"}"#)
+        #expect(try await run.verdict().word == .valid)
+        run.histories["driver"]!.append(#"{"e":"heal","ms":61}"#)
+        try await expectInvalid(run, .stuck)
+    }
+
+    // MARK: Not enough
+
+    @Test func withoutADumpNothingIsKnown() async throws {
+        try await expectUnknown(RecordedRun(), "no dump", logName: "")
+    }
+
+    @Test func withoutFactsNothingIsKnown() async throws {
+        var run = RecordedRun()
+        run.histories["publisher"] = run.begin("publisher") + [run.connect()]
+        run.histories["reader"] = nil
+        run.files = [:]
+        try await expectUnknown(run, "no history has an ack or an event")
+    }
+
+    @Test func aHistoryOfAnotherEpochNeedsItsLog() async throws {
+        try await expectUnknown(
+            run("reader", RecordedRun.epoch, "00000000000000ee"),
+            "epoch",
+            logName: "log-\(RecordedRun.epoch).jsonl"
+        )
+    }
+
+    @Test(arguments: [
+        "hello", "{}", #"{"ms":1}"#, #"{"e":"ack","ms":1}"#, #"{"e":"events","ms":1,"events":[[1]]}"#, "{", "\0",
+    ])
+    func aForeignLineMakesAHistoryUnreadable(line: String) async throws {
+        var run = RecordedRun()
+        run.histories["reader"]!.insert(line, at: 3)
+        try await expectUnknown(run, "reader.history.jsonl:4: ")
+    }
+
+    @Test func aForeignLineInTheDumpMakesItUnreadable() async throws {
+        var run = RecordedRun()
+        run.files["log-more.jsonl"] = "what is this\n"
+        try await expectUnknown(run, "log-more.jsonl:1: ")
+    }
+
+    @Test func aHistoryThatIsCutIsEvidenceUpToThere() async throws {
+        var run = RecordedRun()
+        let lines = run.histories["reader"]!.joined(separator: "\n")
+        run.histories["reader"] = nil
+        for end in [lines.utf8.count - 30, lines.utf8.count - 130, 200, 20] {
+            run.files["reader.history.jsonl"] = String(lines.prefix(end))
+            let verdict = try await run.verdict()
+            #expect(verdict.word == .valid && verdict.notes.contains { $0.contains("no end") }, "\(verdict.text)")
+        }
+    }
+
+    @Test func aDumpThatIsCutProvesNoLoss() async throws {
+        var run = RecordedRun()
+        run.files["log.jsonl"] = String(run.dump().dropLast(40))
+        try await expectUnknown(run, "cut", logName: "")
+    }
+
+    @Test func whatLiesBelowATrimmedLogIsNotKnown() async throws {
+        var run = RecordedRun()
+        let whole = run.dump()
+        let trimmed = whole.split(separator: "\n").dropFirst(2).joined(separator: "\n") + "\n"
+        run.files["log.jsonl"] = trimmed
+        try await expectUnknown(run, "trimmed", logName: "")
+        run.files["log-before.jsonl"] = whole
+        #expect(try await run.verdict(logName: "").word == .valid)
+    }
+}

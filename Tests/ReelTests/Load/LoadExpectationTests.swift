@@ -1,0 +1,72 @@
+import ReelCore
+import Testing
+
+@testable import ReelLab
+
+/// What a run must reach, and profiles, as people write them.
+@Suite struct LoadExpectationTests {
+    private var report: LoadReport {
+        var statistics = LoadStatistics()
+        for ms in 1...1_000 as ClosedRange<Int64> { statistics.ack.add(ms * 1_000_000) }
+        (statistics.acked, statistics.longestPauseNs) = (1_000, 1_500_000_000)
+        return LoadReport(
+            plan: LoadPlan(urls: ["http://a:1"], streams: [StreamName("s")!]),
+            statistics: statistics,
+            unacked: 0,
+            behind: 0,
+            problems: [],
+            publishingSeconds: 10
+        )
+    }
+
+    @Test(arguments: [
+        ("p99<1s", true), ("p99<980ms", false), ("ack.p50<=510ms", true), ("max<=1s", true), ("max<1s", false),
+        ("p99.9 < 1.1s", true), ("pause<2s", true), ("pause<1500ms", false), ("acked>=1000", true),
+        ("acked>1000", false),
+        ("acked/s>=100", true), ("unacked<=0", true), ("delivery.p99<1s", false), ("cold.max<1s", false),
+        ("p50>400ms", true), ("p50<900000us", true),
+    ])
+    func whatIsExpectedIsJudged(text: String, isReached: Bool) throws {
+        #expect(try LoadExpectation(text).judge(report).isReached == isReached)
+    }
+
+    @Test(arguments: [
+        "", "p99", "p99<", "p99<25", "p99<fast", "p0<1ms", "p100<1ms", "speed<1ms", "acked>1ms", "p99=1ms", "<1ms",
+        "p99<-1ms", "p99<nanms", "p99<infs", "delivery<1ms",
+    ])
+    func whatCannotBeReadSaysWhatWasExpected(text: String) {
+        let error = #expect(throws: LoadFailure.self) { try LoadExpectation(text) }
+        #expect(error?.message.contains("expected is such as p99<25ms") == true)
+    }
+
+    @Test func aProfileOfOnesOwnIsRead() throws {
+        let profile = try LoadProfile(name: "own", text: "# mine\nreaders = 5\n\nrate=7 # slow\n")
+        #expect(profile.numbers == [.readers: 5, .rate: 7])
+        var plan = LoadPlan(urls: [], streams: [])
+        plan.take(profile.numbers)
+        #expect(plan.readers == 5 && plan.rate == 7 && plan.publishers == 10)
+    }
+
+    @Test(arguments: ["readers", "readers=", "readers=-1", "reader=1", "readers=1=2", "rate=0", "size=9999999", "{}"])
+    func aLineThatIsNoneIsNamed(line: String) {
+        let error = #expect(throws: LoadFailure.self) { try LoadProfile(name: "own", text: "rate=1\n\(line)") }
+        #expect(error?.message.hasPrefix("line 2 of the profile") == true)
+    }
+
+    @Test func thePageStandsAlone() throws {
+        var report = report
+        report = LoadReport(
+            plan: report.plan,
+            statistics: report.statistics,
+            unacked: 3,
+            behind: 0,
+            problems: ["3 events were never acked & <lost>"],
+            publishingSeconds: 10
+        )
+        let page = report.page(report.judge([try LoadExpectation("p99<1ms")]))
+        #expect(page.hasPrefix("<!doctype html>") && page.contains("not as expected"))
+        #expect(page.contains("acked &amp; &lt;lost&gt;") && page.contains("p99&lt;1ms"))
+        #expect(!page.contains("http://") && !page.contains("src="), "nothing is loaded from elsewhere")
+        #expect(report.json.contains(#""unacked":3"#) && report.json.contains(#""complete":false"#))
+    }
+}

@@ -1,0 +1,78 @@
+import ReelCore
+import Testing
+
+@testable import ReelLab
+
+/// What is handed over, and again, whatever is answered: in order of op, from the first without an ack.
+@Suite struct PublishQueueTests {
+    private func queue(_ count: Int) -> PublishQueue {
+        var queue = PublishQueue()
+        for due in 0..<count { queue.add(dueNs: Int64(due)) }
+        return queue
+    }
+
+    /// The ops that go out next.
+    private func ops(_ queue: inout PublishQueue, most: Int = 100) -> [Op] { queue.next(most, backNs: 0).map(\.op) }
+
+    @Test func eventsGoOutInOrderAndOnce() {
+        var queue = queue(5)
+        let out = (0..<3).map { _ in ops(&queue, most: 3) }
+        #expect(out == [[0, 1, 2], [3, 4], []])
+        let acked = (0..<2).map { _ in queue.acked(0)?.dueNs }
+        #expect(acked == [0, nil])
+        #expect(queue.unacked == 4 && queue.oldestDueNs == 1)
+    }
+
+    @Test func afterADoubtAllGoesOutAgainFromTheFirstWithoutAnAck() {
+        var queue = queue(6)
+        _ = ops(&queue)
+        for op in [0, 1, 3] as [Op] { _ = queue.acked(op) }
+        queue.rewind()
+        let again = ops(&queue)
+        #expect(again == [2, 3, 4, 5])
+        _ = queue.acked(2)
+        #expect(queue.unacked == 2, "3 was acked before")
+    }
+
+    @Test func aNackWithRetrySendsAgainAndOneOfAnOvertakenFrameDoesNot() {
+        var queue = queue(4)
+        _ = ops(&queue)
+        let generation = queue.generation
+        let first = queue.nacked(1, retryMs: 70, generation: generation)
+        let second = queue.nacked(2, retryMs: 0, generation: generation)
+        #expect(first == .sendAgain(afterMs: 70) && second == PublishQueue.Consequence.none, "one frame, one doubt")
+        let again = ops(&queue)
+        #expect(again == [0, 1, 2, 3])
+        let last = queue.nacked(2, retryMs: nil, generation: queue.generation)
+        #expect(last == .refused)
+    }
+
+    @Test func noMoreAreUnderWayThanTheWindow() {
+        var queue = queue(PublishQueue.window + 10)
+        let counts = (0..<2).map { _ in ops(&queue, most: 1 << 20).count }
+        #expect(counts == [PublishQueue.window, 0])
+        _ = queue.acked(0)
+        let more = ops(&queue)
+        #expect(more == [Op(PublishQueue.window)])
+    }
+
+    @Test func whatWasMadeOfflineIsDueWhenTheClientIsBack() {
+        var queue = queue(3)
+        _ = queue.next(1, backNs: 0)
+        let entries = queue.next(5, backNs: 70)
+        #expect(entries.map(\.dueNs) == [70, 70])
+        queue.rewind()
+        let again = queue.next(5, backNs: 90)
+        #expect(again.map(\.dueNs) == [0, 70, 70], "sent again it is the same event")
+    }
+
+    @Test func itStaysSmall() {
+        var queue = PublishQueue()
+        for op in 0..<50_000 as Range<Op> {
+            queue.add(dueNs: op)
+            _ = ops(&queue)
+            _ = queue.acked(op)
+        }
+        #expect(queue.unacked == 0 && queue.oldestDueNs == nil)
+    }
+}
