@@ -1,4 +1,5 @@
 /// FNV-1a, 64 bits.
+@inline(__always)
 func fnv1a(_ bytes: some Sequence<UInt8>) -> UInt64 {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in bytes {
@@ -25,7 +26,8 @@ func murmur2(_ bytes: [UInt8]) -> UInt32 {
     var hash = 0x9747_b28c ^ UInt32(truncatingIfNeeded: bytes.count)
     let words = bytes.count / 4
     for word in 0..<words {
-        var k = (0..<4).reduce(UInt32(0)) { $0 | UInt32(bytes[word * 4 + $1]) << UInt32(8 * $1) }
+        var k: UInt32 = 0
+        for index in 0..<4 { k |= UInt32(bytes[word * 4 + index]) << UInt32(8 * index) }
         k &*= m
         k ^= k >> 24
         k &*= m

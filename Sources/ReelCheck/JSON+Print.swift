@@ -23,10 +23,8 @@ extension JSON {
             }
             bytes.append(UInt8(ascii: "]"))
         case .object(let members):
-            let sorted = members.map { (units: Array($0.name.string.utf16), member: $0) }
-                .sorted { $0.units.lexicographicallyPrecedes($1.units) }
             bytes.append(UInt8(ascii: "{"))
-            for (index, (_, member)) in sorted.enumerated() {
+            for (index, member) in Self.sorted(members).enumerated() {
                 if index > 0 { bytes.append(UInt8(ascii: ",")) }
                 member.name.print(into: &bytes)
                 bytes.append(UInt8(ascii: ":"))
@@ -37,9 +35,25 @@ extension JSON {
     }
 }
 
+extension JSON {
+    /// By the UTF-16 code units of the names. Of ASCII these are the bytes, and mostly they are sorted already.
+    private static func sorted(_ members: [Member]) -> [Member] {
+        let isSorted = zip(members, members.dropFirst()).allSatisfy { $0.name < $1.name }
+        if isSorted, members.allSatisfy({ $0.name.bytes.allSatisfy { $0 < 0x80 } }) { return members }
+        return members.map { (units: Array($0.name.string.utf16), member: $0) }
+            .sorted { $0.units.lexicographicallyPrecedes($1.units) }
+            .map(\.member)
+    }
+}
+
 extension Text {
     fileprivate func print(into printed: inout [UInt8]) {
         printed.append(UInt8(ascii: "\""))
+        if bytes.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
+            printed += bytes
+            printed.append(UInt8(ascii: "\""))
+            return
+        }
         for byte in bytes {
             if let escape = escape(of: byte) { printed += escape.utf8 } else { printed.append(byte) }
         }

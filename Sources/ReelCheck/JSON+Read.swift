@@ -23,18 +23,18 @@ private struct Reader {
 
     var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
-    mutating func take(_ wanted: Character) -> Bool {
-        guard next == wanted.asciiValue else { return false }
+    mutating func take(_ wanted: Unicode.Scalar) -> Bool {
+        guard next == UInt8(ascii: wanted) else { return false }
         position += 1
         return true
     }
 
-    mutating func expect(_ wanted: Character) throws(Fault) {
+    mutating func expect(_ wanted: Unicode.Scalar) throws(Fault) {
         guard take(wanted) else { throw Fault("no \(wanted) at byte \(position)") }
     }
 
     mutating func skipSpace() {
-        while let byte = next, [0x20, 0x09, 0x0A, 0x0D].contains(byte) { position += 1 }
+        while let byte = next, byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D { position += 1 }
     }
 
     mutating func atEnd() -> Bool {
@@ -56,7 +56,7 @@ private struct Reader {
     }
 
     mutating func word(_ word: String, _ value: JSON) throws(Fault) -> JSON {
-        for letter in word { try expect(letter) }
+        for letter in word.unicodeScalars { try expect(letter) }
         return value
     }
 
@@ -64,19 +64,21 @@ private struct Reader {
         guard depth > 0 else { throw Fault("too deep") }
         try expect("{")
         var members: [JSON.Member] = []
-        var names: Set<Text> = []
+        // Names that ascend, as they do in canonical form, differ from each other.
+        var ascends = true
         skipSpace()
         if take("}") { return .object([]) }
         repeat {
             skipSpace()
             let name = try text()
-            guard names.insert(name).inserted else { throw Fault("two members of one name") }
+            if let last = members.last, !(last.name < name) { ascends = false }
             skipSpace()
             try expect(":")
             members.append(JSON.Member(name, try value(depth - 1)))
             skipSpace()
         } while take(",")
         try expect("}")
+        guard ascends || Set(members.map(\.name)).count == members.count else { throw Fault("two members of one name") }
         return .object(members)
     }
 
@@ -96,7 +98,9 @@ private struct Reader {
 
     mutating func text() throws(Fault) -> Text {
         try expect("\"")
-        var decoded: [UInt8] = []
+        let start = position
+        while let byte = next, byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") { position += 1 }
+        var decoded = Array(bytes[start..<position])
         while let byte = next {
             position += 1
             switch byte {

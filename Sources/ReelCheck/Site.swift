@@ -11,18 +11,18 @@ struct Site: Hashable, Comparable, Sendable {
     /// Reads `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`; nil for anything else.
     init?(_ text: Text) {
         guard text.bytes.count == 36 else { return nil }
-        var halves: [UInt64] = [0, 0]
-        var digits = 0
-        for (index, byte) in text.bytes.enumerated() {
-            if [8, 13, 18, 23].contains(index) {
+        var (high, low): (UInt64, UInt64) = (0, 0)
+        for index in 0..<36 {
+            let byte = text.bytes[index]
+            switch index {
+            case 8, 13, 18, 23:
                 guard byte == UInt8(ascii: "-") else { return nil }
-            } else {
+            default:
                 guard let digit = hexDigit(byte) else { return nil }
-                halves[digits / 16] = halves[digits / 16] << 4 | UInt64(digit)
-                digits += 1
+                if index < 18 { high = high << 4 | UInt64(digit) } else { low = low << 4 | UInt64(digit) }
             }
         }
-        self.init(high: halves[0], low: halves[1])
+        self.init(high: high, low: low)
     }
 
     var text: Text {

@@ -26,9 +26,17 @@ extension Text {
 
     /// The name of a stream that anybody may write: 1 to 128 of `A-Za-z0-9._:~-`, not `~` first, not dots only.
     var isStreamName: Bool {
-        let allowed = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:~-".utf8)
+        func isAllowed(_ byte: UInt8) -> Bool {
+            switch byte {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: ":"),
+                UInt8(ascii: "~"), UInt8(ascii: "-"):
+                true
+            default: false
+            }
+        }
         return (1...128).contains(bytes.count)
-            && bytes.allSatisfy(allowed.contains)
+            && bytes.allSatisfy(isAllowed)
             && bytes.first != UInt8(ascii: "~")
             && !bytes.allSatisfy { $0 == UInt8(ascii: ".") }
     }

@@ -17,36 +17,39 @@ final class FoldedStates {
         http = HTTPClient(on: loop, maxIdle: 16)
     }
 
-    /// Loads a stream's state; nil if no node answers one.
+    /// Loads a stream's state; nil if no node answers one for ten seconds.
     func load(_ stream: StreamName, then: @escaping ((epoch: Epoch, seq: Seq)?) -> Void) {
-        get("/v1/streams/\(stream)/snapshot", tries: urls.count) { body in then(body.flatMap(Self.position)) }
+        get("/v1/streams/\(stream)/snapshot", untilMs: Clock.nowMs() + 10_000) { body in
+            then(body.flatMap(Self.position))
+        }
     }
 
-    /// Keeps the states of the streams, and of each a delta, as evidence.
+    /// Keeps the states of the streams, and of each a delta, as evidence. Ends at the first that no node has.
     func keep(_ streams: [StreamName], in folder: HistoryFolder?, then: @escaping () -> Void) {
         guard let stream = streams.first, let folder else { return then() }
         let rest = Array(streams.dropFirst().prefix(Self.keptMax - 1))
-        get("/v1/streams/\(stream)/snapshot", tries: urls.count) { [self] body in
-            guard let body, let position = Self.position(body) else { return keep(rest, in: folder, then: then) }
+        get("/v1/streams/\(stream)/snapshot", untilMs: Clock.nowMs() + 2_000) { [self] body in
+            guard let body, let position = Self.position(body) else { return then() }
             folder.keep("\(stream).snapshot.jsonl", body)
             guard position.seq > 0 else { return keep(rest, in: folder, then: then) }
             let target = "/v1/streams/\(stream)/delta?after=\(position.seq / 2)&epoch=\(position.epoch)"
-            get(target, tries: urls.count) { [self] body in
+            get(target, untilMs: 0) { [self] body in
                 if let body { folder.keep("\(stream)-delta.snapshot.jsonl", body) }
                 keep(rest, in: folder, then: then)
             }
         }
     }
 
-    /// The first answer of a node that is one.
-    private func get(_ target: String, tries: Int, then: @escaping ([UInt8]?) -> Void) {
+    /// The first answer that is one, of one node after the other; once more where the time is over.
+    private func get(_ target: String, untilMs: Int64, then: @escaping ([UInt8]?) -> Void) {
         turn += 1
-        guard tries > 0, let address = LoadConnection.target(urls[turn % urls.count]) else { return then(nil) }
+        guard let address = LoadConnection.target(urls[turn % urls.count]) else { return then(nil) }
         var request = HTTPClientRequest("GET", host: address.host, port: address.port, target: target)
         request.timeout = .seconds(10)
         http.fetch(request, maxBody: Self.bytesMax) { [self] result in
             if case .success(let response) = result, response.status == 200 { return then(response.body) }
-            get(target, tries: tries - 1, then: then)
+            guard Clock.nowMs() < untilMs else { return then(nil) }
+            http.loop.timer(after: .milliseconds(50)) { [self] in get(target, untilMs: untilMs, then: then) }
         }
     }
 

@@ -1,8 +1,8 @@
 import Glibc
 import ReelCore
 
-/// Frames of events that were taken apart before. A gateway sends the same bytes to all who listen; those of a frame that
-/// came on another socket already are compared, and that is all the work.
+/// Frames of events that were taken apart before. A gateway sends the same bytes to all who listen; those that came on
+/// another socket already are compared, and that is all the work.
 final class FrameCache {
     /// A frame of events, and when each of its events was due.
     final class Frame {
