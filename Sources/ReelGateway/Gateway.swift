@@ -38,11 +38,13 @@ public final class Gateway: Sendable {
     ) throws {
         var bounds: [LogBounds] = []
         for partition in 0..<log.partitions { bounds.append(try log.bounds(partition)) }
-        let from = bounds.map { max(0, $0.first, $0.last + 1 - settings.warmRecords) }
+        let starts = try WarmStart.find(in: log, bounds: bounds, records: settings.warmRecords)
+        let from = starts.map(\.from)
         let share = GatewayShare(
-            nodeID: Hex64.text(.random(in: .min ... .max)),
+            nodeID: settings.node.id,
             log: log,
             bounds: bounds,
+            starts: starts,
             settings: settings,
             journal: journal,
             metrics: metrics,
@@ -147,6 +149,9 @@ public final class Gateway: Sendable {
             }
         }
     }
+
+    /// Whether the node has read the end of the epoch.
+    public var epochHasEnded: Bool { share.logState == .ended }
 
     /// Returns once it has ended and nothing of it runs any more.
     public func waitUntilEnded() async {

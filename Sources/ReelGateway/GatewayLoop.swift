@@ -57,7 +57,7 @@ final class GatewayLoop {
             return share.diverged(ReelError(.internal, "a batch from \(batch.seqs.lowerBound) on came out of order"))
         }
         if !ledger.isIdle { readBack(batch) }
-        if let next = batch.next { giveUp(batch.partition, .ended(next)) }
+        if let end = batch.end { giveUp(batch.partition, .ended(end.next)) }
         do throws(ReelError) { try ledger.read(batch.partition, to: batch.last) } catch { return share.diverged(error) }
         subscriptions.deliver(
             batch,
@@ -207,7 +207,12 @@ final class GatewayLoop {
             return then(.success(chunk))
         }
         let log = share.log
-        let reader = LogReader(stream: stream, partition: partition, partitions: share.partitions)
+        let reader = LogReader(
+            stream: stream,
+            partition: partition,
+            partitions: share.partitions,
+            end: share.end(partition)?.seq ?? largestInteger
+        )
         let end = min(to, rings[partition].first - 1)
         loop.offload {
             reader.read(log, from: from, to: end, bytes: bytes, events: events)

@@ -11,8 +11,10 @@ final class GatewayShare: Sendable {
         /// What each loop waits for.
         var backlogs: [Backlog]
         var divergence: ReelError?
-        /// For each partition the epoch that follows, once this one has ended there.
-        var nexts: [Epoch?]
+        /// For each partition where the epoch has ended.
+        var ends: [EpochEnd?]
+        /// For each partition the seq behind the seeds that it begins with; 0: it has none.
+        var seedsEnds: [Seq]
         var onDivergence: [@Sendable (ReelError) -> Void] = []
 
         let settings: GatewaySettings
@@ -32,7 +34,7 @@ final class GatewayShare: Sendable {
 
         var log: LogState {
             switch divergence?.code {
-            case nil: nexts.contains { $0 != nil } ? .ended : LogState(waitedMs: backlog.waitedMs, settings)
+            case nil: ends.contains { $0 != nil } ? .ended : LogState(waitedMs: backlog.waitedMs, settings)
             case .epochChanged: .ended
             default: .diverged
             }
@@ -50,11 +52,12 @@ final class GatewayShare: Sendable {
     let state: (any StateSource)?
     private let standing: Mutex<Standing>
 
-    /// For a log whose partitions have these ends now.
+    /// For a log whose partitions have these ends now, and are read from these starts on.
     init(
         nodeID: String,
         log: any EventLog,
         bounds: [LogBounds],
+        starts: [WarmStart],
         settings: GatewaySettings,
         journal: Journal,
         metrics: Metrics,
@@ -73,7 +76,8 @@ final class GatewayShare: Sendable {
                 readiness: Readiness(goals: bounds.map(\.last)),
                 firsts: bounds.map(\.first),
                 backlogs: [Backlog](repeating: Backlog(), count: settings.node.loops),
-                nexts: [Epoch?](repeating: nil, count: log.partitions),
+                ends: [EpochEnd?](repeating: nil, count: log.partitions),
+                seedsEnds: starts.map { $0.hasSeeds ? 1 : 0 },
                 settings: settings
             )
         )
@@ -97,11 +101,16 @@ final class GatewayShare: Sendable {
     var divergence: ReelError? { standing.withLock { $0.divergence } }
 
     /// The epoch that follows in a partition, once this one has ended there.
-    func next(_ partition: Int) -> Epoch? { standing.withLock { $0.nexts[partition] } }
+    func next(_ partition: Int) -> Epoch? { end(partition)?.next }
+
+    /// Where the epoch has ended in a partition; nil: it goes on.
+    func end(_ partition: Int) -> EpochEnd? { standing.withLock { $0.ends[partition] } }
 
     /// Why nothing more can be published to a partition; nil: it can.
     func refusal(of partition: Int) -> ReelError? {
-        standing.withLock { $0.divergence ?? $0.stop(of: partition) ?? $0.nexts[partition].map(ReelError.ended) }
+        standing.withLock {
+            $0.divergence ?? $0.stop(of: partition) ?? $0.ends[partition].map { ReelError.ended($0.next) }
+        }
     }
 
     /// Why a partition is not read any further; nil: it is.
@@ -110,16 +119,26 @@ final class GatewayShare: Sendable {
     /// The last seq that was read of a partition; −1: none.
     func seq(_ partition: Int) -> Seq { standing.withLock { $0.readiness.positions[partition] } }
 
-    /// The first seq of a partition that can be read; −1 if it is empty.
-    func first(_ partition: Int) -> Seq { standing.withLock { $0.firsts[partition] } }
+    /// The first seq of a partition that can be read; −1 if it is empty. Seeds cannot: what they say is in a snapshot.
+    func first(_ partition: Int) -> Seq {
+        standing.withLock { $0.firsts[partition] < 0 ? .none : max($0.firsts[partition], $0.seedsEnds[partition]) }
+    }
 
     /// A batch of the tail came.
     func read(_ batch: TailBatch) {
         meters.eventsRead.add(batch.items.count)
         if !batch.voids.isEmpty { meters.voids.note(batch.voids, in: batch.partition) }
+        if let end = batch.end, end.seq >= batch.seqs.lowerBound {
+            journal.warning(
+                "the epoch has ended",
+                ["partition": "\(batch.partition)", "seq": "\(end.seq)", "next": "\(end.next)"]
+            )
+            change { $0.ends[batch.partition] = end }
+        }
+        let seedsEnd = batch.seedsEnd
         standing.withLock { standing in
             standing.readiness.read(batch.partition, to: batch.last)
-            if let next = batch.next { standing.nexts[batch.partition] = next }
+            if let seedsEnd { standing.seedsEnds[batch.partition] = seedsEnd }
             if standing.firsts[batch.partition] < 0 { standing.firsts[batch.partition] = batch.seqs.lowerBound }
         }
     }

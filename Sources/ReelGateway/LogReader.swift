@@ -7,6 +7,8 @@ struct LogReader: Sendable {
     let stream: StreamName
     let partition: Int
     let partitions: Int
+    /// The last seq that is not void because the epoch has ended before it.
+    let end: Seq
 
     /// What one look into the log reads at most, all streams together.
     private static let scanBytes = 1 << 20
@@ -49,7 +51,7 @@ struct LogReader: Sendable {
             expected = entry.seq + 1
             let isFull: Bool = batch.withRecord(entry) { found, value in
                 let isOurs = key.withUnsafeBytes { $0.equals(found) }
-                guard isOurs || StreamName.barrierKey.utf8.elementsEqual(found) else { return false }
+                guard entry.seq <= end, isOurs || StreamName.barrierKey.utf8.elementsEqual(found) else { return false }
                 switch rules.read(key: found, value: value, into: &event) {
                 case .event, .barrier: break
                 case .seed, .void: return false

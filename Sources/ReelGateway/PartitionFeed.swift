@@ -12,6 +12,7 @@ final class PartitionFeed: LogSink {
         var rules: PartitionRules
         var event = ParsedEvent()
         var next: Seq
+        var end: EpochEnd?
         /// The batches read last, to check what later records say of them.
         var recent = Queue<TailBatch>()
         var tail: (any LogTail)?
@@ -150,8 +151,10 @@ final class PartitionFeed: LogSink {
                         streams.append(name)
                     }
                     return .event(stream: index, site: state.event.site, op: state.event.op)
-                case .barrier: return .barrier
-                case .seed: return .void
+                case .barrier(let barrier):
+                    if case .end(let next) = barrier { state.end = EpochEnd(seq: entry.seq, next: next) }
+                    return .barrier
+                case .seed: return .seed
                 case .void(let void):
                     voids.add(void, seq: entry.seq, key: key)
                     return .void
@@ -169,14 +172,13 @@ final class PartitionFeed: LogSink {
         let seqs = batch.seqs.lowerBound..<end
         let stoppedBefore = end < batch.seqs.upperBound ? end : nil
         guard !seqs.isEmpty else { return (nil, stoppedBefore) }
-        let next: Epoch? = if case .ended(let next) = state.rules.phase { next } else { nil }
         let read = TailBatch(
             records: batch,
             seqs: seqs,
             items: items,
             streams: streams,
             voids: voids,
-            next: next
+            end: state.end
         )
         state.recent.append(read)
         if state.recent.count > Self.batchesRemembered { _ = state.recent.popFirst() }

@@ -52,6 +52,8 @@ struct Ring {
     private var batches = Queue<TailBatch>()
     private var tracks: [StreamName: Track] = [:]
     private var barriers = Queue<Seq>()
+    /// The partition begins with the state of an earlier epoch.
+    private var hasSeeds = false
     private(set) var byteCount = 0
     private let byteLimit: Int
 
@@ -76,10 +78,12 @@ struct Ring {
             slots.append((batch, index))
             switch batch.items[index].kind {
             case .event(let stream, let site, let op):
-                // With an event before the ring's first the site may have begun already: nothing is proven then.
-                let mayBegin = op == 0 && first == 0 && Self.isFresh(batch, batch.items[index])
+                // With an event before the ring's first, or a seed, the site may have begun already: nothing is proven
+                // then.
+                let mayBegin = op == 0 && first == 0 && !hasSeeds && Self.isFresh(batch, batch.items[index])
                 tracks[batch.streams[stream], default: Track()].remember(seq, site, op, mayBegin: mayBegin)
             case .barrier: barriers.append(seq)
+            case .seed: hasSeeds = true
             case .void: break
             }
             index += 1

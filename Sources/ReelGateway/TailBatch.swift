@@ -2,6 +2,14 @@ import ReelCore
 import ReelLog
 import ReelNode
 
+/// Where the epoch has ended in a partition.
+struct EpochEnd: Equatable, Sendable {
+    /// The barrier's place; what lies behind it is void.
+    var seq: Seq
+    /// The epoch that follows.
+    var next: Epoch
+}
+
 /// A batch of the tail, taken apart once for all loops.
 final class TailBatch: Sendable {
     /// What a record is.
@@ -9,6 +17,8 @@ final class TailBatch: Sendable {
         /// A valid event of `streams[stream]`.
         case event(stream: Int, site: Site, op: Op)
         case barrier
+        /// A line of the state that the epoch begins with; not delivered.
+        case seed
         /// No effect, not delivered.
         case void
     }
@@ -30,8 +40,8 @@ final class TailBatch: Sendable {
     let hasBarriers: Bool
     /// What has no effect.
     let voids: VoidTally
-    /// The epoch that follows, if this one has ended in or before the batch.
-    let next: Epoch?
+    /// Where the epoch has ended, if that is in or before the batch.
+    let end: EpochEnd?
     let byteCount: Int
     /// The last record with its hash; nil if the batch has no record.
     let witness: Witness?
@@ -42,21 +52,21 @@ final class TailBatch: Sendable {
         items: [Item],
         streams: [StreamName],
         voids: VoidTally = VoidTally(),
-        next: Epoch? = nil
+        end: EpochEnd? = nil
     ) {
         self.records = records
         self.seqs = seqs
         self.items = items
         self.streams = streams
         self.voids = voids
-        self.next = next
+        self.end = end
         var places = [[Int]](repeating: [], count: streams.count)
         var hasBarriers = false
         for (index, item) in items.enumerated() {
             switch item.kind {
             case .event(let stream, _, _): places[stream].append(index)
             case .barrier: hasBarriers = true
-            case .void: break
+            case .seed, .void: break
             }
         }
         self.places = places
@@ -64,6 +74,9 @@ final class TailBatch: Sendable {
         byteCount = items.reduce(0) { $0 + $1.entry.byteCount }
         witness = items.last.map { records.witness(of: $0.entry) }
     }
+
+    /// The seq behind the last seed of the batch; nil if it has none.
+    var seedsEnd: Seq? { items.last { $0.kind == .seed }.map { $0.entry.seq + 1 } }
 
     var partition: Int { records.partition }
     /// The last seq that the batch accounts for.

@@ -235,6 +235,9 @@ import Testing
         let values = (0..<4).map { Batches.value(site, Op($0), "x") }
         var records = values.map { LogAppend(key: todo.key, value: $0) }
         records[1] = LogAppend(key: Array("~reel".utf8), value: Array(#"{"fold":2,"type":"barrier"}"#.utf8))
+        // The last one says that its gateway had read all before it, so that a gateway begins there.
+        let hash = todo.key.withUnsafeBytes { key in values[2].withUnsafeBytes { recordHash(key: key, value: $0) } }
+        records[3].witness = Witness(seq: 2, hash: hash)
         log.append(records, to: 0) { _ in }
         try await LiveGateway.with(log, { $0.warmRecords = 1 }) { live in
             let socket = try await live.connect()

@@ -18,7 +18,7 @@ import Testing
         func add(_ news: PartitionFeed.News) {
             let word =
                 switch news {
-                case .batch(let batch): "read \(batch.seqs)\(batch.next.map { " next \($0)" } ?? "")"
+                case .batch(let batch): "read \(batch.seqs)\((batch.end?.next).map { " next \($0)" } ?? "")"
                 case .skipped(let first): "skipped to \(first)"
                 case .ended(let error, let isFenced): error.code.rawValue + (isFenced ? " for good" : "")
                 }

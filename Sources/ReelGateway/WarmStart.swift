@@ -1,0 +1,63 @@
+import ReelCore
+import ReelLog
+
+/// Where a gateway begins to read a partition: some records before its end, so that the ring is not empty.
+///
+/// What it leaves out could hold the end of the epoch; then everything behind would be void, however much that is. But
+/// whoever hands records over has read the partition, and would not if the epoch had ended: so what a record says of
+/// what its gateway had read last vouches for all up to there. The start is moved towards the first record
+/// until all that is left out is vouched for.
+struct WarmStart: Equatable {
+    /// The first seq to read.
+    var from: Seq
+    /// The partition begins with the state of an earlier epoch, which no event tells of.
+    var hasSeeds = false
+
+    private static let scanBytes = 1 << 20
+
+    /// The starts in a log whose partitions have these ends, at least so many records before these. Blocks.
+    static func find(in log: any EventLog, bounds: [LogBounds], records: Int64) throws(LogError) -> [WarmStart] {
+        var starts: [WarmStart] = []
+        for (partition, bounds) in bounds.enumerated() {
+            let (first, end) = (max(0, bounds.first), bounds.last + 1)
+            var start = WarmStart(from: max(first, end - max(1, records)))
+            var (next, vouched) = (end, Seq.none)
+            while start.from > first {
+                vouched = max(vouched, try highestWitness(partition, of: log, from: start.from, to: next - 1))
+                guard vouched < start.from - 1 else { break }
+                next = start.from
+                start.from = max(first, vouched + 1, start.from - (end - start.from))
+            }
+            if start.from > 0 {
+                start.hasSeeds = try log.read(partition, from: first, to: first, bytes: 1).hasSeed(at: 0)
+            }
+            starts.append(start)
+        }
+        return starts
+    }
+
+    /// The highest seq that the gateway of one of these records had read when it handed the record over; −1: none.
+    private static func highestWitness(
+        _ partition: Int,
+        of log: any EventLog,
+        from: Seq,
+        to: Seq
+    ) throws(LogError) -> Seq {
+        var (next, highest) = (from, Seq.none)
+        while next <= to {
+            let batch = try log.read(partition, from: next, to: to, bytes: scanBytes)
+            guard !batch.seqs.isEmpty else { break }
+            for entry in batch.entries { highest = max(highest, entry.witness?.seq ?? .none) }
+            next = batch.seqs.upperBound
+        }
+        return highest
+    }
+}
+
+extension RecordBatch {
+    /// Whether there is a seed at this seq.
+    fileprivate func hasSeed(at seq: Seq) -> Bool {
+        guard let entry = entry(at: seq) else { return false }
+        return withRecord(entry) { _, value in (try? ParsedSeed(value)) != nil }
+    }
+}

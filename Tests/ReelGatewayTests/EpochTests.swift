@@ -1,0 +1,114 @@
+import Foundation
+import ReelCore
+import ReelLog
+import ReelNet
+import Testing
+
+@testable import ReelGateway
+
+/// What a gateway knows of the epoch's beginning and end, also where it has not read them.
+@Suite(.timeLimit(.minutes(5))) struct EpochTests {
+    private let todo = StreamName("todo")!
+    private let site = Site(high: 0x11, low: 0x22)
+    private let next = Epoch(0x77)
+
+    /// A log of one partition with these records, each of which says that its gateway had read what lies `lag` before
+    /// it; 0: nothing.
+    private func log(_ records: [LogAppend], lag: Seq) async throws -> MemoryLog {
+        let log = try MemoryLog(partitions: 1)
+        for (index, record) in records.enumerated() {
+            var record = record
+            let known = Seq(index) - lag
+            if lag > 0, known >= 0 {
+                let batch = try log.read(0, from: known, to: known, bytes: 1)
+                record.witness = batch.entry(at: known).map { batch.witness(of: $0) }
+            }
+            _ = try await withCheckedThrowingContinuation { continuation in
+                log.append([record], to: 0) { continuation.resume(with: $0) }
+            }
+        }
+        return log
+    }
+
+    private func events(_ ops: Range<Op>) -> [LogAppend] {
+        ops.map { LogAppend(key: todo.key, value: Batches.value(site, $0, "x")) }
+    }
+
+    private func barrier(_ barrier: Barrier) -> LogAppend {
+        LogAppend(key: Array(StreamName.barrierKey.utf8), value: barrier.value)
+    }
+
+    private func seed(_ line: String) -> LogAppend {
+        LogAppend(key: todo.key, value: Array(#"{"line":\#(line),"type":"seed"}"#.utf8))
+    }
+
+    private func start(_ log: any EventLog, records: Int64) throws -> WarmStart {
+        try WarmStart.find(in: log, bounds: [log.bounds(0)], records: records)[0]
+    }
+
+    @Test func whatIsLeftOutAtTheStartIsVouchedForByWhoHadReadIt() async throws {
+        #expect(try start(try await log(events(0..<40), lag: 1), records: 10).from == 30)
+        #expect(try start(try await log(events(0..<40), lag: 9), records: 10).from == 30)
+        #expect(try start(try await log(events(0..<40), lag: 15), records: 10).from == 25)
+        #expect(try start(try await log(events(0..<40), lag: 0), records: 10).from == 0, "nobody vouches")
+        #expect(try start(try await log([], lag: 0), records: 10).from == 0)
+        let ended = events(0..<20) + [barrier(.end(next))] + events(20..<40)
+        #expect(try start(try await log(ended, lag: 1), records: 1_000).from == 0)
+        let trimmed = try await log(events(0..<40), lag: 0)
+        trimmed.trim(0, before: 25)
+        #expect(try start(trimmed, records: 10).from == 25)
+    }
+
+    @Test func aGatewayThatStartsFarBehindAnEndKnowsThatTheEpochHasEnded() async throws {
+        // What came behind the end was written by gateways that had not read it yet.
+        let log = try await log(events(0..<20) + [barrier(.end(next))], lag: 1)
+        let before = try log.read(0, from: 19, to: 19, bytes: 1)
+        let witness = try #require(before.entry(at: 19).map { before.witness(of: $0) })
+        for record in events(20..<60) {
+            log.append([LogAppend(key: record.key, value: record.value, witness: witness)], to: 0) { _ in }
+        }
+        try await LiveGateway.with(log, { $0.warmRecords = 5 }) { live in
+            try await live.state(becomes: "ended")
+            let body = #"{"events":[\#(String(decoding: Sent.insert(site, 60, "a"), as: UTF8.self))]}"#
+            let answer = try await live.ask("POST", "/v1/streams/todo/events", body: body)
+            #expect(answer.status == 409)
+            #expect(String(decoding: answer.body, as: UTF8.self).contains(#""epoch":"\#(next)""#))
+            #expect(live.journal("the epoch has ended").count == 1)
+            let read = String(decoding: try await live.get("/v1/streams/todo/events?after=15").body, as: UTF8.self)
+            #expect(read.contains(#""seq":20"#) && !read.contains(#""seq":21"#), "what lies behind the end is void")
+        }
+    }
+
+    @Test(arguments: [1_000, 2]) func theStateThatAnEpochBeginsWithIsNoAnswerInEvents(warmRecords: Int64) async throws {
+        let seeds = [
+            seed(#"{"end":-1,"op":4,"site":"\#(site)"}"#),
+            seed(#"{"fields":{"t":["x","\#(site)"]},"object":["task","a"]}"#),
+        ]
+        let log = try await log(seeds + [barrier(.open)] + events(5..<9), lag: 1)
+        try await LiveGateway.with(log, { $0.warmRecords = warmRecords }) { live in
+            let socket = try await live.connect()
+            socket.send(.subscribe(.init(stream: todo, position: .after(2), epoch: log.epoch)))
+            #expect(try await socket.events(of: todo, partition: 0, after: 2, through: 6).count == 4)
+            socket.send(.subscribe(.init(stream: todo, position: .after(-1))))
+            let error = try await socket.nextError()
+            #expect(error.error.code == .truncated && error.first ?? 0 > 0)
+            #expect(try await live.get("/v1/streams/todo/events").status == 410)
+            #expect(try await live.metric(#"reel_void_records_total{reason="late_seed"}"#) ?? 0 == 0)
+            // The site's op 0 lies in the earlier epoch: whether this one says something else nobody here can prove.
+            socket.send(.publish(.init(stream: todo, epoch: nil, events: [Sent.insert(site, 0, "b")])))
+            #expect(try await socket.nextAck().acks.map(\.op) == [0])
+            socket.send(.publish(.init(stream: todo, epoch: nil, events: [Sent.insert(site, 0, "c")])))
+            #expect(try await socket.nextAck().acks.map(\.op) == [0])
+        }
+    }
+
+    @Test func whatLiesBehindAnEndIsVoidAlsoWhereItIsReadFromTheLog() async throws {
+        let log = try await log(events(0..<20) + [barrier(.end(next))] + events(20..<60), lag: 1)
+        try await LiveGateway.with(log, { $0.ringBytes = 1 }) { live in
+            try await live.state(becomes: "ended")
+            let socket = try await live.connect()
+            socket.send(.subscribe(.init(stream: todo, position: .after(18), epoch: log.epoch)))
+            #expect(try await socket.events(of: todo, partition: 0, after: 18, through: 60).map(\.seq) == [19, 20])
+        }
+    }
+}
