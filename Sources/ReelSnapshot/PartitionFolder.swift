@@ -53,6 +53,9 @@ final class PartitionFolder {
     /// How long the checkpoint behind it took; nil: there was none.
     private(set) var checkpointTime: Duration?
 
+    /// Where in its life the partition is.
+    var phase: PartitionRules.Phase { rules.phase }
+
     /// Goes on where the file says.
     init(file: SnapshotFile, identity: SnapshotFile.Identity, settings: SnapshotSettings) throws {
         self.file = file

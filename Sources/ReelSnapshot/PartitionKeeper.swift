@@ -14,6 +14,8 @@ final class PartitionKeeper: @unchecked Sendable {
         var seq = Seq.none
         /// Why it does not go on; nil: it does.
         var problem: SnapshotError?
+        /// Where in its life the partition is.
+        var phase = PartitionRules.Phase.seeds
         /// The file's last record is the log's.
         var isVerified = false
 
@@ -40,6 +42,8 @@ final class PartitionKeeper: @unchecked Sendable {
     private let wake = Wake()
     /// How long the next file waits that is made anew; belongs to the thread.
     private var nextFileMs: Int32 = 0
+    /// Called once what the epoch begins with was folded; belongs to the thread.
+    private var whenOpen: (@Sendable () -> Void)?
     private var thread: LogThread?
 
     init(
@@ -47,10 +51,14 @@ final class PartitionKeeper: @unchecked Sendable {
         partition: Int,
         settings: SnapshotSettings,
         journal: Journal,
-        metrics: SnapshotMetrics
+        metrics: SnapshotMetrics,
+        whenOpen: @escaping @Sendable () -> Void
     ) {
+        self.whenOpen = whenOpen
         identity = SnapshotFile.Identity(epoch: log.epoch, partition: partition, partitions: log.partitions)
-        place = FilePlace("\(settings.folder)/partition-\(partition).sqlite")
+        place = FilePlace(
+            EpochFolders.file(partition, in: EpochFolders.path(of: log.epoch, in: settings.folder))
+        )
         self.log = log
         self.settings = settings
         self.journal = journal
@@ -114,8 +122,10 @@ final class PartitionKeeper: @unchecked Sendable {
         )
         status.withLock {
             $0.seq = folder.next - 1
+            $0.phase = folder.phase
             $0.isVerified = true
         }
+        lookWhetherItIsOpen(folder)
         let tail = log.tail(identity.partition, from: folder.next, to: mailbox)
         defer {
             // First the mailbox: the log's thread may wait in it.
@@ -144,12 +154,18 @@ final class PartitionKeeper: @unchecked Sendable {
             let report = try folder.fold(part, of: batch, upTo: end)
             metrics.commits.record(Int(folder.commitTime / .microseconds(1)))
             if let time = folder.checkpointTime { metrics.checkpoints.record(Int(time / .microseconds(1))) }
-            note(report, at: folder.next - 1)
+            note(report, folder)
         } while !rest.isEmpty && !isStopping.load(ordering: .sequentiallyConsistent)
     }
 
-    private func note(_ report: PartitionFolder.Report, at seq: Seq) {
-        status.withLock { $0 = Status(seq: seq, isVerified: true) }
+    private func lookWhetherItIsOpen(_ folder: PartitionFolder) {
+        guard folder.phase != .seeds, let tell = whenOpen.take() else { return }
+        tell()
+    }
+
+    private func note(_ report: PartitionFolder.Report, _ folder: PartitionFolder) {
+        status.withLock { $0 = Status(seq: folder.next - 1, phase: folder.phase, isVerified: true) }
+        lookWhetherItIsOpen(folder)
         metrics.events.add(report.events)
         metrics.voids.note(report.voids, in: identity.partition)
     }

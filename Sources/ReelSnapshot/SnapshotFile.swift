@@ -115,7 +115,8 @@ final class SnapshotFile {
         }
     }
 
-    private static func verify(_ connection: Connection, _ identity: Identity) throws {
+    /// Throws `Unusable` unless it is the file of this partition.
+    static func verify(_ connection: Connection, _ identity: Identity) throws {
         func meta(_ name: String) throws(SQLiteError) -> Int64? {
             let statement = try connection.prepare("SELECT value FROM meta WHERE name = ?")
             statement.bind(1, name)

@@ -26,11 +26,20 @@ public final class SnapshotNode: StateSource {
         self.log = log
         self.settings = settings
         lock = try FolderLock(folder: settings.folder)
+        try EpochFolders.make(log.epoch, in: settings.folder)
         turns = AnswerTurns(most: settings.openAnswers)
         let counted = SnapshotMetrics(metrics, epoch: log.epoch, journal: journal)
         self.metrics = counted
+        let closed = Mutex(log.partitions)
         keepers = (0..<log.partitions).map {
-            PartitionKeeper(log: log, partition: $0, settings: settings, journal: journal, metrics: counted)
+            PartitionKeeper(log: log, partition: $0, settings: settings, journal: journal, metrics: counted) {
+                // What the old epoch was folded to is not needed any more once all of the new one is.
+                let isLast = closed.withLock { closed in
+                    closed -= 1
+                    return closed == 0
+                }
+                if isLast { EpochFolders.removeEnded(before: log.epoch, in: settings.folder) }
+            }
         }
         for keeper in keepers {
             metrics.gauge(
@@ -49,6 +58,11 @@ public final class SnapshotNode: StateSource {
 
     /// The last seq folded, and written, of each partition.
     public var positions: [Seq] { keepers.map { $0.now.seq } }
+
+    /// Whether the epoch has ended in a partition that was folded to there.
+    public var epochHasEnded: Bool {
+        keepers.contains { if case .ended = $0.now.phase { true } else { false } }
+    }
 
     /// Why partitions do not go on, a sentence each; empty if all do.
     public var problems: [String] {

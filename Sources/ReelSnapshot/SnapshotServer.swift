@@ -37,7 +37,7 @@ public final class SnapshotServer: Sendable {
                 return readiness
             }
         }
-        let id = Hex64.text(.random(in: .min ... .max))
+        let id = common.id
         let url = Mutex(common.nodeURL ?? "")
         let announcer = Announcer(log: log, journal: journal) {
             NodeAnnouncement(
@@ -84,6 +84,9 @@ public final class SnapshotServer: Sendable {
         }
         journal.info("listening", ["address": "\(address)", "node": id, "epoch": "\(log.epoch)"])
     }
+
+    /// Whether the node has read the end of the epoch.
+    public var epochHasEnded: Bool { node.epochHasEnded }
 
     /// Returns once it has ended and nothing of it runs any more.
     public func waitUntilEnded() async {

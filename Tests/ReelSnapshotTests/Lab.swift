@@ -15,13 +15,16 @@ struct Lab {
         folder = try Folder()
         settings = SnapshotSettings(folder: folder.path)
         settings.batchEvents = 7
+        try EpochFolders.make(log.epoch, in: folder.path)
     }
 
     func node() throws -> SnapshotNode {
         try SnapshotNode(log: log, settings: settings, journal: Journal(threshold: .error), metrics: Metrics())
     }
 
-    func path(_ partition: Int) -> String { "\(folder.path)/partition-\(partition).sqlite" }
+    func path(_ partition: Int) -> String {
+        EpochFolders.file(partition, in: EpochFolders.path(of: log.epoch, in: folder.path))
+    }
 
     func identity(_ partition: Int) -> SnapshotFile.Identity {
         SnapshotFile.Identity(epoch: log.epoch, partition: partition, partitions: log.partitions)

@@ -1,0 +1,87 @@
+public import ReelCore
+public import ReelLog
+import ReelSQLite
+
+/// The folders of snapshot nodes, read beside them or after them: what a new epoch can begin with.
+public final class SnapshotArchive: StateArchive {
+    /// The log that was folded.
+    public let epoch: Epoch
+    /// How many partitions it has.
+    public let partitions: Int
+    private let folders: [String]
+
+    /// The files of an epoch (nil: the last one of which there are any) in these folders: each the data folder of a
+    /// node, its `snapshot` folder, or a copy of that. Throws `bad_request` where there are none.
+    public init(folders: [String], epoch wanted: Epoch?) throws(SnapshotError) {
+        let roots = folders.map { EpochFolders.epochs(in: $0 + "/snapshot").isEmpty ? $0 : $0 + "/snapshot" }
+        let found = Set(roots.flatMap(EpochFolders.epochs))
+        let followed = Set(
+            found.filter { epoch in
+                roots.contains { EpochFolders.following(epoch, in: $0).map(found.contains) ?? false }
+            }
+        )
+        let last = found.subtracting(followed)
+        guard let epoch = wanted ?? (last.count == 1 ? last.first : nil), found.contains(epoch) else {
+            let names = found.map(\.description).sorted().joined(separator: ", ")
+            let places = folders.joined(separator: ", ")
+            throw SnapshotError(
+                .badRequest,
+                "found \(names.isEmpty ? "no snapshots" : "snapshots of \(names)") in \(places),"
+                    + " expected those of \(wanted.map { "epoch \($0)" } ?? "one epoch")"
+            )
+        }
+        self.epoch = epoch
+        self.folders = roots.map { EpochFolders.path(of: epoch, in: $0) }
+        guard let partitions = self.folders.lazy.compactMap(EpochFolders.partitions).first else {
+            throw SnapshotError(.badRequest, "found no partition's file of epoch \(epoch)")
+        }
+        self.partitions = partitions
+    }
+
+    /// The highest state of a partition: of the folder whose file is furthest and holds all streams with their
+    /// digests.
+    public func state(of partition: Int) throws -> ArchivedState? {
+        let identity = SnapshotFile.Identity(epoch: epoch, partition: partition, partitions: partitions)
+        let files = folders.map { EpochFolders.file(partition, in: $0) }
+        let known = files.compactMap { file in (try? Self.position(of: file)).map { (file: file, position: $0) } }
+        var failure: (any Error)?
+        for (file, position) in known.sorted(by: { $0.position.next > $1.position.next }) where !position.isInsideSeeds
+        {
+            do {
+                return try Self.state(of: identity, in: file)
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return nil
+    }
+
+    private static func position(of file: String) throws -> StoredPosition {
+        try StoredPosition(reading: try Connection(path: file, mode: .readOnly, busyMs: 1_000))
+    }
+
+    /// All streams of a file, in one consistent read.
+    private static func state(of identity: SnapshotFile.Identity, in file: String) throws -> ArchivedState {
+        let connection = try Connection(path: file, mode: .readOnly, busyMs: 1_000)
+        try connection.beginRead()
+        defer { connection.rollback() }
+        try SnapshotFile.verify(connection, identity)
+        let position = try StoredPosition(reading: connection)
+        var fold = PartitionFold(
+            partition: identity.partition,
+            of: identity.partitions,
+            epoch: identity.epoch,
+            next: position.next,
+            phase: position.phase
+        )
+        let names = try connection.prepare("SELECT name FROM stream")
+        while try names.step() {
+            guard let name = StreamName(names.text(0)),
+                let stored = try StoredStream(name, identity: identity, seq: position.seq, in: connection)
+            else { throw SnapshotFile.Unusable(reason: "found a stream without a valid name") }
+            fold.add(stored.fold)
+        }
+        return ArchivedState(fold: fold, last: position.last, origin: file)
+    }
+}

@@ -1,0 +1,114 @@
+import Foundation
+import ReelCore
+import ReelLog
+import ReelNode
+import ReelSQLite
+import Testing
+
+@testable import ReelSnapshot
+
+/// What a snapshot node keeps of one epoch and the next.
+@Suite(.timeLimit(.minutes(5))) struct EpochTests {
+    private let todo = StreamName("todo")!
+
+    private func barrier(_ barrier: Barrier) -> String { String(decoding: barrier.value, as: UTF8.self) }
+
+    private func node(_ log: MemoryLog, _ lab: Lab) throws -> SnapshotNode {
+        try SnapshotNode(log: log, settings: lab.settings, journal: Journal(threshold: .error), metrics: Metrics())
+    }
+
+    private func isThere(_ epoch: Epoch, _ lab: Lab) -> Bool {
+        FileManager.default.fileExists(atPath: EpochFolders.path(of: epoch, in: lab.folder.path))
+    }
+
+    @Test("what an ended epoch was folded to is kept until all of the next one is folded")
+    func oldEpoch() async throws {
+        let lab = try Lab(partitions: 2)
+        let next = try MemoryLog(epoch: Epoch(0x77), partitions: 2)
+        var writer = Writer(seed: 4)
+        try await lab.log.append((0..<10).map { writer.event(at: Int64($0)) }, key: "todo", to: 0)
+        for partition in 0..<2 { try await lab.log.append([barrier(.end(next.epoch))], key: "~reel", to: partition) }
+        let first = try node(lab.log, lab)
+        try await eventually("the end is folded") { first.positions == [10, 0] && first.epochHasEnded }
+        first.close()
+
+        try await next.append([barrier(.open)], key: "~reel", to: 0)
+        let second = try node(next, lab)
+        try await eventually("partition 0 is folded") { second.positions[0] == 0 }
+        #expect(isThere(lab.log.epoch, lab) && !second.epochHasEnded)
+        try await next.append([barrier(.open)], key: "~reel", to: 1)
+        try await eventually("the old epoch's files are gone") { !isThere(lab.log.epoch, lab) }
+        second.close()
+        #expect(isThere(next.epoch, lab))
+    }
+
+    @Test("an epoch that leads elsewhere, or has not ended, is kept") func otherEpochs() async throws {
+        let lab = try Lab(partitions: 1)
+        let (open, other) = (Epoch(0x55), Epoch(0x66))
+        for (epoch, values) in [(open, [barrier(.open)]), (other, [barrier(.end(Epoch(0x99)))])] {
+            let log = try MemoryLog(epoch: epoch, partitions: 1)
+            try await log.append(values, key: "~reel", to: 0)
+            let node = try node(log, lab)
+            try await eventually("it is folded") { node.positions == [0] }
+            node.close()
+        }
+        EpochFolders.removeEnded(before: lab.log.epoch, in: lab.folder.path)
+        #expect(isThere(open, lab) && isThere(other, lab))
+        EpochFolders.removeEnded(before: Epoch(0x99), in: lab.folder.path)
+        #expect(isThere(open, lab) && !isThere(other, lab))
+    }
+
+    @Test("files of a folder that had no epochs are those of the log") func filesOfBefore() async throws {
+        let lab = try Lab(partitions: 1)
+        var writer = Writer(seed: 5)
+        try await lab.log.append((0..<10).map { writer.event(at: Int64($0)) }, key: "todo", to: 0)
+        let first = try node(lab.log, lab)
+        try await lab.reach(first, 0, 9)
+        first.close()
+        for suffix in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: lab.path(0) + suffix) {
+            try FileManager.default.moveItem(
+                atPath: lab.path(0) + suffix,
+                toPath: lab.folder.path + "/partition-0.sqlite" + suffix
+            )
+        }
+        let second = try node(lab.log, lab)
+        defer { second.close() }
+        try await lab.reach(second, 0, 9)
+        #expect(try !FileManager.default.contentsOfDirectory(atPath: lab.folder.path).contains("partition-0.sqlite"))
+        #expect(!FileManager.default.fileExists(atPath: lab.path(0) + ".aside-0"))
+    }
+
+    @Test("a new epoch begins with the highest whole state of several folders, and folds the log on from there")
+    func archive() async throws {
+        let (one, two) = (try Lab(partitions: 1), try Lab(partitions: 1))
+        let log = one.log
+        var writer = Writer(seed: 6)
+        try await log.append((0..<40).map { writer.event(at: Int64($0)) }, key: "todo", to: 0)
+        let first = try node(log, one)
+        try await one.reach(first, 0, 39)
+        first.close()
+        try await log.append((40..<60).map { writer.event(at: Int64($0)) }, key: "todo", to: 0)
+        let second = try node(log, two)
+        try await eventually("it is folded") { second.positions == [59] }
+        second.close()
+
+        let archive = try SnapshotArchive(folders: [one.folder.path, two.folder.path], epoch: nil)
+        #expect(archive.epoch == log.epoch && archive.partitions == 1)
+        #expect(try archive.state(of: 0)?.fold.next == 60)
+        // A file that does not hold what was written is no state.
+        let path = EpochFolders.file(0, in: EpochFolders.path(of: log.epoch, in: two.folder.path))
+        try Connection(path: path, mode: .readWrite).execute("DELETE FROM object")
+        let state = try #require(try archive.state(of: 0))
+        #expect(state.fold.next == 40 && state.origin.hasPrefix(one.folder.path))
+
+        var fold = state.fold
+        try log.scan(0, from: fold.next) { batch in
+            for entry in batch.entries {
+                _ = batch.withRecord(entry) { fold.read(key: $0, value: $1, seq: entry.seq) }
+            }
+        }
+        #expect(SeedSum(try #require(fold.streams[todo])) == SeedSum(try foldOfLog(log, todo, to: 59)))
+        #expect(throws: SnapshotError.self) { try SnapshotArchive(folders: ["/nowhere"], epoch: nil) }
+        #expect(throws: SnapshotError.self) { try SnapshotArchive(folders: [one.folder.path], epoch: Epoch(1)) }
+    }
+}
