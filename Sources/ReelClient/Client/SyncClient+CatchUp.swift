@@ -80,6 +80,10 @@ extension SyncClient {
             case .epochChanged where stream.view != nil: epochChanged(stream)
             default: break
             }
+            if stream.catchUpFailures == Self.catchUpFailuresMax, stream.needsSnapshot || stream.isFromOldEpoch {
+                // Its state is in no event, so all that can be done is to ask on.
+                notify(.waiting(stream: name.description, reason: "\(error.code.rawValue): \(error.message)"))
+            }
             guard wantsSnapshot(stream) else { return advance(stream) }
             retry(stream, afterMs: min(2_000, 10 << Int64(min(stream.catchUpFailures, 8))))
         }
@@ -116,6 +120,7 @@ extension SyncClient {
     /// The log was replaced: the queue stays, the state comes anew.
     func epochChanged(_ stream: StreamState) {
         stream.connectionLost()
+        if let fold = stream.view?.fold, fold.next != nil { formerEpochs.insert(fold.epoch) }
         stream.view = nil
         stream.unwritten = []
         stream.isFromOldEpoch = true

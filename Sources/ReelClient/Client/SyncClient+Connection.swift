@@ -41,6 +41,9 @@ extension SyncClient {
 
     func welcomed(_ welcome: ServerFrame.Welcome) {
         guard let link, link.welcome == nil else { return }
+        guard !formerEpochs.contains(welcome.epoch) else {
+            return lost(link.number, "the node is still in the epoch \(welcome.epoch), which has ended")
+        }
         failover.welcomed(nowMs: transport.nowMs)
         if let lostAtMs {
             counters.failoverMs = transport.nowMs - lostAtMs

@@ -83,10 +83,14 @@ extension SyncClient {
         for stream in streams {
             if let lines = try stateToWrite(stream) { states.append((stream, lines)) }
         }
+        let formerEpochs = formerEpochs
         try store.commit(durably: isPromise) { () throws(SQLiteError) in
             for (stream, writes) in writes {
                 try store.write(writes, stream.row)
-                if stream.unwrittenEpoch { try store.dropEvents(stream.row) }
+                if stream.unwrittenEpoch {
+                    try store.dropEvents(stream.row)
+                    for epoch in formerEpochs { try store.write(formerEpoch: epoch) }
+                }
                 for event in stream.unwritten {
                     try event.value.withUnsafeBytesTyped { (value) throws(SQLiteError) in
                         try store.write(event: value, seq: event.seq, stream.row)

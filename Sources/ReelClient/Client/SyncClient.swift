@@ -48,6 +48,8 @@ public actor SyncClient {
     var isTurnScheduled = false
     var isClosed = false
     var failure: ReelError?
+    /// Epochs whose end was folded, and that were left: a node that is still there is behind.
+    var formerEpochs: Set<Epoch> = []
 
     /// One attempt at a connection, and what came of it.
     struct Link {
@@ -80,6 +82,7 @@ public actor SyncClient {
         case .memory: self.store = nil
         case .file(let path): self.store = try DeviceStore(path: path)
         }
+        formerEpochs = try self.store?.formerEpochs() ?? []
         let seed = seed ?? UInt64.random(in: .min ... .max)
         random = SeededGenerator(seed: seed)
         failover = Failover(nodes: nodes, seed: seed &+ 1)

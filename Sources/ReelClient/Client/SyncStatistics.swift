@@ -38,6 +38,9 @@ public enum SyncNotice: Sendable, Equatable {
     case held(stream: String, reason: String)
     /// The log was replaced by another one: the queue is kept, the state comes anew.
     case epochChanged(stream: String)
+    /// The stream's state cannot be had at the moment: it begins with a snapshot, and no node answers with one. The
+    /// client goes on asking, and taking events.
+    case waiting(stream: String, reason: String)
     /// The stream cannot be read on: what this device knows and what the log says exclude each other, or the log
     /// speaks a version that this client does not know.
     case stopped(stream: String, reason: String)

@@ -35,6 +35,7 @@ final class DeviceStore {
     private var isFull = true
 
     private let putStream: Statement
+    private let putFormerEpoch: Statement
     private let putPosition: Statement
     private let putSite: Statement
     private let putEntry: Statement
@@ -67,11 +68,15 @@ final class DeviceStore {
                         lines BLOB NOT NULL, PRIMARY KEY (stream, piece)) WITHOUT ROWID;
                     CREATE TABLE IF NOT EXISTS event (stream INTEGER NOT NULL, seq INTEGER NOT NULL,
                         value BLOB NOT NULL, PRIMARY KEY (stream, seq)) WITHOUT ROWID;
+                    CREATE TABLE IF NOT EXISTS former_epoch (epoch TEXT PRIMARY KEY) WITHOUT ROWID;
                     PRAGMA user_version = \(Self.format);
                     """
                 )
             }
             putStream = try connection.prepare("INSERT INTO stream (name, site, next_op) VALUES (?, ?, ?)")
+            putFormerEpoch = try connection.prepare(
+                "INSERT OR IGNORE INTO former_epoch VALUES (?)"
+            )
             putPosition = try connection.prepare(
                 "UPDATE stream SET epoch = ?, partition = ?, partitions = ?, covered = ? WHERE row = ?"
             )
@@ -89,6 +94,20 @@ final class DeviceStore {
     }
 
     // MARK: Reading
+
+    /// The epochs whose end was folded.
+    func formerEpochs() throws(ReelError) -> Set<Epoch> {
+        do throws(SQLiteError) {
+            var epochs: Set<Epoch> = []
+            let select = try connection.prepare("SELECT epoch FROM former_epoch")
+            while try select.step() {
+                if let epoch = Epoch(select.text(0)) { epochs.insert(epoch) }
+            }
+            return epochs
+        } catch {
+            throw ReelError(error, "reading")
+        }
+    }
 
     /// What the file holds of a stream; a stream that it does not know begins with this site.
     func open(_ stream: StreamName, newSite: Site) throws(ReelError) -> Stored {
@@ -234,6 +253,12 @@ final class DeviceStore {
         putPosition.bind(4, position.covered.stored)
         putPosition.bind(5, row)
         try putPosition.run()
+    }
+
+    /// An epoch whose end was folded, and that was left. Inside `commit`.
+    func write(formerEpoch epoch: Epoch) throws(SQLiteError) {
+        putFormerEpoch.bind(1, epoch.description)
+        try putFormerEpoch.run()
     }
 
     /// Drops all events of a stream: they are of a log that has ended, and their seqs mean something else in the next.
