@@ -42,12 +42,12 @@ public struct Drain: Sendable {
         if case .serving = phase { false } else { true }
     }
 
-    /// A request to end, from a signal.
-    public mutating func requested(nowMs: Int64) -> Action {
+    /// A request to end; clients leave within `spreadMs` where that is given.
+    public mutating func requested(nowMs: Int64, spreadMs: Int64? = nil) -> Action {
         switch phase {
         case .serving:
             phase = .leaving(untilMs: nowMs + limitMs)
-            return .sendAway(withinMs: spreadMs)
+            return .sendAway(withinMs: min(spreadMs ?? self.spreadMs, limitMs))
         case .leaving, .ended:
             phase = .ended
             return .end(.toldTwice)

@@ -7,6 +7,7 @@ import Synchronization
 public final class NodeEnd: Sendable {
     private struct State {
         var drain: Drain
+        var isRequested = false
         var hasEnded = false
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
@@ -14,7 +15,7 @@ public final class NodeEnd: Sendable {
     /// How often is looked whether all have gone.
     private static let look = Duration.milliseconds(50)
 
-    private let loop: EventLoop
+    let loop: EventLoop
     private let journal: Journal
     private let state: Mutex<State>
     private let sendAway: @Sendable (_ withinMs: Int64) -> Void
@@ -48,8 +49,26 @@ public final class NodeEnd: Sendable {
     public func begin() {
         loop.execute { [self] in
             let nowMs = Int64(clamping: loop.now)
-            perform(state.withLock { $0.drain.requested(nowMs: nowMs) })
+            perform(
+                state.withLock { state in
+                    state.isRequested = true
+                    return state.drain.requested(nowMs: nowMs)
+                }
+            )
         }
+    }
+
+    /// Whether somebody has asked for it, by `begin` or a signal.
+    public var isRequested: Bool { state.withLock { $0.isRequested } }
+
+    /// Sends the clients away within so long, because the node is to begin anew; nothing if it ends already. On the
+    /// loop.
+    func moveOn(withinMs: Int64) {
+        let nowMs = Int64(clamping: loop.now)
+        let action: Drain.Action? = state.withLock { state in
+            state.drain.isLeaving ? nil : state.drain.requested(nowMs: nowMs, spreadMs: withinMs)
+        }
+        if let action { perform(action) }
     }
 
     /// Returns once the node has ended.

@@ -1,7 +1,10 @@
+import ReelCore
 public import ReelNet
 
 /// What an operator may set for any kind of node. Times are in milliseconds, sizes in bytes.
 public struct NodeSettings: Sendable {
+    /// The node's name among the others.
+    public var id = Hex64.text(.random(in: .min ... .max))
     /// Where the node listens, `HOST:PORT`; port 0 takes a free one.
     public var listen = "127.0.0.1:7350"
     /// The URL that clients are told; nil: none.

@@ -84,7 +84,7 @@ final class FragileStore: LogStore {
     }
 
     func open(_ epoch: Epoch) throws(LogError) -> any EventLog {
-        guard let log = log(epoch) else { throw LogError(.logUnavailable, "there is no log \(epoch)") }
+        guard let log = log(epoch) else { throw LogError(.damaged, "there is no log \(epoch)") }
         return FragileLog(log: log, store: self)
     }
 

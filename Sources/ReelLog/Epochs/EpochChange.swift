@@ -59,7 +59,8 @@ public struct EpochChange {
         let next = CurrentLog(epoch: new.epoch, partitions: new.partitions, number: old.current.number + 1)
         var report = EpochReport(old: old.current, new: next)
         let seeds = SeededLog(new, progress)
-        if try !seeds.isOpen() {
+        report.wasWritten = try seeds.isOpen()
+        if !report.wasWritten {
             let append = try BulkAppend(new)
             var sums: [StreamName: SeedSum] = [:]
             for partition in 0..<old.current.partitions {
@@ -90,19 +91,18 @@ public struct EpochChange {
 
     /// The new log that somebody else, or an earlier run, has begun.
     private func continued(_ next: Epoch, _ old: OldLog) throws -> any EventLog {
-        let log: any EventLog
-        do throws(LogError) {
-            log = try store.open(next)
-        } catch {
+        let found = store.find(next)
+        if case .failure(let error) = found {
+            guard error.code == .damaged else { throw error }
             try store.create(next, partitions: partitions ?? old.current.partitions)
-            log = try store.open(next)
         }
+        let log = try (try? found.get()) ?? store.open(next)
         if let partitions, partitions != log.partitions {
             log.close()
             throw LogError(
                 .badRequest,
-                "the epoch \(next) was begun with \(log.partitions) partitions, expected \(partitions): run it once more"
-                    + " without a number to finish that"
+                "the epoch \(next) was begun with \(log.partitions) partitions, expected \(partitions): run it once"
+                    + " more without a number to finish that"
             )
         }
         return log

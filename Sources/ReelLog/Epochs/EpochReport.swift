@@ -18,6 +18,8 @@ public struct EpochReport: Sendable {
     public var old: CurrentLog
     /// The log that is the current one now.
     public var new: CurrentLog
+    /// The state had been written and read back by an earlier run: nothing of it was counted here.
+    public var wasWritten = false
     /// The number of streams that have a state.
     public var streams = 0
     /// Sites, living objects and tombstones, and the bytes of their seeds.

@@ -46,13 +46,16 @@ final class OldLog {
                     + " \(current.epoch) with \(current.partitions)"
             )
         }
-        do throws(LogError) {
-            log = known == nil ? nil : try store.open(current.epoch)
-            absence = "no log is known"
-        } catch {
-            guard archive != nil else { throw error }
-            log = nil
-            absence = "the log cannot be opened: \(error.message)"
+        guard known != nil else {
+            (log, absence) = (nil, "no log is known")
+            return
+        }
+        switch store.find(current.epoch) {
+        case .success(let log): (self.log, absence) = (log, "")
+        case .failure(let error):
+            // A log that is only away is no lost one.
+            guard archive != nil, error.code != .logUnavailable else { throw error }
+            (log, absence) = (nil, "the log cannot be opened: \(error.message)")
         }
     }
 
@@ -90,7 +93,7 @@ final class OldLog {
     ) throws -> Partition {
         var found = known
         found.bounds = try log.bounds(partition)
-        var next = from
+        var next = max(from, found.bounds.first)
         while found.end == nil, next <= found.bounds.last {
             let batch = try log.read(partition, from: next, to: found.bounds.last, bytes: 1 << 20)
             guard !batch.seqs.isEmpty else { break }
@@ -116,7 +119,8 @@ final class OldLog {
         case .unknown:
             throw LogError(
                 .internal,
-                "found a barrier at seq \(seq) of partition \(partition) that this version does not know: run a newer one"
+                "found a barrier at seq \(seq) of partition \(partition) that this version does not know: run a newer"
+                    + " one"
             )
         case .known, .none: return nil
         }
@@ -143,7 +147,7 @@ final class OldLog {
                 partition,
                 of: log,
                 known,
-                from: max(known.bounds.last + 1, known.bounds.first, 0)
+                from: max(0, known.bounds.last + 1)
             )
             if let end = found[partition].end {
                 return try progress(EpochProgress(step: .ending, partition: partition, seq: end.seq, last: end.seq))
@@ -155,7 +159,7 @@ final class OldLog {
 
     // MARK: State
 
-    /// The state of a partition at the end of the epoch, or as of now where it has not ended; and what is missing of it.
+    /// The state of a partition at the end of the epoch, or as of now where it has not ended; and what is missing.
     func state(of partition: Int) throws -> (fold: PartitionFold, loss: EpochReport.Loss?) {
         let archived = try archive?.state(of: partition)
         guard let log else { return try rest(of: partition, archived, absence) }
@@ -228,5 +232,16 @@ final class OldLog {
             reason: reason
         )
         return (fold, loss)
+    }
+}
+
+extension LogStore {
+    /// Opens a log, or says why that cannot be: `damaged` where it is not there.
+    func find(_ epoch: Epoch) -> Result<any EventLog, LogError> {
+        do throws(LogError) {
+            return .success(try open(epoch))
+        } catch {
+            return .failure(error)
+        }
     }
 }

@@ -48,9 +48,10 @@ final class SeededLog {
     private func difference(_ stream: StreamName, _ found: SeedSum, _ wanted: SeedSum) -> LogError {
         LogError(
             .damaged,
-            "the new log \(log.epoch) does not hold what was written to it: stream \(stream) has \(found.objects) objects,"
-                + " \(found.tombstones) tombstones and \(found.sites) sites there, expected \(wanted.objects),"
-                + " \(wanted.tombstones) and \(wanted.sites), all alike. It is not made the current log"
+            "the new log \(log.epoch) does not hold what was written to it: stream \(stream) has"
+                + " \(found.objects) objects, \(found.tombstones) tombstones and \(found.sites) sites there, expected"
+                + " \(wanted.objects), \(wanted.tombstones) and \(wanted.sites), all alike. It is not made the current"
+                + " log"
         )
     }
 

@@ -14,8 +14,8 @@ struct LogFile: Sendable {
     /// How many partitions the log has.
     var partitions: Int { log.partitions }
 
-    /// Opens the file's current log. Where there is none it is made, with `partitions` (nil: 4), and so is the file; who
-    /// comes first makes it. Another number of partitions than the log's is an error.
+    /// Opens the file's current log. Where there is none it is made, with `partitions` (nil: 4), and so is the file;
+    /// who comes first makes it. Another number of partitions than the log's is an error.
     init(path: String, partitions: Int?, walFrames: Int) throws(LogError) {
         if let partitions { try Self.check(partitions) }
         try self.init(path: path, walFrames: walFrames) { tables in
@@ -28,7 +28,7 @@ struct LogFile: Sendable {
     init(path: String, epoch: Epoch, walFrames: Int) throws(LogError) {
         try self.init(path: path, walFrames: walFrames) { tables in
             guard let log = try tables.log(epoch) else {
-                throw LogError(.logUnavailable, "there is no log \(epoch) in \(path)")
+                throw LogError(.damaged, "there is no log \(epoch) in \(path)")
             }
             return log
         }

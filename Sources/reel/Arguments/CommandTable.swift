@@ -3,7 +3,7 @@ enum CommandTable {
     static let all: [Command] = [
         .demo,
         .serve, .gateway, .snapshot, .cluster,
-        .topicCreate, .topicShow, .topicCheck,
+        .topicCreate, .topicShow, .topicCheck, .epochNew,
         .publish, .tail, .fetch, .get, .digest,
         .ready, .doctor,
         .dump, .fold, .replay,

@@ -18,14 +18,10 @@ extension Command {
             Example("reel gateway --listen 0.0.0.0:7350 --advertise http://a.example:7350", "for clients elsewhere"),
         ]
     ) { options, console in
-        let settings = try GatewayArguments.settings(options)
-        let log = try LogArguments.open(options, ifAbsent: .make, console)
-        defer { log.close() }
-        let gateway = try Gateway(log: log, settings: settings)
-        try gateway.end.onSignals()
-        try console.print("listening on \(gateway.address)")
-        try console.flush()
-        await gateway.waitUntilEnded()
-        return .done
+        var settings = try GatewayArguments.settings(options)
+        return try await NodeRun.run(options, console) { run in
+            settings.node.listen = run.listen
+            return NodeRun.Started(node: try Gateway(log: run.log, settings: settings, journal: run.journal))
+        }
     }
 }

@@ -19,31 +19,38 @@ extension Command {
             Example("reel serve --data /var/lib/reel --listen 0.0.0.0:7350", "for other machines"),
         ]
     ) { options, console in
-        let settings = try GatewayArguments.settings(options)
-        let log = try LogArguments.open(options, ifAbsent: .make, console)
-        defer { log.close() }
-        // Its own opening of the log: when folding does not keep up, only its own tails are held back.
-        let folded = try LogArguments.open(options, ifAbsent: .make, console)
-        defer { folded.close() }
-        let (journal, metrics) = (Journal(), Metrics())
-        let snapshot = try SnapshotNode(
-            log: folded,
-            settings: SnapshotSettings(folder: try LogArguments.path("snapshot", inDataOf: options)),
-            journal: journal,
-            metrics: metrics
-        )
-        defer { snapshot.close() }
-        let gateway = try Gateway(
-            log: log,
-            settings: settings,
-            journal: journal,
-            metrics: metrics,
-            state: snapshot
-        )
-        try gateway.end.onSignals()
-        try console.print("listening on \(gateway.address)")
-        try console.flush()
-        await gateway.waitUntilEnded()
-        return .done
+        var settings = try GatewayArguments.settings(options)
+        let folder = try LogArguments.path("snapshot", inDataOf: options)
+        return try await NodeRun.run(options, console) { run in
+            settings.node.listen = run.listen
+            // Its own opening of the log: when folding does not keep up, only its own tails are held back.
+            let folded = try run.store.open(run.log.epoch)
+            let metrics = Metrics()
+            var snapshot: SnapshotNode?
+            func close() {
+                snapshot?.close()
+                folded.close()
+            }
+            do {
+                let state = try SnapshotNode(
+                    log: folded,
+                    settings: SnapshotSettings(folder: folder),
+                    journal: run.journal,
+                    metrics: metrics
+                )
+                snapshot = state
+                let gateway = try Gateway(
+                    log: run.log,
+                    settings: settings,
+                    journal: run.journal,
+                    metrics: metrics,
+                    state: state
+                )
+                return NodeRun.Started(node: gateway, close: close)
+            } catch {
+                close()
+                throw error
+            }
+        }
     }
 }

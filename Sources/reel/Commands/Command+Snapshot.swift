@@ -19,18 +19,18 @@ extension Command {
             Example("reel snapshot --listen 127.0.0.1:0", "on a free port, which the first line names"),
         ]
     ) { options, console in
-        let node = try ServingArguments.nodeSettings(options)
-        let log = try LogArguments.open(options, ifAbsent: .make, console)
-        defer { log.close() }
-        let server = try SnapshotServer(
-            log: log,
-            settings: SnapshotSettings(folder: try LogArguments.path("snapshot", inDataOf: options)),
-            common: node
-        )
-        try server.end.onSignals()
-        try console.print("listening on \(server.address)")
-        try console.flush()
-        await server.waitUntilEnded()
-        return .done
+        var node = try ServingArguments.nodeSettings(options)
+        let folder = try LogArguments.path("snapshot", inDataOf: options)
+        return try await NodeRun.run(options, console) { run in
+            node.listen = run.listen
+            return NodeRun.Started(
+                node: try SnapshotServer(
+                    log: run.log,
+                    settings: SnapshotSettings(folder: folder),
+                    common: node,
+                    journal: run.journal
+                )
+            )
+        }
     }
 }

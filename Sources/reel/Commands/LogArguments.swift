@@ -17,7 +17,7 @@ enum LogArguments {
         "partitions",
         "N",
         1...partitionsMax,
-        "how many partitions the log has; a log that is made now gets 4 if nothing is said"
+        "how many partitions the log has; a new one gets 4, by `epoch new` as many as before"
     )
 
     /// The settings of a command that opens a log, or makes it.
@@ -48,6 +48,14 @@ enum LogArguments {
                 checks: absence == .make,
                 console
             )
+        }
+    }
+
+    /// The logs that are meant, one epoch after the other.
+    static func store(_ options: Options, replicas: Int? = nil, _ console: Console) throws -> any LogStore {
+        switch try place(options) {
+        case .sqlite(let path): SQLiteLogStore(path: path)
+        case .kafka(let configuration): try KafkaArguments.store(configuration, replicas: replicas, console)
         }
     }
 

@@ -1,0 +1,77 @@
+public import ReelCore
+public import ReelLog
+import ReelNet
+import Synchronization
+
+/// Looks from time to time whether another log has become the current one, and then ends the node, so that it can begin
+/// anew with that log.
+public final class EpochWatch: Sendable {
+    private struct State {
+        var next: CurrentLog?
+        var isAsking = false
+        var ticks = 0
+    }
+
+    /// How often is asked once the node's epoch has ended, and every how many times as long as it goes on.
+    private static let pause = Duration.milliseconds(250)
+    private static let ticksWhileItGoesOn = 20
+    /// So long the clients may take to leave: the next node waits for them.
+    private static let spreadMs: Int64 = 300
+
+    private let store: any LogStore
+    private let epoch: Epoch
+    private let end: NodeEnd
+    private let journal: Journal
+    private let hasEnded: @Sendable () -> Bool
+    private let state = Mutex(State())
+
+    /// A watch for a node on the log of this epoch. `hasEnded`: the node has read the end of the epoch.
+    public init(
+        _ store: any LogStore,
+        epoch: Epoch,
+        end: NodeEnd,
+        journal: Journal,
+        hasEnded: @escaping @Sendable () -> Bool
+    ) {
+        self.store = store
+        self.epoch = epoch
+        self.end = end
+        self.journal = journal
+        self.hasEnded = hasEnded
+        end.loop.execute { [self] in
+            self.end.loop.timer(after: Self.pause, every: Self.pause) { self.tick() }
+        }
+    }
+
+    /// The log with which the node is to begin anew, once it has ended; nil: it has ended for another reason.
+    public var next: CurrentLog? { end.isRequested ? nil : state.withLock { $0.next } }
+
+    private func tick() {
+        let hasEnded = hasEnded()
+        let isToAsk = state.withLock { state in
+            state.ticks += 1
+            guard !state.isAsking, state.next == nil else { return false }
+            state.isAsking = hasEnded || state.ticks.isMultiple(of: Self.ticksWhileItGoesOn)
+            return state.isAsking
+        }
+        guard isToAsk else { return }
+        let store = store
+        end.loop.offload {
+            // A log that does not answer says nothing of its epoch.
+            try? store.current()
+        } then: { [self] current in
+            answered(current ?? nil)
+        }
+    }
+
+    private func answered(_ current: CurrentLog?) {
+        let hasMoved = state.withLock { state in
+            state.isAsking = false
+            if let current, current.epoch != epoch { state.next = current }
+            return state.next != nil
+        }
+        guard hasMoved, let current else { return }
+        journal.info("moving to the next epoch", ["epoch": "\(current.epoch)", "number": "\(current.number)"])
+        end.moveOn(withinMs: Self.spreadMs)
+    }
+}

@@ -1,0 +1,86 @@
+import ReelCore
+import ReelLog
+import ReelSnapshot
+
+extension Command {
+    /// The next log of a deployment.
+    static let epochNew = Command(
+        "epoch new",
+        "end the log's epoch, and begin the next one with its state",
+        about: """
+            Ends the log's epoch, writes the state of all its streams as the first records of a new log, reads that
+            back and compares, and makes the new log the current one. Meanwhile publishes are refused; then running
+            nodes go over by themselves, and clients keep what they had queued. Interrupted at any point it can be run
+            again and goes on. It is how a log gets another number of partitions, and how a deployment goes on where
+            its log was lost: then --from-snapshot says where its state is, and what is lost is printed. See
+            docs/epochs.md.
+            """,
+        settings: [
+            LogArguments.log, KafkaArguments.properties, LogArguments.data, LogArguments.partitions, replication,
+            fromSnapshot,
+            dryRun,
+        ],
+        examples: [
+            Example("reel epoch new --dry-run", "what it would do with the log in ./reel-data, and how long it takes"),
+            Example("reel epoch new --partitions 16", "the same state, in sixteen partitions"),
+            Example(
+                "reel epoch new --log kafka:a:9092 --from-snapshot /var/lib/reel",
+                "after the topic was lost: from the data folder of a snapshot node"
+            ),
+        ]
+    ) { options, console in
+        let store = try LogArguments.store(options, replicas: options[replication], console)
+        defer { store.close() }
+        let folders = options[fromSnapshot]
+        let archive = folders.isEmpty ? nil : try SnapshotArchive(folders: folders, epoch: try store.current()?.epoch)
+        let start = ContinuousClock.now
+        var said = start
+        let change = EpochChange(store, partitions: options[LogArguments.partitions], archive: archive) { progress in
+            guard ContinuousClock.now - said > .seconds(1) else { return }
+            said = ContinuousClock.now
+            console.note(
+                "\(progress.step.rawValue): partition \(progress.partition), seq \(progress.seq) of \(progress.last)"
+            )
+        }
+        let report = options[dryRun] ? try change.rehearse() : try change.run()
+        for line in report.lines(isRehearsal: options[dryRun]) { try console.print(line) }
+        try console.print("took \(Int((ContinuousClock.now - start) / .milliseconds(1))) ms")
+        return .done
+    }
+
+    private static let fromSnapshot = Setting<[String]>.texts(
+        "from-snapshot",
+        "DIR",
+        "the data folder of a snapshot node, or a copy, that the state begins with"
+    )
+    private static let dryRun = Setting<Bool>.flag("dry-run", "look and count, and write nothing")
+}
+
+extension EpochReport {
+    /// What an operator is told.
+    func lines(isRehearsal: Bool) -> [String] {
+        var lines = ["old epoch \(old.epoch): \(old.partitions) partitions"]
+        if isRehearsal {
+            let name = new.epoch == Epoch(0) ? "the new epoch" : "the new epoch \(new.epoch), which was begun before,"
+            lines.append("\(name) would have \(new.partitions) partitions; nothing was written")
+        } else {
+            lines.append("new epoch \(new.epoch): \(new.partitions) partitions, log number \(new.number)")
+        }
+        lines.append(
+            wasWritten
+                ? "its state had been written and read back by an earlier run"
+                : "\(streams) streams, \(objects) objects, \(tombstones) tombstones, \(sites) sites, \(bytes) bytes"
+                    + " of seeds; \(events) events folded"
+        )
+        return lines + losses.map(\.line)
+    }
+}
+
+extension EpochReport.Loss {
+    fileprivate var line: String {
+        let state = seq < 0 ? "begins empty" : "begins with the state of seq \(seq)"
+        let lost =
+            end.map { "lost: seqs \(seq + 1) to \($0), and what followed" } ?? "lost: what followed, if anything did"
+        return "partition \(partition) \(state); \(lost); \(reason)"
+    }
+}

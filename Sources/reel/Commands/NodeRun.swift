@@ -1,0 +1,75 @@
+import ReelGateway
+import ReelLog
+import ReelNet
+import ReelNode
+import ReelSnapshot
+
+/// A node of any kind that listens.
+protocol ServingNode: Sendable {
+    var address: SocketAddress { get }
+    var end: NodeEnd { get }
+    /// It has read the end of its log's epoch.
+    var epochHasEnded: Bool { get }
+    func waitUntilEnded() async
+}
+
+extension Gateway: ServingNode {}
+extension SnapshotServer: ServingNode {}
+
+/// Runs a node on the current log until it is asked to end. When another log becomes the current one, the node ends and
+/// begins anew with that, at the same address.
+struct NodeRun {
+    /// The log of this run, and where it came from.
+    let log: any EventLog
+    let store: any LogStore
+    /// Where the node listens.
+    let listen: String
+    let journal: Journal
+
+    /// A node that was started.
+    struct Started {
+        var node: any ServingNode
+        /// Closes what the node has used, behind its end.
+        var close: () -> Void = {}
+    }
+
+    /// Calls `start` for the current log, and for each that follows.
+    static func run(
+        _ options: Options,
+        _ console: Console,
+        _ start: (NodeRun) throws -> Started
+    ) async throws -> ExitCode {
+        let journal = Journal()
+        let store = try LogArguments.store(options, console)
+        defer { store.close() }
+        var listen = options[ServingArguments.listen]
+        var log = try LogArguments.open(options, ifAbsent: .make, console)
+        var isFirst = true
+        while true {
+            let run = NodeRun(log: log, store: store, listen: listen, journal: journal)
+            let next = try await run.once { run in
+                let started = try start(run)
+                if isFirst {
+                    try console.print("listening on \(started.node.address)")
+                    try console.flush()
+                }
+                (isFirst, listen) = (false, "\(started.node.address)")
+                return started
+            }
+            guard let next else { return .done }
+            log = try store.open(next.epoch)
+        }
+    }
+
+    /// Runs the node until it has ended, and says which log it is to begin anew with, if any.
+    private func once(_ start: (NodeRun) throws -> Started) async throws -> CurrentLog? {
+        defer { log.close() }
+        let started = try start(self)
+        defer { started.close() }
+        let node = started.node
+        try node.end.onSignals()
+        let watch = EpochWatch(store, epoch: log.epoch, end: node.end, journal: journal) { node.epochHasEnded }
+        await node.waitUntilEnded()
+        return watch.next
+    }
+}

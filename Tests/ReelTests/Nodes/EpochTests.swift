@@ -1,0 +1,189 @@
+import Foundation
+import ReelClient
+import ReelCore
+import ReelLab
+import Testing
+
+/// A new epoch under nodes and devices: nothing that was queued is lost, and nothing happens twice.
+@Suite(.timeLimit(.minutes(5))) struct EpochTests {
+    /// A device whose events count themselves: each adds 1 to the `n` of its object, so `n` says how many happened.
+    private final class Counter: Sendable {
+        let name: String
+        let nodes: [String]
+        private let file: String
+        private let transport: NetTransport
+
+        init(_ name: String, _ nodes: [String], in folder: TemporaryFolder) throws {
+            self.name = name
+            self.nodes = nodes
+            file = "\(folder.path)/\(name).device"
+            transport = try NetTransport()
+        }
+
+        /// The device, with nodes that it can reach or without.
+        func open(isOnline: Bool = true) throws -> SyncClient {
+            let nodes = isOnline ? nodes : ["http://127.0.0.1:9"]
+            return try SyncClient(nodes: nodes, store: .file(file), transport: transport)
+        }
+
+        func make(_ stream: SyncStream) async throws {
+            try await stream.publish(.insert("counter", name, ["n": 0]))
+        }
+
+        func add(_ count: Int, _ stream: SyncStream) async throws {
+            for _ in 0..<count {
+                try await stream.publish(.update("counter", name, operations: ["n": .increment(1)]))
+            }
+        }
+    }
+
+    private func value(_ name: String, on stream: SyncStream) async -> Double? {
+        guard case .number(let number)? = await stream.object("counter", name)?["n"] else { return nil }
+        return number
+    }
+
+    private func newEpoch(_ words: String..., in folder: String) async throws -> BuiltProgram.Run {
+        let run = try await BuiltProgram.run(["epoch", "new", "--log", "sqlite:\(folder)/log.sqlite"] + words)
+        #expect(run.code == 0, "\(run)")
+        return run
+    }
+
+    private func epoch(_ node: NodeProcess) async throws -> String {
+        try await node.members("/v1/cluster")["epoch"] as? String ?? ""
+    }
+
+    @Test func devicesWithQueuesGoOverToTheNextEpochAndLoseNothing() async throws {
+        let folder = try TemporaryFolder(prefix: "reel-epoch-")
+        let gateways = [try NodeProcess.gateway("one", in: folder), try NodeProcess.gateway("two", in: folder)]
+        let snapshot = try NodeProcess.snapshot(in: folder)
+        let (nodes, path) = (gateways.map(\.url), folder.path)
+        let (away, busy) = (try Counter("away", nodes, in: folder), try Counter("busy", nodes, in: folder))
+
+        // One device is offline from before the end on, with a queue of which a part may have been sent.
+        var client = try away.open()
+        var stream = try await client.open("todo")
+        try await away.make(stream)
+        try await away.add(10, stream)
+        try await eventually("the first events of the device are consumed") { await stream.queued == 0 }
+        try await away.add(5, stream)
+        await client.close()
+        client = try away.open(isOnline: false)
+        stream = try await client.open("todo")
+        try await away.add(20, stream)
+        #expect(await value("away", on: stream) != nil)
+        await client.close()
+
+        // The other one publishes all the time, through three epochs.
+        let busyClient = try busy.open()
+        let busyStream = try await busyClient.open("todo")
+        try await busy.make(busyStream)
+        let before = try await epoch(gateways[0])
+        var added = 0
+        var epochs: Set<String> = [before]
+        for partitions in ["7", "3"] {
+            async let change = newEpoch("--partitions", partitions, in: path)
+            for _ in 0..<50 {
+                try await busy.add(2, busyStream)
+                added += 2
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            let run = try await change
+            #expect(run.output.contains("\(partitions) partitions, log number"), "\(run)")
+            #expect(!run.output.contains("lost"), "\(run)")
+            for node in gateways + [snapshot] {
+                try await eventually("\(node.name) has gone over") {
+                    guard let epoch = try? await epoch(node) else { return false }
+                    return !epochs.contains(epoch)
+                }
+            }
+            epochs.insert(try await epoch(gateways[0]))
+        }
+        client = try away.open()
+        stream = try await client.open("todo")
+        try await eventually("all is consumed", seconds: 60) {
+            let (mine, others) = (await stream.queued, await busyStream.queued)
+            return mine + others == 0
+        }
+        try await eventually("both show the same", seconds: 60) {
+            let (mine, others) = (await stream.digest, await busyStream.digest)
+            return mine == others
+        }
+        for stream in [stream, busyStream] {
+            #expect(await value("away", on: stream) == 35)
+            #expect(await value("busy", on: stream) == Double(added))
+            #expect(await stream.epoch?.description == (try await epoch(gateways[1])))
+        }
+        await client.close()
+        await busyClient.close()
+    }
+
+    @Test func anOperatorWhoIsKilledAnywhereRunsItAgain() async throws {
+        var numbers = SeededNumbers("anOperatorWhoIsKilled")
+        let folder = try TemporaryFolder(prefix: "reel-epoch-")
+        let node = try NodeProcess.gateway(in: folder)
+        let state = try NodeProcess.snapshot(in: folder)
+        let counter = try Counter("device", [node.url], in: folder)
+        let client = try counter.open()
+        let stream = try await client.open("todo")
+        try await counter.make(stream)
+        var added = 0
+        for round in 0..<3 * effort {
+            try await counter.add(50, stream)
+            added += 50
+            try await eventually("all is consumed") { await stream.queued == 0 }
+            let before = try await epoch(node)
+            for _ in 0..<6 {
+                let words = ["epoch", "new", "--log", "sqlite:\(folder.path)/log.sqlite"]
+                let process = try ChildProcess(BuiltProgram.path, words, errorLog: "\(folder.path)/operator.log")
+                try await Task.sleep(for: .milliseconds(Int.random(in: 0...120, using: &numbers)))
+                process.killNow()
+            }
+            _ = try await newEpoch(in: folder.path)
+            try await counter.add(10, stream)
+            added += 10
+            try await eventually("round \(round) is consumed in a later epoch", seconds: 60) {
+                let (queued, now) = (await stream.queued, try? await epoch(node))
+                return queued == 0 && now != before
+            }
+            #expect(await value("device", on: stream) == Double(added), "round \(round)")
+        }
+        _ = state
+        await client.close()
+    }
+
+    @Test func whereTheLogIsLostTheNextEpochBeginsWithTheSnapshotAndSaysWhatIsLost() async throws {
+        let folder = try TemporaryFolder(prefix: "reel-epoch-")
+        let gateway = try NodeProcess.gateway(in: folder)
+        let snapshot = try NodeProcess.snapshot(in: folder)
+        let counter = try Counter("device", [gateway.url], in: folder)
+        let client = try counter.open()
+        let stream = try await client.open("todo")
+        try await counter.make(stream)
+        try await counter.add(30, stream)
+        try await eventually("all is consumed") { await stream.queued == 0 }
+        let seq = await stream.seq
+        _ = try await snapshot.snapshot(of: "todo", upTo: seq)
+        await client.close()
+        for node in [gateway, snapshot] { node.process.killNow() }
+        for suffix in ["", "-wal", "-shm", ".lock"] {
+            try? FileManager.default.removeItem(atPath: folder.path + "/log.sqlite" + suffix)
+        }
+
+        let without = try await BuiltProgram.run(["epoch", "new", "--log", "sqlite:\(folder.path)/log.sqlite"])
+        #expect(without.code == 3, "\(without)")
+        let run = try await newEpoch("--from-snapshot", folder.path + "/snapshot", in: folder.path)
+        #expect(run.output.contains("begins with the state of seq \(seq); lost: what followed"), "\(run)")
+
+        try gateway.restart()
+        try snapshot.restart()
+        let again = try counter.open()
+        let same = try await again.open("todo")
+        try await counter.add(5, same)
+        try await eventually("the device goes on", seconds: 60) {
+            let queued = await same.queued
+            return queued == 0
+        }
+        #expect(await value("device", on: same) == 35)
+        await again.close()
+    }
+}
