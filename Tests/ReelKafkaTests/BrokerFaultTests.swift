@@ -119,7 +119,8 @@ struct BrokerFaultTests {
         brokers.fail(.produce, error)
         let failure = await #expect(throws: LogError.self) { try await log.append([LogAppend("s", "b")]) }
         #expect(failure?.code == code)
-        #expect(try await log.append([LogAppend("s", "c")]).count == 1)
+        // librdkafka 2.16 remembers a missing right until it has asked again.
+        #expect(try await appendOnceItGoes("c", to: log).count == 1)
     }
 
     @Test("a record that no broker would take is refused before any of its call is handed over") func tooLarge()
@@ -183,11 +184,11 @@ struct BrokerFaultTests {
     @Test("a producer that fails at once is not made again and again") func fatalFromTheStart() async throws {
         let brokers = try MockBrokers()
         for _ in 0..<3 { brokers.fail(.producerId, RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED) }
+        let started = ContinuousClock.now
         let log = try brokers.log()
         defer { log.close() }
         let failure = await #expect(throws: LogError.self) { try await log.append([LogAppend("s", "a")]) }
         #expect(failure?.code == .logUnavailable)
-        let started = ContinuousClock.now
         try await appendOnceItGoes("b", to: log)
         #expect(log.counts.rebuilds == 3)
         #expect(ContinuousClock.now - started > .seconds(1.5))
