@@ -260,7 +260,12 @@ final class GatewayLoop {
                 share.diverged(error)
             }
         case .failure(let error):
-            let retryMs: Int64? = error.code == .logUnavailable ? 1_000 : nil
+            let retryMs: Int64? =
+                switch error.code {
+                case .logUnavailable: 1_000
+                case .overloaded: 200
+                default: nil
+                }
             answer(ledger.failed(taken, ReelError(error.code, error.message, retryMs: retryMs), nowMs: nowMs))
         }
     }
