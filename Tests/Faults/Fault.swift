@@ -6,11 +6,15 @@ struct Fault: Sendable {
     var isShort = false
     /// Whether it needs brokers; else it is tried on the embedded log where there are none.
     var needsKafka = true
+    /// How many snapshot nodes there are.
+    var snapshots = 1
     /// What must be so before clients come.
     var prepare: @Sendable (Scene) async throws -> Void = { _ in }
+    /// Does it when the clients have gone and were judged; returns the proof that it took effect and that nodes say so.
+    var aftermath: (@Sendable (Scene) async throws -> String)?
     /// Does it, undoes it, and returns the proof that it took effect. Clients publish all the time.
     let strike: @Sendable (Scene) async throws -> String
 
     /// All of them, the gentle ones first.
-    static let all: [Fault] = brokers + gateways + records
+    static let all: [Fault] = brokers + gateways + records + losses
 }

@@ -22,6 +22,7 @@ struct FaultRun {
             try await fault.prepare(scene)
             try await run.load(scene)
             try await run.judge(scene)
+            if let aftermath = fault.aftermath { run.proof = try await aftermath(scene) }
         } catch {
             run.problems.append("\(error)")
         }

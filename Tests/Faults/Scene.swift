@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelLab
+import ReelNet
 
 /// One fault while clients publish and listen: the cluster as it is then, what can be asked and what waited for.
 final class Scene {
@@ -25,7 +26,7 @@ final class Scene {
     private let epoch: Epoch
 
     /// More than the 500 that are claimed: what waits during the fault comes on top of it.
-    static let rate = 600.0
+    static let rate = 550.0
 
     /// A new log, nodes on it, and clients that are ready to begin.
     init(_ fault: Fault, on ground: Ground, seed: UInt64) async throws {
@@ -37,6 +38,7 @@ final class Scene {
             reel: ground.reel,
             log: log,
             folder: folder,
+            snapshots: fault.snapshots,
             common: ground.hasKafka ? [] : ["--partitions", "6"]
         )
         self.nodes = nodes
@@ -51,8 +53,8 @@ final class Scene {
         driver = histories.history(of: "driver", .driver)
         streams = LoadPlan.streams("faults", count: 8) ?? []
         var plan = LoadPlan(urls: nodes.gateways.map(\.url), streams: streams)
-        plan.publishers = 16
-        plan.readers = 16
+        plan.publishers = 8
+        plan.readers = 8
         plan.rate = Self.rate
         plan.seed = seed
         plan.settleSeconds = 60
@@ -92,6 +94,36 @@ final class Scene {
         return metrics.split(separator: "\n").filter { $0.hasPrefix("reel_gateway_void_records_total") }
             .compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }
             .reduce(0) { $0 + Int($1) }
+    }
+
+    /// How far a gateway has read each partition.
+    func heads(of gateway: LocalNode) async throws -> [Int: Seq] {
+        let metrics = String(decoding: try await nodes.get(gateway, "/metrics"), as: UTF8.self)
+        var heads: [Int: Seq] = [:]
+        for match in metrics.matches(of: /reel_gateway_seq\{partition="(\d+)"\} (-?\d+)/) {
+            if let partition = Int(match.1) { heads[partition] = Seq(match.2) }
+        }
+        return heads
+    }
+
+    /// The answer of the first gateway to a request for the events of a stream.
+    func events(of stream: StreamName) async throws -> [UInt8] {
+        try await nodes.get(nodes.gateways[0], "/v1/streams/\(stream)/events?limit=1000")
+    }
+
+    /// What the first gateway says to a new event.
+    func publish(to stream: StreamName) async throws -> (status: Int, body: String) {
+        let event = #"{"type":"noop","site":"\#(UUID().uuidString.lowercased())","op":0}"#
+        let body = Array(#"{"events":[\#(event)]}"#.utf8)
+        let answer = try await nodes.ask("POST", nodes.gateways[0], "/v1/streams/\(stream)/events", body: body)
+        return (answer.status, String(decoding: answer.body, as: UTF8.self))
+    }
+
+    /// The log's state, as the first gateway says it.
+    func logState() async throws -> String {
+        let answer = try await nodes.ask("GET", nodes.gateways[0], "/readyz")
+        let members = try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any]
+        return members?["log"] as? String ?? "nothing"
     }
 
     /// Dumps the log, in whole, into the evidence.

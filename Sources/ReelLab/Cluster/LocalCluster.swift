@@ -47,9 +47,7 @@ public final class LocalCluster {
 
     /// The body of a GET; throws unless the answer is 200.
     public func get(_ node: LocalNode, _ target: String) async throws -> [UInt8] {
-        let address = node.url.dropFirst("http://".count)
-        guard let (host, port) = SocketAddress.split(String(address)) else { return [] }
-        let response = try await http.fetch(HTTPClientRequest("GET", host: host, port: port, target: target))
+        let response = try await ask("GET", node, target)
         guard response.status == 200 else {
             throw ChildProcess.Failure(
                 description: "\(node.name) answered \(target) with \(response.status): "
@@ -57,6 +55,22 @@ public final class LocalCluster {
             )
         }
         return response.body
+    }
+
+    /// What a node answers, whatever it is; a body is JSON.
+    public func ask(
+        _ method: String,
+        _ node: LocalNode,
+        _ target: String,
+        body: [UInt8] = []
+    ) async throws -> HTTPResponse {
+        let address = node.url.dropFirst("http://".count)
+        guard let (host, port) = SocketAddress.split(String(address)) else {
+            throw ChildProcess.Failure(description: "\(node.url) is no address")
+        }
+        var request = HTTPClientRequest(method, host: host, port: port, target: target, body: body)
+        if !body.isEmpty { request.headers.add("content-type", "application/json") }
+        return try await http.fetch(request)
     }
 
     /// Asks all to end, and waits; who takes longer than `timeoutMs` is killed.

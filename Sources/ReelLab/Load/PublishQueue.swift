@@ -82,14 +82,19 @@ struct PublishQueue {
         guard let index = index(of: op), !entries[index].isAcked, generation ?? self.generation == self.generation
         else { return .none }
         guard let retryMs else { return .refused }
-        rewind()
+        // What was handed over before it was taken, and its acks will come: sent again it would be there twice.
+        rewind(to: op)
         return .sendAgain(afterMs: retryMs)
     }
 
     /// In doubt: all goes out again from the first op without an ack.
     mutating func rewind() {
+        rewind(to: first < entries.count ? entries[first].op : nextOp)
+    }
+
+    private mutating func rewind(to op: Op) {
         generation += 1
-        sentThrough = first < entries.count ? entries[first].op - 1 : nextOp - 1
+        sentThrough = op - 1
     }
 
     private func index(of op: Op) -> Int? {
