@@ -113,7 +113,7 @@ let package = Package(
         // Faults under load, one after the other.
         .executableTarget(
             name: "reel-faults",
-            dependencies: ["CRdkafka", "ReelCheck", "ReelCore", "ReelLab", "ReelNet"],
+            dependencies: ["CRdkafka", "ReelCheck", "ReelClient", "ReelCore", "ReelLab", "ReelNet"],
             path: "Tests/Faults",
             swiftSettings: settings
         ),

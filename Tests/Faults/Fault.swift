@@ -16,5 +16,5 @@ struct Fault: Sendable {
     let strike: @Sendable (Scene) async throws -> String
 
     /// All of them, the gentle ones first.
-    static let all: [Fault] = brokers + gateways + records + losses
+    static let all: [Fault] = brokers + gateways + records + losses + epochs
 }

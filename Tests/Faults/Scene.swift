@@ -23,7 +23,8 @@ final class Scene {
     let load: LoadRun
     let histories: HistoryFolder
     let driver: History
-    private let epoch: Epoch
+    /// The current one.
+    var epoch: Epoch
 
     /// More than the 500 that are claimed: what waits during the fault comes on top of it.
     static let rate = 550.0
@@ -42,13 +43,7 @@ final class Scene {
             common: ground.hasKafka ? [] : ["--partitions", "6"]
         )
         self.nodes = nodes
-        let cluster = try JSONSerialization.jsonObject(
-            with: Data(try await nodes.get(nodes.gateways[0], "/v1/cluster"))
-        )
-        guard let text = (cluster as? [String: Any])?["epoch"] as? String, let epoch = Epoch(text) else {
-            throw NoEffect("the gateway names no epoch")
-        }
-        self.epoch = epoch
+        epoch = try await Self.epoch(nodes, nodes.gateways[0])
         histories = try HistoryFolder(folder)
         driver = histories.history(of: "driver", .driver)
         streams = LoadPlan.streams("faults", count: 8) ?? []
@@ -67,6 +62,17 @@ final class Scene {
     /// The brokers.
     var kafka: LocalKafka {
         get throws { try ground.kafka() }
+    }
+
+    /// The epoch that a gateway is in.
+    func epoch(of gateway: LocalNode) async throws -> Epoch { try await Self.epoch(nodes, gateway) }
+
+    private static func epoch(_ nodes: LocalCluster, _ gateway: LocalNode) async throws -> Epoch {
+        let cluster = try JSONSerialization.jsonObject(with: Data(try await nodes.get(gateway, "/v1/cluster")))
+        guard let text = (cluster as? [String: Any])?["epoch"] as? String, let epoch = Epoch(text) else {
+            throw NoEffect("\(gateway.name) names no epoch")
+        }
+        return epoch
     }
 
     /// The data topic.
