@@ -20,6 +20,9 @@ struct TailDoubt: Sendable {
     let done: @Sendable (Outcome) -> Void
 
     private static let pauseMsMax: UInt32 = 1_000
+    /// So long it asks again whether the log really ends before what was read: a broker that was hung answers for what
+    /// it led, as far as it got then, until it hears that another one leads it now.
+    private static let endDoubtMs: Int64 = 5_000
 
     /// On a thread of its own: the partition's leader may be away while others are there.
     func look() {
@@ -32,12 +35,21 @@ struct TailDoubt: Sendable {
 
     private func ask() -> Outcome {
         var pauseMs: UInt32 = 20
+        var earlyEndSinceMs: Int64?
         while true {
             do throws(KafkaFailure) {
                 if let last { try compare(last) }
                 return try next()
             } catch {
-                guard error.kind == .away, !tail.hasEnded else { return .failed(error.error, last: last) }
+                let isDoubtful: Bool
+                if error.error.code == .aheadOfLog {
+                    let sinceMs = earlyEndSinceMs ?? nowMs()
+                    earlyEndSinceMs = sinceMs
+                    isDoubtful = nowMs() - sinceMs < Self.endDoubtMs
+                } else {
+                    isDoubtful = error.kind == .away
+                }
+                guard isDoubtful, !tail.hasEnded else { return .failed(error.error, last: last) }
             }
             usleep(pauseMs * 1_000)
             pauseMs = min(2 * pauseMs, Self.pauseMsMax)
