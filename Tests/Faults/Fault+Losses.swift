@@ -25,7 +25,8 @@ extension Fault {
             try await scene.eventually("snapshot-b says that it cannot go on") {
                 let stops = try String(contentsOfFile: snapshot.log, encoding: .utf8).split(separator: "\n")
                     .filter { $0.contains("folding stopped") && $0.contains("code=truncated") }
-                return trimmed.keys.allSatisfy { partition in stops.contains { $0.contains("partition=\(partition) ") } }
+                return trimmed.keys.allSatisfy { partition in stops.contains { $0.contains("partition=\(partition) ") }
+                }
             }
             return "\(trimmed.count) partitions trimmed; gateway-b goes on, snapshot-b says truncated"
         },

@@ -1,16 +1,23 @@
+import ReelKafka
+
 extension Command {
     /// What this program is.
     static let version = Command(
         "version",
-        "print the version of the program, its protocol and its fold",
+        "print the version of the program, its protocol, its fold and its Kafka library",
         about: "The fold version is the one that new logs begin with.",
         settings: [CommonSettings.json],
         examples: [Example("reel version --json", "as a JSON object")]
     ) { options, console in
         if options[CommonSettings.json] {
-            try console.print(#"{"fold":1,"protocol":"reel.v1","version":"\#(Version.number)"}"#)
+            let library = KafkaLibrary.version
+            try console.print(
+                #"{"fold":1,"librdkafka":"\#(library)","protocol":"reel.v1","version":"\#(Version.number)"}"#
+            )
         } else {
-            try console.print("reel \(Version.number), protocol reel.v1, fold version 1")
+            try console.print(
+                "reel \(Version.number), protocol reel.v1, fold version 1, librdkafka \(KafkaLibrary.version)"
+            )
         }
         return .done
     }
