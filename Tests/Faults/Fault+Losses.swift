@@ -43,10 +43,12 @@ extension Fault {
                     said = try await scene.publish(to: scene.streams[0])
                     return said.status != 200
                 }
-                let state = try await scene.logState()
-                guard said.status == 503, state != "ok" else {
-                    throw Scene.NoEffect("\(said.status), \(said.body); the log's state is \(state)")
+                var state = ""
+                try await scene.eventually("the log's state says so") {
+                    state = try await scene.logState()
+                    return state != "ok"
                 }
+                guard said.status == 503 else { throw Scene.NoEffect("a publish: \(said.status), \(said.body)") }
                 let after = try? await scene.events(of: scene.streams[0])
                 guard after == nil || after == before else { throw Scene.NoEffect("events have changed") }
                 return "publishes: 503, log: \(state), \(after == nil ? "no" : "the same") old events"
