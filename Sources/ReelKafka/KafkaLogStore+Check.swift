@@ -41,7 +41,7 @@ extension KafkaLogStore {
             findings.append(.noVersion)
         }
         let topics = try topics()
-        if !topics.contains(where: { $0.role.isData }) { findings.append(.noLog(bootstrap)) }
+        guard topics.contains(where: { $0.role.isData }) else { return [.noLog(bootstrap)] + findings }
         for topic in topics {
             if let facts = topic.facts {
                 findings += facts.findings(as: topic.role, bootstrap: bootstrap)
@@ -78,7 +78,7 @@ extension KafkaFinding {
     fileprivate static func noLog(_ bootstrap: String) -> KafkaFinding {
         KafkaFinding(
             weight: .error,
-            subject: "broker",
+            subject: TopicRole.controlName,
             text: "there is no log at \(bootstrap) yet",
             repair: "reel topic create --log kafka:\(bootstrap)"
         )

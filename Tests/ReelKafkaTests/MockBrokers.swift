@@ -29,6 +29,16 @@ final class MockBrokers: @unchecked Sendable {
         rd_kafka_destroy(handle)
     }
 
+    /// A topic as `reel topic create` would make it.
+    func topic(_ name: String, partitions: Int = 1) {
+        #expect(rd_kafka_mock_topic_create(cluster, name, Int32(partitions), 1) == RD_KAFKA_RESP_ERR_NO_ERROR)
+    }
+
+    /// The brokers claim to take Fetch up to this version.
+    func claim(fetch version: Int16) {
+        #expect(rd_kafka_mock_set_apiversion(cluster, 1, 0, version) == RD_KAFKA_RESP_ERR_NO_ERROR)
+    }
+
     /// How a client talks to these brokers.
     var configuration: KafkaConfiguration {
         KafkaConfiguration(brokers: brokers, properties: ["fetch.wait.max.ms": "1"])

@@ -14,8 +14,8 @@ struct BrokerTrouble: Equatable {
             isLasting = true
         } else if said.contains("SSL handshake failed") {
             text =
-                "TLS with \(broker) fails (\(said)); expected is a listener with TLS, which takes the certificate"
-                + " of --kafka.ssl.certificate.location if it asks for one"
+                "TLS with \(broker) fails (\(Self.lastWords(of: said))); expected is a listener with TLS, which takes"
+                + " the certificate of --kafka.ssl.certificate.location if it asks for one"
             isLasting = true
         } else if said.contains("mechanism handshake failed") {
             text = "\(broker) does not take the login's mechanism (\(said)); see --kafka.sasl.mechanisms"
@@ -44,6 +44,11 @@ struct BrokerTrouble: Equatable {
             text = broker.isEmpty ? said : "\(broker): \(said)"
             isLasting = false
         }
+    }
+
+    /// OpenSSL's reason alone, without its files and functions.
+    private static func lastWords(of said: String) -> Substring {
+        said.ranges(of: "::").last.map { said[$0.upperBound...] } ?? said[...]
     }
 
     /// The broker's address, and what is said of it.

@@ -35,7 +35,7 @@ extension TopicFacts {
                     subject: name,
                     text: "its settings could not be checked, this user may not read them; wanted are \(wanted)",
                     repair: "kafka-acls.sh --bootstrap-server \(bootstrap) --add --allow-principal User:NAME"
-                        + " --operation DescribeConfigs --topic \(name)"
+                        + " --operation DescribeConfigs --resource-pattern-type prefixed --topic reel."
                 )
             )
             return findings

@@ -1,0 +1,150 @@
+import Foundation
+import ReelCore
+import ReelKafka
+import ReelLog
+import Testing
+
+/// Which log is the current one, and who the nodes are, as the brokers keep it. On the mock cluster, where no topic can
+/// be made or described.
+@Suite(.timeLimit(.minutes(2))) struct KafkaLogStoreTests {
+    private func store(_ brokers: MockBrokers) throws -> KafkaLogStore {
+        try KafkaLogStore(brokers.configuration) { _, _ in }
+    }
+
+    private func withControl(_ body: (MockBrokers, KafkaLogStore) throws -> Void) throws {
+        let brokers = try MockBrokers()
+        brokers.topic("reel.control")
+        let store = try store(brokers)
+        defer { store.close() }
+        try body(brokers, store)
+    }
+
+    @Test func aNewDeploymentHasNoCurrentLog() throws {
+        try withControl { _, store in
+            let current = try store.current()
+            #expect(current == nil)
+        }
+    }
+
+    @Test func theNextNumberBecomesCurrentForEverybody() throws {
+        try withControl { brokers, store in
+            var log = CurrentLog(epoch: .random(), partitions: 4, number: 0)
+            try store.advance(to: log)
+            #expect(try store.current() == log)
+            // Said again it is the same.
+            try store.advance(to: log)
+            log = CurrentLog(epoch: .random(), partitions: 8, number: 1)
+            try store.advance(to: log)
+            let other = try self.store(brokers)
+            defer { other.close() }
+            #expect(try other.current() == log)
+        }
+    }
+
+    @Test(arguments: [0, 1, 3]) func anotherNumberIsAConflict(number: Int) throws {
+        try withControl { _, store in
+            try store.advance(to: CurrentLog(epoch: .random(), partitions: 4, number: 0))
+            let second = CurrentLog(epoch: .random(), partitions: 4, number: 1)
+            try store.advance(to: second)
+            let error = #expect(throws: LogError.self) {
+                try store.advance(to: CurrentLog(epoch: .random(), partitions: 4, number: number))
+            }
+            #expect(error?.code == .conflict)
+            #expect(try store.current() == second)
+        }
+    }
+
+    @Test func theFirstNumberIsNought() throws {
+        try withControl { _, store in
+            let error = #expect(throws: LogError.self) {
+                try store.advance(to: CurrentLog(epoch: .random(), partitions: 4, number: 1))
+            }
+            #expect(error?.code == .conflict)
+        }
+    }
+
+    @Test func ofSeveralAtOnceOneWinsAndTheOthersKnow() async throws {
+        let brokers = try MockBrokers()
+        brokers.topic("reel.control")
+        let configuration = brokers.configuration
+        let winners = try await withThrowingTaskGroup(of: CurrentLog?.self) { group -> [CurrentLog] in
+            for _ in 0..<4 {
+                group.addTask {
+                    let store = try KafkaLogStore(configuration) { _, _ in }
+                    defer { store.close() }
+                    let log = CurrentLog(epoch: .random(), partitions: 4, number: 0)
+                    do {
+                        try store.advance(to: log)
+                        return log
+                    } catch let error as LogError where error.code == .conflict {
+                        return nil
+                    }
+                }
+            }
+            return try await group.compactMap(\.self).reduce(into: []) { $0.append($1) }
+        }
+        let store = try store(brokers)
+        defer { store.close() }
+        #expect(winners.count == 1)
+        #expect(try store.current() == winners.first)
+    }
+
+    @Test func nodesFindEachOtherThroughTheirTopic() throws {
+        let brokers = try MockBrokers()
+        let epoch = Epoch.random()
+        brokers.topic("reel.nodes")
+        brokers.topic("reel.\(epoch)", partitions: 2)
+        let store = try store(brokers)
+        let (one, other) = (try store.open(epoch), try self.store(brokers).open(epoch))
+        store.close()
+        defer {
+            one.close()
+            other.close()
+        }
+        var node = NodeAnnouncement(
+            id: "b",
+            role: "gateway",
+            url: "http://127.0.0.1:1",
+            advertised: nil,
+            build: "1",
+            positions: [.init(partition: 0, seq: -1), .init(partition: 1, seq: 77)],
+            atMs: Int64(Date.now.timeIntervalSince1970 * 1000)
+        )
+        try one.announce(node)
+        #expect(try other.nodes() == [node])
+        var second = node
+        second.id = "a"
+        try other.announce(second)
+        node.positions[1].seq = 78
+        try one.announce(node)
+        #expect(try other.nodes() == [second, node])
+        #expect(try one.nodes() == [second, node])
+        // What was said eleven minutes ago is forgotten.
+        second.atMs -= 660_000
+        try other.announce(second)
+        #expect(try one.nodes() == [node])
+    }
+
+    @Test func aBrokerThatIsTooOldIsNamedWithItsRelease() throws {
+        let brokers = try MockBrokers()
+        brokers.claim(fetch: 11)
+        let store = try store(brokers)
+        defer { store.close() }
+        let findings = try store.check()
+        #expect(findings.map(\.weight) == [.error])
+        #expect(
+            findings.first?.description
+                == "broker: it is of Kafka 2.3 to 2.6 (it takes Fetch up to version 11), wanted is 3.7 or newer"
+        )
+    }
+
+    @Test func oneDeadBrokerOfTheListDoesNoHarm() throws {
+        let brokers = try MockBrokers()
+        brokers.topic("reel.control")
+        var configuration = brokers.configuration
+        configuration.brokers.insert("127.0.0.1:1", at: 0)
+        let store = try KafkaLogStore(configuration) { _, _ in }
+        defer { store.close() }
+        #expect(try store.current() == nil)
+    }
+}

@@ -1,0 +1,36 @@
+import ReelCore
+import Testing
+
+@testable import reel
+
+/// `reel cluster` reads what a node says of the others, and shows it as rows.
+@Suite struct ClusterRowTests {
+    private func rows(_ body: String) throws -> [ClusterRow] {
+        try Array(body.utf8).withUnsafeBytes { try ClusterRow.rows($0) }
+    }
+
+    @Test func aNodesAnswerComesBackAsLinesOfJSON() throws {
+        let node =
+            #"{"id":"n1","role":"gateway","url":"http://a:1","build":"0.1.0","at":1795307224596,"#
+            + #""partitions":[{"partition":0,"seq":-1,"lag":0},{"partition":3,"seq":41,"lag":7}]}"#
+        let rows = try rows(#"{"epoch":"9f","partitions":4,"nodes":[\#(node)],"later":[{}]}"#)
+        #expect(rows.count == 1)
+        #expect(rows.first?.partitions.last == ClusterRow.Place(partition: 3, seq: 41, lag: 7))
+        #expect(rows.first.map { String(decoding: $0.json, as: UTF8.self) } == node + "\n")
+    }
+
+    @Test(arguments: [
+        "", "[]", #"{"nodes":1}"#, #"{"nodes":[{"id":1}]}"#, #"{"nodes":[{"partitions":[{"seq":"x"}]}]}"#,
+    ])
+    func anythingElseIsRefused(body: String) {
+        #expect(throws: ReelError.self) { try rows(body) }
+    }
+
+    @Test func aTableIsAsWideAsItsCells() {
+        var table = TextTable("NODE", "LAG", numbers: ["LAG"])
+        table.add("2712", "7")
+        table.add("gateway", "12345")
+        table.add("", "-")
+        #expect(table.lines == ["NODE       LAG", "2712         7", "gateway  12345", "             -"])
+    }
+}

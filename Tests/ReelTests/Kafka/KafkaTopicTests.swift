@@ -1,0 +1,73 @@
+import Foundation
+import ReelLab
+import Testing
+
+@testable import reel
+
+/// `reel topic` against a real broker: it makes topics, shows them, and finds what is wrong with them.
+@Suite(.realKafka, .serialized, .timeLimit(.minutes(5))) struct KafkaTopicTests {
+    private func topic(_ words: [String], _ kafka: LocalKafka) async -> CommandRun {
+        await CommandRun(["topic"] + words + ["--log", "kafka:\(kafka.bootstrap)"])
+    }
+
+    /// Kafka's own `kafka-configs`, with the words of a repair that Reel named.
+    private func repair(_ line: Substring, _ kafka: LocalKafka) throws {
+        let words = try #require(line.split(separator: "to repair it: ").last).split(separator: " ").map(String.init)
+        try #require(words.first == "kafka-configs.sh", "\(line)")
+        try kafka.tool("kafka.admin.ConfigCommand", Array(words.dropFirst(3)))
+    }
+
+    @Test func whoeverCreatesThereIsOneLogAfterwards() async throws {
+        let kafka = try LocalKafka(try RealKafka.home(), brokers: 1)
+        let before = await topic(["check"], kafka)
+        #expect(before.code == .badData)
+        #expect(before.output.contains("to repair it: reel topic create --log kafka:\(kafka.bootstrap)"))
+        let create = ["topic", "create", "--partitions", "3", "--log", "kafka:\(kafka.bootstrap)"]
+        let runs = await withTaskGroup(of: CommandRun.self) { group in
+            for _ in 0..<3 { group.addTask { await CommandRun(create) } }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(runs.allSatisfy { $0.code == .done }, "\(runs.map(\.errors))")
+        let epochs = Set(runs.compactMap { $0.output.firstMatch(of: /log ([0-9a-f]{16}), 3 partitions/)?.1 })
+        let epoch = try #require(epochs.first)
+        #expect(epochs.count == 1)
+        // What the slower ones made is gone.
+        let topics = try kafka.topics("--list").split(separator: "\n").filter { $0.hasPrefix("reel.") }
+        #expect(topics.sorted() == ["reel.\(epoch)", "reel.control", "reel.nodes"].sorted())
+
+        let shown = await topic(["show"], kafka)
+        #expect(shown.code == .done)
+        #expect(shown.output.hasPrefix("epoch \(epoch), 3 partitions, number 0\n"))
+        #expect(await topic(["create", "--partitions", "4"], kafka).code == .failed)
+
+        let data = "reel.\(epoch)"
+        let wrong = ["retention.ms=60000", "unclean.leader.election.enable=true", "max.message.bytes=1000000"]
+        let alter = ["--alter", "--entity-type", "topics", "--entity-name", data, "--add-config"]
+        try kafka.tool("kafka.admin.ConfigCommand", alter + [wrong.joined(separator: ",")])
+        let found = await topic(["check"], kafka)
+        #expect(found.code == .badData)
+        let errors = found.output.split(separator: "\n").filter { $0.hasPrefix("error: ") }
+        #expect(errors.count == 3, "\(found.output)")
+        #expect(errors.contains { $0.hasPrefix("error: \(data): retention.ms is 60000, wanted is -1: ") })
+        // A node does not start on it, and says the same.
+        let node = await CommandRun(["gateway", "--log", "kafka:\(kafka.bootstrap)", "--listen", "127.0.0.1:0"])
+        #expect(node.code == .badData)
+        #expect(node.errors.contains("(and 2 more, see `reel topic check`)"), "\(node.errors)")
+        // Each command that it names puts its own thing right.
+        for error in errors { try repair(error, kafka) }
+        let after = await topic(["check"], kafka)
+        #expect(after.code == .done, "\(after.output)")
+
+        try kafka.topics("--alter", "--topic", data, "--partitions", "5")
+        let grown = await topic(["check"], kafka)
+        #expect(grown.code == .badData)
+        #expect(grown.output.contains("it has 5 partitions, wanted is 3"), "\(grown.output)")
+        try kafka.topics("--delete", "--topic", data)
+        let gone = await topic(["check"], kafka)
+        #expect(gone.code == .badData)
+        #expect(gone.output.contains("the topic is missing, though reel.control names it"), "\(gone.output)")
+        #expect(await CommandRun(["dump", "--log", "kafka:\(kafka.bootstrap)"]).code == .badData)
+        #expect(await topic(["create"], kafka).code == .done)
+        #expect(!(try kafka.topics("--list")).contains(data))
+    }
+}

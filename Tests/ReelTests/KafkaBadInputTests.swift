@@ -1,0 +1,98 @@
+import Foundation
+import Testing
+
+@testable import reel
+
+/// What is wrong with `--log kafka:…` is said in one line, with the right exit code, within ten seconds.
+@Suite(.timeLimit(.minutes(1))) struct KafkaBadInputTests {
+    private func check(
+        _ words: [String],
+        _ code: ExitCode,
+        _ says: String,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async {
+        let start = ContinuousClock.now
+        let run = await CommandRun(["topic", "check"] + words)
+        #expect(run.code == code, "\(run.errors)", sourceLocation: sourceLocation)
+        #expect(run.errors.contains(says), "\(run.errors)", sourceLocation: sourceLocation)
+        #expect(ContinuousClock.now - start < .seconds(10), sourceLocation: sourceLocation)
+        // Who mistyped is shown the usage too.
+        let lines = run.errors.split(separator: "\n").filter { !$0.hasPrefix("usage: ") }
+        #expect(lines.count == 1, "\(run.errors)", sourceLocation: sourceLocation)
+    }
+
+    @Test func noBroker() async {
+        await check(["--log", "kafka:127.0.0.1:1"], .unreachable, "127.0.0.1:1: Connection refused")
+    }
+
+    @Test func noSuchHost() async {
+        await check(["--log", "kafka:nohost.invalid:9092"], .unreachable, "nohost.invalid:9092: Failed to resolve")
+    }
+
+    @Test func anHTTPServer() async throws {
+        let server = try OneAnswer("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+        await check(["--log", "kafka:127.0.0.1:\(server.port)"], .unreachable, "an HTTP server answers at 127.0.0.1:")
+    }
+
+    @Test func aServerThatHangsUp() async throws {
+        let server = try OneAnswer("")
+        await check(["--log", "kafka:127.0.0.1:\(server.port)"], .unreachable, "closes the connection at the first")
+    }
+
+    @Test(arguments: [
+        (["--log", "kafka:"], "expected is sqlite:PATH"),
+        (["--log", "kafka:broker"], "names the broker `broker`; expected is HOST:PORT"),
+        (["--log", "kafka:broker:9092,"], "names the broker ``; expected is HOST:PORT"),
+        (["--log", "kafka:broker:0"], "names the broker `broker:0`"),
+        (["--log", "kafka:broker:99999"], "names the broker `broker:99999`"),
+        (["--log", "sqlite:x"], "--log is `sqlite:x`; expected is kafka:HOST:PORT"),
+        ([], "--log is not given; expected is kafka:HOST:PORT"),
+        (
+            ["--log", "kafka:127.0.0.1:1", "--kafka.security.protocol=ssl", "--kafka.ssl.ca.location=/nowhere"],
+            "the Kafka client does not take its settings: ssl.ca.location"
+        ),
+        (["--log", "kafka:127.0.0.1:1", "--kafka.acks=1"], "--kafka.acks cannot be set: it is `all`"),
+    ]) func usage(words: [String], says: String) async {
+        await check(words, .usage, says)
+    }
+}
+
+/// A server that answers whoever connects with one text, whatever it is asked, and hangs up.
+private final class OneAnswer: Sendable {
+    let port: UInt16
+    private let descriptor: Int32
+
+    init(_ text: String) throws {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        try #require(descriptor >= 0)
+        self.descriptor = descriptor
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let (bound, named) = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                (bind(descriptor, $0, size), getsockname(descriptor, $0, &size))
+            }
+        }
+        try #require(bound == 0 && named == 0 && listen(descriptor, 16) == 0)
+        port = UInt16(bigEndian: address.sin_port)
+        Thread.detachNewThread {
+            while true {
+                let connection = accept(descriptor, nil, nil)
+                guard connection >= 0 else { return }
+                var request = [UInt8](repeating: 0, count: 4096)
+                _ = recv(connection, &request, request.count, 0)
+                _ = Array(text.utf8).withUnsafeBytes {
+                    send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+                }
+                close(connection)
+            }
+        }
+    }
+
+    deinit {
+        shutdown(descriptor, Int32(SHUT_RDWR))
+        close(descriptor)
+    }
+}
