@@ -1,6 +1,10 @@
 #pragma once
+#include <openssl/bn.h>
+#include <openssl/core_names.h>
+#include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/param_build.h>
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -8,6 +12,8 @@
 // Macros that Swift does not see.
 
 static const uint64_t reel_SSL_OP_STRICT = SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION;
+static const int reel_EVP_PKEY_PUBLIC_KEY = EVP_PKEY_PUBLIC_KEY;
+static const int reel_EVP_PKEY_KEYPAIR = EVP_PKEY_KEYPAIR;
 static const unsigned long reel_XN_FLAG_RFC2253 = XN_FLAG_RFC2253;
 
 static inline int reel_SSL_CTX_set_proto_versions(SSL_CTX *context, int least, int most) {

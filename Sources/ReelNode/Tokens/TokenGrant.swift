@@ -1,0 +1,40 @@
+public import ReelCore
+
+/// What a valid token gives its bearer.
+public struct TokenGrant: Hashable, Sendable {
+    /// Whom it was given to: `by` in the events that are published with it.
+    public var subject: String
+    /// From this second of the Unix epoch on it gives nothing.
+    public var expiresAt: Int64
+    /// The streams that may be read.
+    public var read: [StreamPattern]
+    /// The streams that may be published to. To read them takes more.
+    public var publish: [StreamPattern]
+
+    /// A grant of these parts.
+    public init(subject: String, expiresAt: Int64, read: [StreamPattern], publish: [StreamPattern]) {
+        self.subject = subject
+        self.expiresAt = expiresAt
+        self.read = read
+        self.publish = publish
+    }
+
+    /// Whether the stream may be read.
+    public func mayRead(_ stream: StreamName) -> Bool { read.contains { $0.matches(stream) } }
+
+    /// Whether the stream may be published to.
+    public func mayPublish(_ stream: StreamName) -> Bool { publish.contains { $0.matches(stream) } }
+
+    /// A subject is 1 to 128 bytes without control characters, as `by` is.
+    static func isSubject(_ text: String) -> Bool {
+        (1...128).contains(text.utf8.count) && text.utf8.allSatisfy { $0 >= 0x20 }
+    }
+}
+
+/// Why a token is refused. It never says anything of the token itself but which rule it breaks.
+public struct TokenRefusal: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What was found and what was expected.
+    public let description: String
+
+    init(_ description: String) { self.description = description }
+}

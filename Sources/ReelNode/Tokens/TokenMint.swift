@@ -1,0 +1,39 @@
+import ReelCore
+import ReelNet
+
+/// Makes tokens that `TokenVerifier` takes.
+public struct TokenMint: Sendable {
+    /// The key that signs.
+    public var key: TokenKey
+    /// `iss`, if it is to be said.
+    public var issuer: String?
+    /// `aud`, if it is to be said.
+    public var audience: String?
+
+    /// A mint with this key.
+    public init(_ key: TokenKey) {
+        self.key = key
+    }
+
+    /// A token that gives this, made at this second. Nil if the key has no secret half.
+    public func token(_ grant: TokenGrant, now: Int64) -> String? {
+        var header = JSONObjectWriter()
+        header.member("alg", key.key.algorithm.rawValue)
+        header.member("kid", key.id)
+        header.member("typ", "JWT")
+        var claims = JSONObjectWriter()
+        claims.member("iss", issuer)
+        claims.member("aud", audience)
+        claims.member("sub", grant.subject)
+        claims.member("iat", now)
+        claims.member("exp", grant.expiresAt)
+        claims.member("reel") { bytes in
+            var streams = JSONObjectWriter()
+            streams.member("read", grant.read) { $0.append(quoted: $1.description) }
+            streams.member("publish", grant.publish) { $0.append(quoted: $1.description) }
+            bytes += streams.finish()
+        }
+        let signed = Base64URL.encode(header.finish()) + "." + Base64URL.encode(claims.finish())
+        return key.key.signature(of: Array(signed.utf8)).map { signed + "." + Base64URL.encode($0) }
+    }
+}
