@@ -125,9 +125,9 @@ extension ErrorCode {
                 401,
                 .changed,
                 "Who is it?",
-                close: 1008,
+                close: 4401,
                 "No token, or one that is not valid or no longer so.",
-                "Get a new token and connect again."
+                "Get a new token and connect again; `renew` takes a new one before the old one expires."
             )
         case .forbidden:
             Entry(

@@ -67,7 +67,12 @@ public final class Gateway: Sendable {
             parts.append(
                 try loop.sync {
                     let gateway = GatewayLoop(on: loop, index: index, share: share, from: from)
-                    let passage = StatePassage(on: loop, announcer: announcer, journal: journal)
+                    let passage = StatePassage(
+                        on: loop,
+                        announcer: announcer,
+                        tls: settings.node.peerTLS,
+                        journal: journal
+                    )
                     let http = GatewayHTTP(gateway, answers: answers, passage: passage)
                     let server = HTTPServer(on: loop, HTTPServer.Settings(settings.node), handler: http)
                     loop.timer(after: .seconds(1), every: .seconds(1)) { gateway.tick() }
@@ -92,7 +97,7 @@ public final class Gateway: Sendable {
             for part in parts { part.loop.join() }
             throw error
         }
-        if settings.node.nodeURL == nil { url.withLock { [address] in $0 = "http://\(address)" } }
+        url.withLock { [address] in $0 = settings.node.url(address) }
         feeds = from.enumerated().map { partition, from in
             Self.feed(partition, from: from, share: share, parts: all)
         }

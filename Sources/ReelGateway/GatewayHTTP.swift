@@ -33,10 +33,11 @@ final class GatewayHTTP: HTTPHandler {
     func respond(to request: HTTPRequest, _ exchange: HTTPExchange) {
         do throws(Problem) {
             let match = try router.match(request.head)
+            let access = try access(match, request.head)
             switch match.endpoint {
             case .socket:
                 throw Problem(.badRequest, "found a plain request, expected a WebSocket's handshake")
-            case .publish: try publish(try match.stream, request, exchange)
+            case .publish: try publish(try match.stream, request, exchange, access)
             case .events: try events(match, exchange)
             case .block: try block(match, exchange)
             case .head: try head(try match.stream, exchange)
@@ -55,6 +56,29 @@ final class GatewayHTTP: HTTPHandler {
         }
     }
 
+    /// What the one who asks may do; throws where that is not what is asked for.
+    private func access(_ match: Router<Endpoint>.Match, _ head: HTTPRequestHead) throws(Problem) -> Access {
+        let tokens = gateway.share.settings.node.tokens
+        switch match.endpoint {
+        case .socket: return Access(nil)
+        case .node(let endpoint): return endpoint.isGuarded ? try Access(tokens, head) : Access(nil)
+        case .publish:
+            let access = try Access(tokens, head)
+            if let refusal = access.refusalToPublish(try match.stream) { throw Problem(refusal) }
+            return access
+        case .events, .block, .head, .state:
+            let access = try Access(tokens, head)
+            try access.requireRead(try match.stream)
+            return access
+        }
+    }
+
+    /// A token may come with the handshake or in `hello`.
+    private func socketAccess(_ head: HTTPRequestHead) throws(Problem) -> Access? {
+        guard let tokens = gateway.share.settings.node.tokens else { return Access(nil) }
+        return head.headers["authorization"] == nil ? nil : try Access(tokens, head)
+    }
+
     func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision {
         do throws(Problem) {
             guard case .socket = try router.match(offer.head).endpoint else {
@@ -70,7 +94,7 @@ final class GatewayHTTP: HTTPHandler {
             return .accept(
                 subprotocol: "reel.v1",
                 maxMessage: gateway.share.settings.frameBytes,
-                handler: SocketClient(gateway)
+                handler: SocketClient(gateway, access: try socketAccess(offer.head))
             )
         } catch {
             return .refuse(error.response)
@@ -83,7 +107,12 @@ final class GatewayHTTP: HTTPHandler {
 
     // MARK: Publishing
 
-    private func publish(_ stream: StreamName, _ request: HTTPRequest, _ exchange: HTTPExchange) throws(Problem) {
+    private func publish(
+        _ stream: StreamName,
+        _ request: HTTPRequest,
+        _ exchange: HTTPExchange,
+        _ access: Access
+    ) throws(Problem) {
         try request.requireJSON()
         let publish: ClientFrame.Publish
         do throws(ReelError) {
@@ -110,7 +139,7 @@ final class GatewayHTTP: HTTPHandler {
         }
         let waiting = HTTPPublish(gateway, stream, exchange, count: publish.events.count)
         gateway.publishes[waiting.number] = waiting
-        gateway.publish(publish, from: waiting.number, ref: nil) { waiting.nacked($0) }
+        gateway.publish(publish, with: access, from: waiting.number, ref: nil) { waiting.nacked($0) }
     }
 
     // MARK: Reading

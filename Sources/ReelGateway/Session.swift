@@ -5,7 +5,7 @@ import ReelCore
 struct Session {
     /// What is to be done about a frame.
     enum Action: Equatable {
-        /// Say welcome.
+        /// Say welcome, once it is known who it is.
         case welcome
         /// Do what the frame asks.
         case handle(ClientFrame)
@@ -80,6 +80,12 @@ struct Session {
         if case .closing = phase { return .ignore }
         errors += 1
         return errors >= settings.errors ? close(error, 1008) : .refuse(error)
+    }
+
+    /// Nobody knows (any more) who it is.
+    mutating func unauthorized(_ error: ReelError) -> Action {
+        if case .closing = phase { return .ignore }
+        return close(error, ErrorCode.unauthorized.close ?? 1008)
     }
 
     private mutating func close(_ error: ReelError, _ code: UInt16) -> Action {

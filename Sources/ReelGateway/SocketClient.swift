@@ -7,6 +7,8 @@ final class SocketClient {
     let number: Int
     let gateway: GatewayLoop
     private var session: Session
+    /// What it may do; nil until its token has come.
+    var access: Access?
     private var socket: WebSocket?
     /// Subscribes that wait for their position; a newer one, or an unsubscribe, makes an older one void.
     private var subscribing: [StreamName: Int] = [:]
@@ -19,7 +21,8 @@ final class SocketClient {
     /// Fetches that wait for their position.
     var pendingFetches = 0
 
-    init(_ gateway: GatewayLoop) {
+    init(_ gateway: GatewayLoop, access: Access?) {
+        self.access = access
         number = gateway.nextNumber()
         self.gateway = gateway
         session = Session(gateway.share.settings, nowMs: gateway.nowMs)
@@ -66,6 +69,11 @@ final class SocketClient {
         perform(session.refused(failure.error), failure, ref)
     }
 
+    /// Says why nobody is let in, or stays in, and closes.
+    func refuseEntry(_ error: ReelError, ref: [UInt8]?) {
+        perform(session.unauthorized(error), ServerFrame.Failure(error), ref)
+    }
+
     private func perform(_ action: Session.Action, _ failure: ServerFrame.Failure, _ ref: [UInt8]?) {
         switch action {
         case .refuse:
@@ -82,6 +90,9 @@ final class SocketClient {
     // MARK: Time
 
     func tick(nowMs: Int64) {
+        if let access, access.hasExpired(nowMs: WallClock.nowMs()) {
+            refuseEntry(ReelError(.unauthorized, "the token has expired"), ref: nil)
+        }
         switch session.tick(nowMs: nowMs, awaitsAnswer: gateway.ledger.awaitsAnswer(number)) {
         case .nothing: break
         case .ping: socket?.ping()
@@ -101,14 +112,24 @@ final class SocketClient {
     // MARK: Frames
 
     private func handle(_ frame: ClientFrame) {
+        guard let access else { return }
         switch frame.body {
         case .hello: break
-        case .subscribe(let subscribe): self.subscribe(subscribe, ref: frame.ref)
+        case .renew(let token): renew(token, access, ref: frame.ref)
+        case .subscribe(let subscribe):
+            if let error = access.refusalToRead(subscribe.stream) {
+                return refuse(ServerFrame.Failure(error, stream: subscribe.stream), ref: frame.ref)
+            }
+            self.subscribe(subscribe, ref: frame.ref)
         case .unsubscribe(let stream):
             subscribing[stream] = nil
             if gateway.subscriptions.remove(self, stream) { gateway.share.meters.subscriptions.add(-1) }
             send(.unsubscribed(stream), ref: frame.ref)
-        case .fetch(let fetch): self.fetch(fetch, ref: frame.ref)
+        case .fetch(let fetch):
+            if let error = access.refusalToRead(fetch.stream) {
+                return refuse(ServerFrame.Failure(error, stream: fetch.stream), ref: frame.ref)
+            }
+            self.fetch(fetch, ref: frame.ref)
         case .publish(let publish):
             guard publish.events.count <= settings.batch else {
                 let error = ReelError(
@@ -117,11 +138,14 @@ final class SocketClient {
                 )
                 return refuse(ServerFrame.Failure(error, stream: publish.stream), ref: frame.ref)
             }
-            gateway.publish(publish, from: number, ref: frame.ref) { error in
+            gateway.publish(publish, with: access, from: number, ref: frame.ref) { error in
                 refuse(ServerFrame.Failure(error, stream: publish.stream), ref: frame.ref)
             }
         }
     }
+
+    /// Answers `hello` and `renew`.
+    func sayWelcome(ref: [UInt8]?) { send(.welcome(welcome), ref: ref) }
 
     private var welcome: ServerFrame.Welcome {
         ServerFrame.Welcome(
@@ -168,6 +192,9 @@ final class SocketClient {
             guard subscribing[stream] == ticket, !isClosed else { return }
             subscribing[stream] = nil
             if let failure { return refuse(failure, ref: ref) }
+            if let error = access?.refusalToRead(stream) {
+                return refuse(ServerFrame.Failure(error, stream: stream), ref: ref)
+            }
             let ring = gateway.rings[partition]
             if let last = subscribe.last, ring.agrees(stream: stream, seq: last.seq, hash: last.hash) == false {
                 let error = ReelError(.diverged, "the event at seq \(last.seq) is another one here")
@@ -211,7 +238,7 @@ extension SocketClient: WebSocketHandler {
             frame = .failure(error)
         }
         switch session.received(frame) {
-        case .welcome: send(.welcome(welcome), ref: (try? frame.get())?.ref)
+        case .welcome: if let hello = try? frame.get() { enter(hello) }
         case .handle(let frame): handle(frame)
         case .ignore: break
         case .refuse(let error):

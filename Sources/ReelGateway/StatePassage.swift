@@ -8,10 +8,13 @@ import ReelNode
 final class StatePassage {
     private let client: HTTPClient
     private let announcer: Announcer
+    private let tls: TLSClient?
     private let journal: Journal
     private var turn = 0
 
-    init(on loop: EventLoop, announcer: Announcer, journal: Journal) {
+    /// `tls`: whom to believe where a node is asked by `https`.
+    init(on loop: EventLoop, announcer: Announcer, tls: TLSClient?, journal: Journal) {
+        self.tls = tls
         client = HTTPClient(on: loop)
         self.announcer = announcer
         self.journal = journal
@@ -36,13 +39,17 @@ final class StatePassage {
             return exchange.respond(problem.response)
         }
         let rest = nodes.dropFirst()
-        guard let (host, port) = Self.address(node.url) else {
+        guard let origin = HTTPOrigin(node.url), !origin.isSecure || tls != nil else {
             journal.warning("a node announced an address that cannot be used", ["node": node.id, "url": node.url])
             return ask(rest, head, exchange)
         }
-        var request = HTTPClientRequest("GET", host: host, port: port, target: head.target)
+        var request = HTTPClientRequest("GET", host: origin.host, port: origin.port, target: head.target)
+        if origin.isSecure { request.tls = tls }
         request.timeout = .seconds(10)
-        if let match = head.headers["if-none-match"] { request.headers.add("if-none-match", match) }
+        // Whoever asks is who the other node lets in, or not.
+        for name in ["if-none-match", "authorization"] {
+            if let value = head.headers[name] { request.headers.add(name, value) }
+        }
         let answer = PassedAnswer(exchange)
         answer.call = client.send(request) { [self] event in
             guard case .failed(let error) = event, !answer.hasBegun else { return answer.take(event) }
@@ -50,13 +57,6 @@ final class StatePassage {
             journal.warning("a snapshot node does not answer", ["node": node.id, "detail": error.message])
             ask(rest, head, exchange)
         }
-    }
-
-    /// Host and port of `http://HOST:PORT`.
-    static func address(_ url: String) -> (host: String, port: UInt16)? {
-        guard url.hasPrefix("http://") else { return nil }
-        let authority = url.dropFirst("http://".count).prefix { $0 != "/" }
-        return SocketAddress.split(String(authority))
     }
 }
 

@@ -64,6 +64,11 @@ struct Subscriptions<Client: AnyObject> {
         clients[ObjectIdentifier(client)]?[stream]
     }
 
+    /// All that a client listens to.
+    func all(of client: Client) -> [Entry] {
+        clients[ObjectIdentifier(client)].map { Array($0.values) } ?? []
+    }
+
     /// How many subscriptions a client has.
     func count(_ client: Client) -> Int {
         clients[ObjectIdentifier(client)]?.count ?? 0

@@ -43,6 +43,14 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return (host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : String(host), port)
     }
 
+    /// Whether only this machine reaches it: 127.0.0.0/8 and ::1.
+    public var isLoopback: Bool {
+        var bytes = in6_addr()
+        if inet_pton(AF_INET, host, &bytes) == 1 { return withUnsafeBytes(of: bytes) { $0[0] == 127 } }
+        guard inet_pton(AF_INET6, host, &bytes) == 1 else { return false }
+        return withUnsafeBytes(of: bytes) { $0.dropLast().allSatisfy { $0 == 0 } && $0[15] == 1 }
+    }
+
     /// `127.0.0.1:7350`, `[::1]:7350`.
     public var description: String {
         host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"

@@ -16,6 +16,7 @@ public final class NodeEnd: Sendable {
     private static let look = Duration.milliseconds(50)
 
     let loop: EventLoop
+    private let settings: NodeSettings
     private let journal: Journal
     private let state: Mutex<State>
     private let sendAway: @Sendable (_ withinMs: Int64) -> Void
@@ -31,17 +32,20 @@ public final class NodeEnd: Sendable {
         connections: @escaping @Sendable () -> Int
     ) {
         self.loop = loop
+        self.settings = settings
         self.journal = journal
         self.sendAway = sendAway
         self.connections = connections
         state = Mutex(State(drain: Drain(spreadMs: settings.drainSpreadMs, limitMs: settings.drainLimitMs)))
     }
 
-    /// Ends the node when the process is asked to, by SIGTERM or SIGINT, from the return of this call on. Throws
-    /// `closed` once the loop has stopped.
+    /// Ends the node when the process is asked to, by SIGTERM or SIGINT, from the return of this call on; a node with a
+    /// certificate or keys reads their files again at SIGHUP. Throws `closed` once the loop has stopped.
     public func onSignals() throws {
         try loop.sync { [self] in
             for signal in [SIGTERM, SIGINT] { loop.onSignal(signal) { self.begin() } }
+            guard settings.tls != nil || settings.tokens != nil else { return }
+            loop.onSignal(SIGHUP) { self.settings.reload(self.journal) }
         }
     }
 

@@ -5,6 +5,9 @@ public import ReelNet
 public enum NodeEndpoint: Sendable {
     /// `/v1/cluster`, `/healthz`, `/readyz`, `/metrics`.
     case cluster, health, readiness, metrics
+
+    /// Whether a node with keys wants to see a token. Load balancers and monitors have none.
+    public var isGuarded: Bool { self == .cluster }
 }
 
 extension Router {

@@ -9,8 +9,14 @@ public struct NodeSettings: Sendable {
     public var listen = "127.0.0.1:7350"
     /// The URL that clients are told; nil: none.
     public var advertise: String?
-    /// The URL by which other nodes reach this one; nil: `http://` and the address it listens on.
+    /// The URL by which other nodes reach this one; nil: that of the address it listens on.
     public var nodeURL: String?
+    /// The certificate and key with which the node speaks TLS; nil: it speaks plain.
+    public var tls: TLSServer?
+    /// Whom this node believes when it asks another one by `https`; nil: it asks none so.
+    public var peerTLS: TLSClient?
+    /// Who may do what; nil: everybody everything.
+    public var tokens: TokenGate?
     /// Event loops that share the port.
     public var loops = 1
     /// Open connections at most.
@@ -28,6 +34,31 @@ public struct NodeSettings: Sendable {
 
     /// The defaults.
     public init() {}
+
+    /// The URL by which other nodes reach this one, which listens on this address.
+    public func url(_ address: SocketAddress) -> String {
+        nodeURL ?? "\(tls == nil ? "http" : "https")://\(address)"
+    }
+
+    /// Reads the files of certificate and keys again; what cannot be used stays as it was.
+    func reload(_ journal: Journal) {
+        if let tls {
+            do throws(NetError) {
+                try tls.reload()
+                journal.info("certificate read again", ["file": tls.certificateFile])
+            } catch {
+                journal.error("the certificate stays as it was", ["detail": error.message])
+            }
+        }
+        if let tokens {
+            do throws(TokenRefusal) {
+                try tokens.reload()
+                journal.info("keys read again", ["file": tokens.file])
+            } catch {
+                journal.error("the keys stay as they were", ["detail": error.description])
+            }
+        }
+    }
 }
 
 extension HTTPServer.Settings {
@@ -36,5 +67,6 @@ extension HTTPServer.Settings {
         self.init()
         connections = max(1, node.connections / max(1, node.loops))
         limits.body = node.bodyBytes
+        tls = node.tls
     }
 }

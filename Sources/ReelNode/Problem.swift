@@ -86,6 +86,7 @@ public struct Problem: Error, Equatable, Sendable {
     public var response: HTTPResponse {
         var headers: HTTPHeaders = ["content-type": "application/problem+json", "cache-control": "no-store"]
         if !allow.isEmpty { headers.add("allow", allow.joined(separator: ", ")) }
+        if status == 401 { headers.add("www-authenticate", "Bearer") }
         if let retryMs {
             headers.add("retry-after", String(max(1, (retryMs + 999) / 1_000)))
         } else if status == 503 {

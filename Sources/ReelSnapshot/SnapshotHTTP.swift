@@ -14,8 +14,11 @@ final class SnapshotHTTP: HTTPHandler {
     private let node: SnapshotNode
     private let answers: NodeAnswers
     private let router: Router<Endpoint>
+    private let tokens: TokenGate?
 
-    init(_ node: SnapshotNode, answers: NodeAnswers) {
+    /// `tokens`: who may read what; nil: everybody everything.
+    init(_ node: SnapshotNode, answers: NodeAnswers, tokens: TokenGate?) {
+        self.tokens = tokens
         self.node = node
         self.answers = answers
         var router = Router<Endpoint>()
@@ -29,6 +32,11 @@ final class SnapshotHTTP: HTTPHandler {
     func respond(to request: HTTPRequest, _ exchange: HTTPExchange) {
         do throws(Problem) {
             let match = try router.match(request.head)
+            if case .node(let endpoint) = match.endpoint {
+                if endpoint.isGuarded { _ = try Access(tokens, request.head) }
+            } else {
+                try Access(tokens, request.head).requireRead(try match.stream)
+            }
             switch match.endpoint {
             case .state(let route): node.respond(to: try StateRequest(route, match), exchange)
             case .node(let endpoint): exchange.respond(answers.response(endpoint))

@@ -63,7 +63,7 @@ public final class SnapshotServer: Sendable {
         }
         do {
             (server, address) = try loop.sync {
-                let http = SnapshotHTTP(node, answers: answers)
+                let http = SnapshotHTTP(node, answers: answers, tokens: common.tokens)
                 let server = HTTPServer(on: loop, HTTPServer.Settings(common), handler: http)
                 return (LoopBound(server, on: loop), try server.listen(on: wanted))
             }
@@ -73,7 +73,7 @@ public final class SnapshotServer: Sendable {
             node.close()
             throw error
         }
-        if common.nodeURL == nil { url.withLock { [address] in $0 = "http://\(address)" } }
+        url.withLock { [address] in $0 = common.url(address) }
         loop.execute { announcer.start(on: loop, everyMs: common.announceMs) }
         let server = server
         end = NodeEnd(on: loop, settings: common, journal: journal) { _ in

@@ -76,6 +76,7 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     func get(
         from node: String,
         _ target: String,
+        token: String?,
         _ receive: @escaping @Sendable (TransportResponse) -> Void
     ) -> any TransportRequest {
         let request = FakeRequest()
@@ -307,6 +308,7 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
             proven[subscribe.stream] = after
             push()
         case .unsubscribe(let stream): proven[stream] = nil
+        case .renew: break
         case .fetch(let fetch):
             network.fetches.append(fetch.ranges)
             guard !network.dropsFetches else { return }

@@ -14,7 +14,7 @@ import Testing
     func statuses(_ code: ErrorCode) {
         if code.rawValue.hasPrefix("bad_") { #expect(code.status == 400) }
         if code.status == 503 { #expect(code.entry.retry == .later) }
-        if let close = code.close { #expect([1008, 1009, 1013].contains(close)) }
+        if let close = code.close { #expect([1008, 1009, 1013, 4401].contains(close)) }
         #expect((400...599).contains(code.status))
     }
 }

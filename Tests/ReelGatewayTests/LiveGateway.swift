@@ -124,9 +124,9 @@ final class LiveGateway: Sendable {
     }
 
     /// A socket that has said nothing yet.
-    func open() async throws -> TestSocket {
+    func open(_ headers: HTTPHeaders = HTTPHeaders()) async throws -> TestSocket {
         let socket = TestSocket(loop)
-        try await socket.open(gateway.address)
+        try await socket.open(gateway.address, headers)
         return socket
     }
 }
@@ -152,15 +152,16 @@ final class TestSocket: Sendable {
         self.loop = loop
     }
 
-    func open(_ address: SocketAddress) async throws {
+    func open(_ address: SocketAddress, _ headers: HTTPHeaders) async throws {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             loop.execute { [self] in
-                let target = WebSocketTarget(
+                var target = WebSocketTarget(
                     host: address.host,
                     port: address.port,
                     path: "/v1/socket",
                     subprotocols: ["reel.v1"]
                 )
+                target.headers = headers
                 let handler = Handler(self) { continuation.resume() }
                 WebSocketClient.connect(on: loop, to: target, handler: handler) { continuation.resume(throwing: $0) }
             }

@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (#"{"alg":"none"}"#, claims, "alg"),
+        (#"{"alg":"none","kid":"a"}"#, claims, "alg"),
         (#"{"alg":"HS512","kid":"a"}"#, claims, "alg"),
         (#"{"alg":"EdDSA","kid":"a"}"#, claims, "alg"),
         (#"{"alg":"hs256","kid":"a"}"#, claims, "alg"),

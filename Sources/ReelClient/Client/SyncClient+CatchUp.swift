@@ -49,7 +49,7 @@ extension SyncClient {
             download = Download(SnapshotReader(listsChanges: true), isDelta: false)
         }
         let name = stream.name
-        stream.catchUp = transport.get(from: node, target) { [weak self] response in
+        stream.catchUp = transport.get(from: node, target, token: token) { [weak self] response in
             self?.assumeIsolated { $0.received(response, download, name) }
         }
     }

@@ -58,7 +58,7 @@ extension SyncClient {
             "/v1/streams/\(stream.name)/events?after=\(range.lowerBound - 1)&epoch=\(epoch)&limit=\(limit)"
         let name = stream.name
         let page = EventsPage()
-        let request = transport.get(from: node, target) { [weak self] response in
+        let request = transport.get(from: node, target, token: token) { [weak self] response in
             self?.assumeIsolated { $0.received(response, page, name) }
         }
         begin(stream, SeqRanges([range]), request: request)

@@ -6,10 +6,14 @@ public final class NetTransport: Transport {
     private let ownLoop: EventLoop?
     private let loop: EventLoop
     private let http: LoopBound<HTTPClient>
+    private let trust: Result<TLSClient, NetError>
 
-    /// A transport on an event loop of its own, which is one thread. Clients may share it. Throws if there are no
-    /// threads or file descriptors left.
-    public init() throws {
+    /// A transport on an event loop of its own, which is one thread. Clients may share it. Nodes at `https` need a
+    /// certificate that leads to an authority of the file, as PEM, or to one that the system knows. Throws if there are
+    /// no threads or file descriptors left, or the file holds no certificate.
+    public init(authorities: String? = nil) throws {
+        trust = Result { () throws(NetError) in try TLSClient(authorities: authorities) }
+        if authorities != nil { _ = try trust.get() }
         let loop = try EventLoop()
         self.loop = loop
         ownLoop = loop
@@ -32,16 +36,20 @@ public final class NetTransport: Transport {
         _ receive: @escaping @Sendable (TransportEvent) -> Void
     ) -> any TransportConnection {
         let connection = NetConnection(receive)
-        guard let address = Self.address(of: node) else {
-            loop.execute { connection.failed("\(node.debugDescription) is no address, expected http://HOST:PORT") }
+        let way: Way
+        do throws(NetError) {
+            way = try self.way(to: node)
+        } catch {
+            loop.execute { connection.failed(error.message) }
             return connection
         }
-        let target = WebSocketTarget(
-            host: address.host,
-            port: address.port,
+        var target = WebSocketTarget(
+            host: way.origin.host,
+            port: way.origin.port,
             path: "/v1/socket",
             subprotocols: ["reel.v1"]
         )
+        target.tls = way.tls
         connection.attempt = WebSocketClient.connect(on: loop, to: target, handler: connection) {
             connection.failed($0.description)
         }
@@ -52,14 +60,20 @@ public final class NetTransport: Transport {
     public func get(
         from node: String,
         _ target: String,
+        token: String?,
         _ receive: @escaping @Sendable (TransportResponse) -> Void
     ) -> any TransportRequest {
         let request = NetRequest()
-        guard let address = Self.address(of: node) else {
-            loop.execute { receive(.failed("\(node.debugDescription) is no address, expected http://HOST:PORT")) }
+        let way: Way
+        do throws(NetError) {
+            way = try self.way(to: node)
+        } catch {
+            loop.execute { receive(.failed(error.message)) }
             return request
         }
-        let question = HTTPClientRequest("GET", host: address.host, port: address.port, target: target)
+        var question = HTTPClientRequest("GET", host: way.origin.host, port: way.origin.port, target: target)
+        question.tls = way.tls
+        if let token { question.headers.add("authorization", "Bearer \(token)") }
         request.call = http.value.send(question) { event in
             guard !request.isCancelled else { return }
             switch event {
@@ -86,11 +100,16 @@ public final class NetTransport: Transport {
         loop.atRoundEnd(body)
     }
 
-    private static func address(of node: String) -> (host: String, port: UInt16)? {
-        var text = Substring(node)
-        if text.hasPrefix("http://") { text.removeFirst(7) }
-        if text.hasSuffix("/") { text.removeLast() }
-        return SocketAddress.split(String(text))
+    private struct Way {
+        let origin: HTTPOrigin
+        let tls: TLSClient?
+    }
+
+    private func way(to node: String) throws(NetError) -> Way {
+        guard let origin = HTTPOrigin(node) else {
+            throw NetError(.badAddress, "\(node.debugDescription) is no address, expected http:// or https://HOST:PORT")
+        }
+        return Way(origin: origin, tls: origin.isSecure ? try trust.get() : nil)
     }
 }
 
@@ -161,7 +180,7 @@ private final class NetRequest: TransportRequest, @unchecked Sendable {
 }
 
 extension SyncClient {
-    /// A client of these nodes, `http://HOST:PORT` each, with a `NetTransport` of its own: one thread.
+    /// A client of these nodes, `http://HOST:PORT` or `https://HOST:PORT` each, with a `NetTransport` of its own: one thread.
     ///
     /// Throws `internal` if the store cannot be opened, and what `NetTransport` throws.
     public init(nodes: [String], store: Store, gaps: GapSource = .connection, token: String? = nil) throws {

@@ -20,6 +20,7 @@ extension ClientFrame {
             return .hello(
                 Hello(client: try object.required("client", object.string("client")), token: try object.string("token"))
             )
+        case "renew": return .renew(token: try object.required("token", object.string("token")))
         case "subscribe": return .subscribe(try subscribe(object))
         case "unsubscribe": return .unsubscribe(try object.stream())
         case "fetch": return .fetch(try fetch(object))
@@ -36,7 +37,7 @@ extension ClientFrame {
         case let other:
             throw object.mismatch(
                 "found a frame of type \(other.debugDescription), "
-                    + "expected hello, subscribe, unsubscribe, fetch or publish"
+                    + "expected hello, renew, subscribe, unsubscribe, fetch or publish"
             )
         }
     }
@@ -103,6 +104,9 @@ extension ClientFrame {
             writer.member("t", "hello")
             writer.member("client", hello.client)
             writer.member("token", hello.token)
+        case .renew(let token):
+            writer.member("t", "renew")
+            writer.member("token", token)
         case .subscribe(let subscribe):
             writer.member("t", "subscribe")
             writer.member("stream", subscribe.stream.description)

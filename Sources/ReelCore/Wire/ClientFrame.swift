@@ -4,6 +4,8 @@ public struct ClientFrame: Equatable, Sendable {
     public enum Body: Equatable, Sendable {
         /// First, once.
         case hello(Hello)
+        /// A token in place of the one in hello, before that expires; answered by welcome.
+        case renew(token: String)
         /// Begins a subscription or moves it.
         case subscribe(Subscribe)
         /// Ends a subscription.

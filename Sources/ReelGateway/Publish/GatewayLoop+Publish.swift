@@ -7,13 +7,15 @@ extension GatewayLoop {
     /// What can be answered at once is answered; `unnamed` is told of events that name no site and op.
     func publish(
         _ publish: ClientFrame.Publish,
+        with access: Access,
         from number: Int,
         ref: [UInt8]?,
         unnamed: (ReelError) -> Void
     ) {
         let partition = publish.stream.partition(of: share.partitions)
-        let stamp = EventIntake.Stamp(by: nil, atMs: WallClock.nowMs(), base: rings[partition].head)
-        let refusal = share.refusal(of: partition) ?? epochRefusal(publish.epoch)
+        let stamp = EventIntake.Stamp(by: access.subject, atMs: WallClock.nowMs(), base: rings[partition].head)
+        let refusal =
+            access.refusalToPublish(publish.stream) ?? share.refusal(of: partition) ?? epochRefusal(publish.epoch)
         var offers: [PublishLedger.Offer] = []
         var isRefused = false
         offers.reserveCapacity(publish.events.count)

@@ -27,11 +27,11 @@ extension SignatureKey {
         guard let builder = OSSL_PARAM_BLD_new() else { return nil }
         defer { OSSL_PARAM_BLD_free(builder) }
         let point: [UInt8] = [4] + x + y
-        // The builder keeps no copy of the point until it is done.
+        // The builder copies neither names nor values: all of them outlive it.
         return point.withUnsafeBytes { point in
-            OSSL_PARAM_BLD_push_utf8_string(builder, OSSL_PKEY_PARAM_GROUP_NAME, "P-256", 0)
-            OSSL_PARAM_BLD_push_octet_string(builder, OSSL_PKEY_PARAM_PUB_KEY, point.baseAddress, point.count)
-            if let number { OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_PRIV_KEY, number) }
+            OSSL_PARAM_BLD_push_utf8_string(builder, c("group"), c("P-256"), 0)
+            OSSL_PARAM_BLD_push_octet_string(builder, c("pub"), point.baseAddress, point.count)
+            if let number { OSSL_PARAM_BLD_push_BN(builder, c("priv"), number) }
             guard let parameters = OSSL_PARAM_BLD_to_param(builder) else { return nil }
             defer { OSSL_PARAM_free(parameters) }
             guard let context = EVP_PKEY_CTX_new_from_name(nil, "EC", nil) else { return nil }
@@ -47,6 +47,11 @@ extension SignatureKey {
             }
             return key
         }
+    }
+
+    /// A C string that lives as long as the process.
+    private static func c(_ text: StaticString) -> UnsafePointer<CChar> {
+        UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
     }
 
     private static func isSound(_ key: OpaquePointer?, hasSecret: Bool) -> Bool {

@@ -24,7 +24,8 @@ public struct TokenKeys: Sendable {
     /// How many keys of the file are of kinds that are not used here (RSA, keys for encryption).
     public private(set) var unused = 0
 
-    private static let largestFile = 1 << 20
+    /// The largest file, in bytes.
+    static let largestFile = 1 << 20
 
     /// These keys.
     public init(_ keys: [TokenKey]) {

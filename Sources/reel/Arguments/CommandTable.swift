@@ -8,6 +8,7 @@ enum CommandTable {
         .ready, .doctor,
         .dump, .fold, .replay,
         .load, .check,
+        .tokenKeys, .tokenMake, .tokenShow,
         .help, .version,
     ]
 }

@@ -11,7 +11,7 @@ extension Command {
             gone is shown for ten minutes more: SEEN says when it was heard of last. LAG is how many records of the
             partition the node has not read (gateway) or folded (snapshot node).
             """,
-        settings: [NodeArguments.url, LogArguments.log, KafkaArguments.properties, CommonSettings.json],
+        settings: NodeArguments.all + [LogArguments.log, KafkaArguments.properties, CommonSettings.json],
         examples: [
             Example("reel cluster", "what the node on this machine knows"),
             Example("reel cluster --log kafka:127.0.0.1:9092 --json", "from the log, a line of JSON for each node"),

@@ -10,7 +10,7 @@ extension Command {
             its own snapshot has, or two nodes hold different states of one seq.
             """,
         operands: [Operand("STREAM")],
-        settings: [NodeArguments.url, CommonSettings.json],
+        settings: NodeArguments.all + [CommonSettings.json],
         examples: [
             Example(
                 "reel digest todo --url http://127.0.0.1:7350 --url http://127.0.0.1:7351",

@@ -10,7 +10,7 @@ extension Command {
             stream in a range of seqs, and no others) stands on standard error.
             """,
         operands: [Operand("STREAM")],
-        settings: [from, to, NodeArguments.epoch, NodeArguments.url],
+        settings: NodeArguments.all + [from, to, NodeArguments.epoch],
         examples: [
             Example("reel fetch todo --from 10 --to 14", "what a device missed"),
             Example("reel fetch todo", "all that the log still has"),

@@ -15,7 +15,7 @@ extension Command {
         settings: GatewayArguments.all,
         examples: [
             Example("reel gateway --log sqlite:log.sqlite", "on 127.0.0.1:7350"),
-            Example("reel gateway --listen 0.0.0.0:7350 --advertise http://a.example:7350", "for clients elsewhere"),
+            Example("reel gateway --listen 10.0.0.7:7350 --keys public.json", "for other machines"),
         ]
     ) { options, console in
         var settings = try GatewayArguments.settings(options)

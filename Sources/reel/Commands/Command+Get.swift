@@ -10,7 +10,7 @@ extension Command {
             JSON: a whole stream as its snapshot, an object as {"object","seq","fields"}, a field as [value, seq].
             """,
         operands: [Operand("STREAM"), Operand("MODEL", .optional), Operand("ID", .optional)],
-        settings: [NodeArguments.url, CommonSettings.json],
+        settings: NodeArguments.all + [CommonSettings.json],
         examples: [
             Example("reel get todo", "all objects"),
             Example("reel get todo task", "those of one model"),

@@ -11,7 +11,7 @@ extension Command {
             A second `publish` of the same site and op changes nothing, and is answered with a seq where it stands.
             """,
         operands: [Operand("STREAM"), Operand("EVENT", .any)],
-        settings: [NodeArguments.url, NodeArguments.epoch, CommonSettings.json],
+        settings: NodeArguments.all + [NodeArguments.epoch, CommonSettings.json],
         examples: [
             Example(
                 #"reel publish todo '{"type":"insert","model":"task","id":"1","fields":{"title":"Milk"}}'"#,

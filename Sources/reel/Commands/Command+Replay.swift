@@ -13,7 +13,7 @@ extension Command {
             through nodes, into a stream of its own, the second author through the second of several nodes.
             """,
         operands: [Operand("FILE", .several)],
-        settings: [NodeArguments.url, CommonSettings.json],
+        settings: NodeArguments.all + [CommonSettings.json],
         examples: [
             Example("reel replay friendsforever.json.gz seph-blog1.json.gz", "through the fold alone"),
             Example(

@@ -16,7 +16,7 @@ extension Command {
         settings: GatewayArguments.all,
         examples: [
             Example("reel serve", "on 127.0.0.1:7350, everything in ./reel-data"),
-            Example("reel serve --data /var/lib/reel --listen 0.0.0.0:7350", "for other machines"),
+            Example("reel serve --listen 0.0.0.0:7350 --keys public.json", "for other machines"),
         ]
     ) { options, console in
         var settings = try GatewayArguments.settings(options)

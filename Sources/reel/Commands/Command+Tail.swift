@@ -11,7 +11,7 @@ extension Command {
             the next one, behind what is proven. Lines of JSON; on a terminal without --json a row for each.
             """,
         operands: [Operand("STREAM")],
-        settings: [tailAfter, NodeArguments.epoch, NodeArguments.url, CommonSettings.json],
+        settings: NodeArguments.all + [tailAfter, NodeArguments.epoch, CommonSettings.json],
         examples: [
             Example("reel tail todo", "what comes from now on"),
             Example("reel tail todo --after -1 --json | jq .type", "everything, for a program"),

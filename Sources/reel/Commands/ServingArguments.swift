@@ -35,8 +35,28 @@ enum ServingArguments {
         "connections at a time"
     )
 
+    static let certificate = Setting<String?>.text(
+        "tls-certificate",
+        "FILE",
+        "speak TLS with this certificate and those that lead to its authority, as PEM; read again at SIGHUP"
+    )
+    static let key = Setting<String?>.text("tls-key", "FILE", "the private key of the certificate, as PEM")
+    static let keys = Setting<String?>.text(
+        "keys",
+        "FILE",
+        "take tokens that these keys have signed, a JWK Set, and nobody without; read again at SIGHUP"
+    )
+    static let issuer = Setting<String?>.text("token-issuer", "TEXT", "take only tokens with this `iss`")
+    static let audience = Setting<String?>.text("token-audience", "TEXT", "take only tokens with this `aud`")
+    static let insecure = Setting<Bool>.flag(
+        "insecure",
+        "listen for other machines without --keys: everybody may read and write everything"
+    )
+
     /// All of them, with those of the log.
-    static let all: [any AnySetting] = [listen, advertise, nodeURL] + LogArguments.all + [loops, connections]
+    static let all: [any AnySetting] =
+        [listen, advertise, nodeURL, certificate, key, NodeArguments.authorities, keys, issuer, audience, insecure]
+        + LogArguments.all + [loops, connections]
 
     /// What the options say for any kind of node.
     static func nodeSettings(_ options: Options) throws(Complaint) -> NodeSettings {
@@ -54,6 +74,38 @@ enum ServingArguments {
         settings.loops = options[loops]
         settings.connections = options[connections]
         settings.build = Version.number
+        try secure(&settings, options)
         return settings
+    }
+
+    private static func secure(_ settings: inout NodeSettings, _ options: Options) throws(Complaint) {
+        guard (options[certificate] == nil) == (options[key] == nil) else {
+            throw Complaint(.usage, "--tls-certificate and --tls-key belong together; one of them is missing")
+        }
+        do throws(NetError) {
+            if let certificate = options[certificate], let key = options[key] {
+                settings.tls = try TLSServer(certificateFile: certificate, keyFile: key)
+            }
+            if settings.tls != nil || options[NodeArguments.authorities] != nil {
+                settings.peerTLS = try TLSClient(authorities: options[NodeArguments.authorities])
+            }
+        } catch {
+            throw Complaint(.badData, error.message)
+        }
+        if let file = options[keys] {
+            do throws(TokenRefusal) {
+                settings.tokens = try TokenGate(file: file, issuer: options[issuer], audience: options[audience])
+            } catch {
+                throw Complaint(.badData, error.description)
+            }
+        } else if options[issuer] != nil || options[audience] != nil {
+            throw Complaint(.usage, "--token-issuer and --token-audience mean nothing without --keys")
+        } else if !options[insecure], (try? SocketAddress(parsing: settings.listen))?.isLoopback == false {
+            throw Complaint(
+                .usage,
+                "--listen \(settings.listen) is open to other machines, and without --keys to everybody on them; "
+                    + "expected is --keys FILE, or --insecure where that is meant"
+            )
+        }
     }
 }

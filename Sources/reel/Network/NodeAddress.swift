@@ -1,24 +1,26 @@
 import ReelNet
 
-/// Where a node is: `http://HOST:PORT`, or `HOST:PORT` alone.
+/// Where a node is, `http://HOST:PORT`, `https://HOST:PORT` or `HOST:PORT` alone, and how it is asked.
 struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
-    let host: String
-    let port: UInt16
+    private let origin: HTTPOrigin
+    /// Whom to believe; nil: it is asked in the open.
+    var tls: TLSClient?
+    /// Who asks, where the node wants to know.
+    var token: String?
 
     init(_ url: String) throws(Complaint) {
-        var rest = url[...]
-        if let scheme = url.firstRange(of: "://") {
-            guard url[..<scheme.lowerBound] == "http" else {
-                throw Complaint(.usage, "`\(url)` is no address that can be asked; expected is http://HOST:PORT")
-            }
-            rest = url[scheme.upperBound...]
+        guard let origin = HTTPOrigin(url) else {
+            throw Complaint(
+                .usage,
+                "`\(url)` is no address of a node; expected is http://HOST:PORT or https://HOST:PORT"
+            )
         }
-        if rest.hasSuffix("/") { rest.removeLast() }
-        guard let (host, port) = SocketAddress.split(String(rest)) else {
-            throw Complaint(.usage, "`\(url)` is no address of a node; expected is http://HOST:PORT")
-        }
-        (self.host, self.port) = (host, port)
+        self.origin = origin
     }
 
-    var description: String { host.contains(":") ? "http://[\(host)]:\(port)" : "http://\(host):\(port)" }
+    var isSecure: Bool { origin.isSecure }
+    var host: String { origin.host }
+    var port: UInt16 { origin.port }
+
+    var description: String { origin.description }
 }

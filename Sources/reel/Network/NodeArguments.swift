@@ -1,3 +1,5 @@
+import ReelNet
+
 /// The settings of every command that speaks to nodes.
 enum NodeArguments {
     static let url = Setting<[String]>.texts(
@@ -6,13 +8,40 @@ enum NodeArguments {
         "a node, http://HOST:PORT; of several the first that answers; else the local one"
     )
 
+    static let authorities = Setting<String?>.text(
+        "ca",
+        "FILE",
+        "believe nodes at https:// that these authorities vouch for, as PEM; else those of the system"
+    )
+    static let token = Setting<String?>.text(
+        "token",
+        "TOKEN",
+        "who asks, where the nodes have keys; better in the variable, where other users do not see it"
+    )
+
+    /// What it takes to ask a node.
+    static let all: [any AnySetting] = [url, authorities, token]
+
     static let epoch = Setting<String?>.text("epoch", "HEX", "the epoch that the seqs belong to, 16 hex digits")
 
     /// The nodes that are meant, in the order in which they are to be asked.
     static func addresses(_ options: Options) throws(Complaint) -> [NodeAddress] {
         let urls = options[url]
-        return try (urls.isEmpty ? ["http://127.0.0.1:7350"] : urls).map { url throws(Complaint) in
+        var addresses = try (urls.isEmpty ? ["http://127.0.0.1:7350"] : urls).map { url throws(Complaint) in
             try NodeAddress(url)
         }
+        var tls: TLSClient?
+        if addresses.contains(where: \.isSecure) {
+            do throws(NetError) {
+                tls = try TLSClient(authorities: options[authorities])
+            } catch {
+                throw Complaint(.badData, error.message)
+            }
+        }
+        for index in addresses.indices {
+            addresses[index].token = options[token]
+            if addresses[index].isSecure { addresses[index].tls = tls }
+        }
+        return addresses
     }
 }

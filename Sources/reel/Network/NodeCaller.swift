@@ -42,6 +42,8 @@ final class NodeCaller {
                 target: target,
                 body: body
             )
+            request.tls = address.tls
+            if let token = address.token { request.headers.add("authorization", "Bearer \(token)") }
             if method == "POST" { request.headers.add("content-type", "application/json") }
             do {
                 let response = try await client.fetch(request, maxBody: Self.answerMax)

@@ -19,6 +19,7 @@ final class TailSocket: WebSocketHandler {
 
     private let stream: StreamName
     private var position: Position
+    private let token: String?
     private let deliver: (DeliveredEvent) throws(Complaint) -> Void
     private var finish: ((Position, End) -> Void)?
     private var pulse: LoopTimer?
@@ -30,11 +31,13 @@ final class TailSocket: WebSocketHandler {
     private init(
         _ stream: StreamName,
         from position: Position,
+        token: String?,
         deliver: @escaping (DeliveredEvent) throws(Complaint) -> Void,
         finish: @escaping (Position, End) -> Void
     ) {
         self.stream = stream
         self.position = position
+        self.token = token
         self.deliver = deliver
         self.finish = finish
     }
@@ -50,15 +53,16 @@ final class TailSocket: WebSocketHandler {
     ) async -> (Position, End) {
         await withCheckedContinuation { continuation in
             let isTaken = loop.execute {
-                let socket = TailSocket(stream, from: position, deliver: deliver) {
+                let socket = TailSocket(stream, from: position, token: address.token, deliver: deliver) {
                     continuation.resume(returning: ($0, $1))
                 }
-                let target = WebSocketTarget(
+                var target = WebSocketTarget(
                     host: address.host,
                     port: address.port,
                     path: "/v1/socket",
                     subprotocols: ["reel.v1"]
                 )
+                target.tls = address.tls
                 WebSocketClient.connect(on: loop, to: target, handler: socket) { socket.end(.lost($0.message)) }
             }
             if !isTaken { continuation.resume(returning: (position, .lost("the event loop has stopped"))) }
@@ -81,7 +85,9 @@ final class TailSocket: WebSocketHandler {
             wasHeard = false
             socket.ping()
         }
-        socket.send(text: ClientFrame(.hello(ClientFrame.Hello(client: "reel/\(Version.number)"))).encoded())
+        socket.send(
+            text: ClientFrame(.hello(ClientFrame.Hello(client: "reel/\(Version.number)", token: token))).encoded()
+        )
     }
 
     func receivedPong(from socket: WebSocket) {

@@ -1,0 +1,39 @@
+import ReelCore
+import ReelNode
+
+// Who it is: a token in `hello` or in the handshake, and another one before the first expires.
+extension SocketClient {
+    /// Takes `hello`; a token in it counts before one of the handshake.
+    func enter(_ frame: ClientFrame) {
+        guard case .hello(let hello) = frame.body else { return }
+        do throws(ReelError) {
+            if let tokens, let token = hello.token { access = Access(try tokens.grant(token)) }
+            guard access != nil else { throw ReelError(.unauthorized, "found no token, expected one in hello") }
+            sayWelcome(ref: frame.ref)
+        } catch {
+            refuseEntry(error, ref: frame.ref)
+        }
+    }
+
+    /// Takes a token in place of the one it has. It has to be of the same subject: what was published so far is its.
+    /// Subscriptions that it does not give end.
+    func renew(_ token: String, _ access: Access, ref: [UInt8]?) {
+        do throws(ReelError) {
+            guard let tokens, let old = access.grant else { return sayWelcome(ref: ref) }
+            let grant = try tokens.grant(token)
+            guard grant.subject.utf8.elementsEqual(old.subject.utf8) else {
+                throw ReelError(.forbidden, "the new token is of another subject than the one before")
+            }
+            let renewed = Access(grant)
+            self.access = renewed
+            sayWelcome(ref: ref)
+            for entry in gateway.subscriptions.all(of: self) {
+                if let refusal = renewed.refusalToRead(entry.stream) { gateway.end(entry, refusal) }
+            }
+        } catch {
+            refuse(ServerFrame.Failure(error), ref: ref)
+        }
+    }
+
+    private var tokens: TokenGate? { gateway.share.settings.node.tokens }
+}

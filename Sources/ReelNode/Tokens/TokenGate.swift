@@ -1,0 +1,121 @@
+import Glibc
+public import ReelCore
+public import ReelNet
+import Synchronization
+
+/// Who may do what on a node that has keys: checks the tokens of all its loops with the keys of one file, which can be
+/// read again while it serves. A connection that a token has opened stays until that token expires.
+public final class TokenGate: Sendable {
+    /// The file of the keys, a JWK Set.
+    public let file: String
+    private let verifier: Mutex<TokenVerifier>
+
+    /// Reads the file. Tokens have to be of this issuer and for this audience, where they are given. Throws, with the
+    /// file's name, where it cannot be read or used.
+    public init(file: String, issuer: String? = nil, audience: String? = nil) throws(TokenRefusal) {
+        self.file = file
+        var verifier = TokenVerifier(try Self.read(file))
+        verifier.issuer = issuer
+        verifier.audience = audience
+        self.verifier = Mutex(verifier)
+    }
+
+    /// Reads the file again. Throws as `init` does; then all stays as it is.
+    public func reload() throws(TokenRefusal) {
+        let keys = try Self.read(file)
+        verifier.withLock { $0.keys = keys }
+    }
+
+    /// What a token gives now. Throws `unauthorized` with the reason.
+    public func grant(_ token: String) throws(ReelError) -> TokenGrant {
+        let verifier = verifier.withLock { $0 }
+        do throws(TokenRefusal) {
+            return try verifier.verify(Array(token.utf8), now: WallClock.nowMs() / 1_000)
+        } catch {
+            throw ReelError(.unauthorized, error.description)
+        }
+    }
+
+    private static func read(_ file: String) throws(TokenRefusal) -> TokenKeys {
+        let descriptor = open(file, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw unreadable(file) }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 1 << 16)
+        while bytes.count <= TokenKeys.largestFile {
+            let count = Glibc.read(descriptor, &chunk, chunk.count)
+            if count == 0 { break }
+            guard count > 0 else { throw unreadable(file) }
+            bytes += chunk[..<count]
+        }
+        do throws(TokenRefusal) {
+            return try TokenKeys(parsing: bytes)
+        } catch {
+            throw TokenRefusal("\(file): \(error.description)")
+        }
+    }
+
+    private static func unreadable(_ file: String) -> TokenRefusal {
+        TokenRefusal("the key file \(file) cannot be read: \(String(cString: strerror(errno)))")
+    }
+}
+
+/// What somebody may do on this node: all that a token gives, or, where the node has no keys, everything.
+public struct Access: Sendable {
+    /// What the token gives; nil: everything.
+    public let grant: TokenGrant?
+
+    /// With a token.
+    public init(_ grant: TokenGrant?) {
+        self.grant = grant
+    }
+
+    /// What `Authorization: Bearer …` gives. Throws 401 where there is none, or one that is not valid; without a gate
+    /// everything may be done and nothing is looked at.
+    public init(_ gate: TokenGate?, _ head: HTTPRequestHead) throws(Problem) {
+        guard let gate else {
+            grant = nil
+            return
+        }
+        let fields = head.headers.all("authorization")
+        guard !fields.isEmpty else { throw Problem(.unauthorized, "found no token, expected Authorization: Bearer …") }
+        guard fields.count == 1, let token = Self.bearer(fields[0]) else {
+            throw Problem(.unauthorized, "found another Authorization, expected Bearer and a token, once")
+        }
+        do throws(ReelError) {
+            grant = try gate.grant(token)
+        } catch {
+            throw Problem(error)
+        }
+    }
+
+    private static func bearer(_ field: String) -> String? {
+        let parts = field.split(separator: " ", omittingEmptySubsequences: false)
+        return parts.count == 2 && parts[0].lowercased() == "bearer" ? String(parts[1]) : nil
+    }
+
+    /// `by` of what is published.
+    public var subject: String? { grant?.subject }
+
+    /// Why the stream may not be read; nil if it may.
+    public func refusalToRead(_ stream: StreamName) -> ReelError? {
+        guard let grant, !grant.mayRead(stream) else { return nil }
+        return ReelError(.forbidden, "the token does not give the stream \(stream) to read")
+    }
+
+    /// Why nothing may be published to the stream; nil if it may.
+    public func refusalToPublish(_ stream: StreamName) -> ReelError? {
+        guard let grant, !grant.mayPublish(stream) else { return nil }
+        return ReelError(.forbidden, "the token does not give the stream \(stream) to publish to")
+    }
+
+    /// Throws 403 unless the stream may be read.
+    public func requireRead(_ stream: StreamName) throws(Problem) {
+        if let refusal = refusalToRead(stream) { throw Problem(refusal) }
+    }
+
+    /// Whether the token has expired at this moment, in milliseconds of the Unix epoch.
+    public func hasExpired(nowMs: Int64) -> Bool {
+        grant.map { nowMs / 1_000 >= $0.expiresAt } ?? false
+    }
+}

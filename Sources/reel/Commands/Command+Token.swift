@@ -1,0 +1,160 @@
+import ReelCore
+import ReelNet
+import ReelNode
+
+extension Command {
+    /// Makes a key.
+    static let tokenKeys = Command(
+        "token keys",
+        "make a key for tokens",
+        about: """
+            Prints a JWK Set with one new key, secret half and all: keep it where only the one who makes tokens can
+            read it. Nodes need the public half alone, which --public prints of a file; a file may hold several keys,
+            so that a new one can come before the old one goes. HS256 has no halves: nodes that can check can make.
+            """,
+        settings: [algorithm, keyID, publicHalf],
+        examples: [
+            Example("umask 077; reel token keys > keys.json", "a new Ed25519 key"),
+            Example("reel token keys --public keys.json > public.json", "what nodes take as --keys"),
+        ]
+    ) { options, console in
+        if let file = options[publicHalf] {
+            try console.write(try keys(file).text(withSecrets: false).utf8)
+            return .done
+        }
+        guard let kind = SignatureKey.Algorithm(rawValue: options[algorithm]) else {
+            throw Complaint(.usage, "--alg is `\(options[algorithm])`; expected is EdDSA, ES256 or HS256")
+        }
+        guard let key = SignatureKey.random(kind) else { throw Complaint(.failed, "the system gives no randomness") }
+        let id = options[keyID] ?? Hex64.text(.random(in: .min ... .max))
+        try console.write(TokenKeys([TokenKey(id: id, key: key)]).text(withSecrets: true).utf8)
+        return .done
+    }
+
+    /// Makes a token.
+    static let tokenMake = Command(
+        "token make",
+        "make a token that gives streams to read and to publish to",
+        about: """
+            Prints a token, signed by the first key of the file. A pattern is a stream's name, or with * at the end all
+            names that begin so. Whoever has the token has what it gives until it expires.
+            """,
+        settings: [
+            secretKeys, keyID, subject, read, publishing, lifetime, ServingArguments.issuer, ServingArguments.audience,
+        ],
+        examples: [
+            Example(
+                "reel token make --keys keys.json --sub ann --read 'todo-*' --publish todo-7 --for 3600",
+                "an hour for ann"
+            )
+        ]
+    ) { options, console in
+        guard let file = options[secretKeys], let subject = options[subject] else {
+            throw Complaint(.usage, "found no --keys or no --sub; expected are both")
+        }
+        let all = try keys(file).keys
+        guard let key = options[keyID].map({ id in all.first { $0.id == id } }) ?? all.first else {
+            throw Complaint(.usage, "`\(file)` has no key of that --kid")
+        }
+        let now = WallClock.nowMs() / 1_000
+        var mint = TokenMint(key)
+        mint.issuer = options[ServingArguments.issuer]
+        mint.audience = options[ServingArguments.audience]
+        let grant = TokenGrant(
+            subject: subject,
+            expiresAt: now + Int64(options[lifetime]),
+            read: try patterns(options[read]),
+            publish: try patterns(options[publishing])
+        )
+        guard let token = mint.token(grant, now: now) else {
+            throw Complaint(.badData, "the key in `\(file)` has no secret half: it cannot sign")
+        }
+        let refusal = outcome(of: Array(token.utf8), TokenVerifier(TokenKeys([key])), now: now).refusal
+        if let refusal { throw Complaint(.usage, "nobody would take that: \(refusal)") }
+        try console.print(token)
+        return .done
+    }
+
+    /// Explains a token.
+    static let tokenShow = Command(
+        "token show",
+        "say what a token gives, and whether these keys take it",
+        about: """
+            Reads the token from a file or standard input, so that it stands in no list of processes. Prints what it
+            gives; the token itself and its signature are not repeated.
+            """,
+        operands: [Operand("FILE", .optional)],
+        settings: [secretKeys, ServingArguments.issuer, ServingArguments.audience],
+        examples: [Example("reel token show --keys public.json < token", "whether nodes with these keys take it")]
+    ) { options, console in
+        guard let file = options[secretKeys] else {
+            throw Complaint(.usage, "found no --keys; expected is --keys FILE")
+        }
+        var verifier = TokenVerifier(try keys(file))
+        verifier.issuer = options[ServingArguments.issuer]
+        verifier.audience = options[ServingArguments.audience]
+        var token = try InputFile.read(options.operands.first ?? "-")
+        while let last = token.last, last == 0x0A || last == 0x0D { token.removeLast() }
+        let now = WallClock.nowMs() / 1_000
+        let (grant, refusal) = outcome(of: token, verifier, now: now)
+        guard let grant else { throw Complaint(.badData, refusal ?? "the token is refused") }
+        try console.print("subject  \(grant.subject)")
+        try console.print("expires  in \(grant.expiresAt - now) s")
+        try console.print("read     \(grant.read.map(\.description).joined(separator: " "))")
+        try console.print("publish  \(grant.publish.map(\.description).joined(separator: " "))")
+        return .done
+    }
+
+    private static func outcome(
+        of token: [UInt8],
+        _ verifier: TokenVerifier,
+        now: Int64
+    ) -> (grant: TokenGrant?, refusal: String?) {
+        do throws(TokenRefusal) {
+            return (try verifier.verify(token, now: now), nil)
+        } catch {
+            return (nil, error.description)
+        }
+    }
+
+    private static func keys(_ file: String) throws(Complaint) -> TokenKeys {
+        let bytes = try InputFile.read(file)
+        do throws(TokenRefusal) {
+            return try TokenKeys(parsing: bytes)
+        } catch {
+            throw Complaint(.badData, error.description)
+        }
+    }
+
+    private static func patterns(_ texts: [String]) throws(Complaint) -> [StreamPattern] {
+        try texts.map { text throws(Complaint) in
+            guard let pattern = StreamPattern(text) else {
+                throw Complaint(.usage, "`\(text)` is no pattern; expected is a stream's name, or a beginning and *")
+            }
+            return pattern
+        }
+    }
+
+    private static let algorithm = Setting<String>.text("alg", "ALG", default: "EdDSA", "EdDSA, ES256 or HS256")
+    private static let keyID = Setting<String?>.text("kid", "NAME", "the key's name; else one by chance, or the first")
+    private static let publicHalf = Setting<String?>.text(
+        "public",
+        "FILE",
+        "print the public half of this file instead"
+    )
+    private static let secretKeys = Setting<String?>.text("keys", "FILE", "the keys, a JWK Set")
+    private static let subject = Setting<String?>.text(
+        "sub",
+        "NAME",
+        "whom it is for: `by` of what is published with it"
+    )
+    private static let read = Setting<[String]>.texts("read", "PATTERN", "streams to read")
+    private static let publishing = Setting<[String]>.texts("publish", "PATTERN", "streams to publish to")
+    private static let lifetime = Setting<Int>.number(
+        "for",
+        "SECONDS",
+        1...(10 * 366 * 86_400),
+        default: 3_600,
+        "how long it is valid"
+    )
+}

@@ -1,0 +1,194 @@
+import Foundation
+import ReelCore
+import ReelLog
+import ReelNet
+import ReelNode
+import Testing
+
+@testable import ReelGateway
+
+/// Who may do what at a gateway with keys.
+@Suite struct TokenAccessTests {
+    private let site = Site("6f1c0000-0000-4000-8000-000000000001")!
+    private let todo = StreamName("todo-7")!
+    private let other = StreamName("other")!
+
+    @Test func nobodyWithoutATokenGetsIn() async throws {
+        try await guarded { live, keys in
+            for (method, target) in [
+                ("GET", "/v1/streams/todo-7/events"), ("GET", "/v1/streams/todo-7/head"),
+                ("GET", "/v1/streams/todo-7/snapshot"), ("GET", "/v1/streams/todo-7/objects/a/b"),
+                ("POST", "/v1/streams/todo-7/events"), ("GET", "/v1/cluster"),
+            ] {
+                let answer = try await live.ask(method, target, body: method == "POST" ? "{}" : "")
+                #expect(answer.status == 401, "\(target)")
+                #expect(answer.headers["www-authenticate"] == "Bearer")
+                #expect(String(decoding: answer.body, as: UTF8.self).contains(#""code":"unauthorized""#))
+            }
+            for target in ["/healthz", "/readyz", "/metrics"] { #expect(try await live.get(target).status == 200) }
+            let expired = try keys.token(publish: "*", expiresIn: -1)
+            for token in [expired, "", "x.y.z", expired + "x"] {
+                let answer = try await live.ask("GET", "/v1/streams/todo-7/head", headers: bearer(token))
+                #expect(answer.status == 401)
+                let socket = try await live.open()
+                socket.send(.hello(.init(client: "test/1", token: token)))
+                #expect(try await socket.nextError().error.code == .unauthorized)
+                #expect(try await socket.closeCode() == 4401)
+            }
+            let silent = try await live.open()
+            silent.send(.hello(.init(client: "test/1")))
+            #expect(try await silent.closeCode() == 4401)
+        }
+    }
+
+    @Test func aTokenGivesWhatItSaysAndNoMore() async throws {
+        try await guarded { live, keys in
+            let token = try keys.token(read: "todo-*", publish: "todo-7")
+            func status(_ method: String, _ target: String, _ body: String = "") async throws -> Int {
+                try await live.ask(method, target, body: body, headers: bearer(token)).status
+            }
+            #expect(try await status("GET", "/v1/streams/todo-8/head") == 200)
+            #expect(try await status("GET", "/v1/streams/other/head") == 403)
+            #expect(try await status("GET", "/v1/streams/other/snapshot") == 403)
+            #expect(try await status("POST", "/v1/streams/todo-8/events", "{}") == 403)
+            #expect(try await status("GET", "/v1/cluster") == 200)
+
+            let socket = try await enter(live, token)
+            socket.send(.subscribe(.init(stream: other, position: .now)), ref: "1")
+            #expect(try await socket.nextError().error.code == .forbidden)
+            socket.send(
+                .fetch(.init(stream: other, epoch: live.log.epoch, ranges: [0...0])),
+                ref: "2"
+            )
+            #expect(try await socket.nextError().error.code == .forbidden)
+            socket.send(.publish(.init(stream: other, events: [Sent.insert(site, 0, "a")])))
+            #expect(try await socket.nextNack().error.code == .forbidden)
+            socket.send(.publish(.init(stream: todo, events: [Sent.insert(site, 0, "a")])))
+            #expect(try await socket.nextAck().acks.count == 1)
+            // The subject stands in the event, whatever way it was read.
+            let read = try await live.ask("GET", "/v1/streams/todo-7/events", headers: bearer(token))
+            #expect(String(decoding: read.body, as: UTF8.self).contains(#""by":"ann""#))
+        }
+    }
+
+    @Test func aTokenOfTheHandshakeServesToo() async throws {
+        try await guarded { live, keys in
+            let token = try keys.token(publish: "*")
+            let refused = try await live.ask("GET", "/v1/socket", headers: handshake(bearer("nonsense")))
+            #expect(refused.status == 401)
+            let socket = try await live.open(bearer(token))
+            socket.send(.hello(.init(client: "test/1")))
+            _ = try await socket.next { if case .welcome = $0.body { true } else { false } }
+        }
+    }
+
+    @Test func aConnectionEndsWithItsTokenUnlessItIsRenewed() async throws {
+        try await guarded { live, keys in
+            let left = try await enter(live, keys.token(publish: "*", expiresIn: 2))
+            let renewed = try await enter(live, keys.token(publish: "*", expiresIn: 2))
+            renewed.send(.subscribe(.init(stream: todo, position: .now)))
+            renewed.send(.subscribe(.init(stream: other, position: .now)))
+            for _ in 0..<2 { _ = try await renewed.next { if case .subscribed = $0.body { true } else { false } } }
+
+            renewed.send(.renew(token: try keys.token("bob", publish: "*")), ref: "1")
+            #expect(try await renewed.nextError().error.code == .forbidden)
+            renewed.send(.renew(token: "nonsense"), ref: "2")
+            #expect(try await renewed.nextError().error.code == .unauthorized)
+            renewed.send(.renew(token: try keys.token(read: "todo-*", publish: "todo-*")), ref: "3")
+            let welcome = try await renewed.next { if case .welcome = $0.body { true } else { false } }
+            #expect(welcome.ref == Array("3".utf8))
+            let ended = try await renewed.nextError()
+            #expect(ended.error.code == .forbidden)
+            #expect(ended.stream == other)
+
+            #expect(try await left.nextError().error.code == .unauthorized)
+            #expect(try await left.closeCode() == 4401)
+            renewed.send(.publish(.init(stream: todo, events: [Sent.insert(site, 0, "a")])))
+            #expect(try await renewed.nextAck().acks.count == 1)
+        }
+    }
+
+    @Test func newKeysAreTakenAndOldOnesForgotten() async throws {
+        try await guarded { live, keys in
+            let old = try keys.token(publish: "*")
+            try keys.change()
+            #expect(try await live.ask("GET", "/v1/streams/a/head", headers: bearer(old)).status == 200)
+            try keys.gate.reload()
+            #expect(try await live.ask("GET", "/v1/streams/a/head", headers: bearer(old)).status == 401)
+            let new = try keys.token(publish: "*")
+            #expect(try await live.ask("GET", "/v1/streams/a/head", headers: bearer(new)).status == 200)
+            try "nonsense".write(toFile: keys.gate.file, atomically: true, encoding: .utf8)
+            #expect(throws: TokenRefusal.self) { try keys.gate.reload() }
+            #expect(try await live.ask("GET", "/v1/streams/a/head", headers: bearer(new)).status == 200)
+        }
+    }
+
+    // MARK: Parts
+
+    private func guarded(_ body: (LiveGateway, Keys) async throws -> Void) async throws {
+        let keys = try Keys()
+        try await LiveGateway.with(nil, { $0.node.tokens = keys.gate }) { live in try await body(live, keys) }
+    }
+
+    private func enter(_ live: LiveGateway, _ token: String) async throws -> TestSocket {
+        let socket = try await live.open()
+        socket.send(.hello(.init(client: "test/1", token: token)))
+        _ = try await socket.next { if case .welcome = $0.body { true } else { false } }
+        return socket
+    }
+
+    private func bearer(_ token: String) -> HTTPHeaders { ["authorization": "Bearer \(token)"] }
+
+    private func handshake(_ headers: HTTPHeaders) -> HTTPHeaders {
+        var headers = headers
+        headers.add("upgrade", "websocket")
+        headers.add("connection", "Upgrade")
+        headers.add("sec-websocket-version", "13")
+        headers.add("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==")
+        headers.add("sec-websocket-protocol", "reel.v1")
+        return headers
+    }
+
+    /// A file with one key, and tokens that it signs.
+    private final class Keys {
+        let gate: TokenGate
+        private var key: TokenKey
+
+        init() throws {
+            let file = FileManager.default.temporaryDirectory.appendingPathComponent("reel-keys-\(UUID().uuidString)")
+                .path
+            key = try Self.fresh()
+            try TokenKeys([key]).text(withSecrets: false).write(toFile: file, atomically: true, encoding: .utf8)
+            gate = try TokenGate(file: file)
+        }
+
+        deinit {
+            try? FileManager.default.removeItem(atPath: gate.file)
+        }
+
+        private static func fresh() throws -> TokenKey {
+            TokenKey(id: UUID().uuidString, key: try #require(SignatureKey.random(.edDSA)))
+        }
+
+        func change() throws {
+            key = try Self.fresh()
+            try TokenKeys([key]).text(withSecrets: false).write(toFile: gate.file, atomically: true, encoding: .utf8)
+        }
+
+        func token(
+            _ subject: String = "ann",
+            read: String = "*",
+            publish: String,
+            expiresIn seconds: Int64 = 3_600
+        ) throws -> String {
+            let now = WallClock.nowMs() / 1_000
+            let grant = TokenGrant(
+                subject: subject,
+                expiresAt: now + seconds,
+                read: [try #require(StreamPattern(read))],
+                publish: [try #require(StreamPattern(publish))]
+            )
+            return try #require(TokenMint(key).token(grant, now: now))
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import Testing
+
+@testable import reel
+
+/// The commands about tokens, and which listeners a node refuses.
+@Suite struct TokenCommandTests {
+    private let folder: URL
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("reel-token-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    private func write(_ text: String, _ name: String) throws -> String {
+        let path = folder.appendingPathComponent(name).path
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        return path
+    }
+
+    @Test(arguments: ["EdDSA", "ES256", "HS256"])
+    func aKeyMakesTokensThatItsPublicHalfTakes(_ algorithm: String) async throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let made = await CommandRun(["token", "keys", "--alg", algorithm])
+        let keys = try write(made.output, "keys")
+        let half = await CommandRun(["token", "keys", "--public", keys])
+        #expect(!half.output.contains(#""d":"#) && !half.output.contains(#""k":"#))
+        let checking = algorithm == "HS256" ? keys : try write(half.output, "public")
+        let token = await CommandRun([
+            "token", "make", "--keys", keys, "--sub", "ann", "--read", "todo-*", "--publish", "todo-7", "--for", "60",
+        ])
+        #expect(token.code == .done, "\(token.errors)")
+        let file = try write(token.output, "token")
+        let shown = await CommandRun(["token", "show", "--keys", checking, file])
+        #expect(shown.code == .done, "\(shown.errors)")
+        #expect(shown.output.contains("ann") && shown.output.contains("todo-*"))
+        let secret = String(token.output.split(separator: ".")[2].prefix(20))
+        #expect(!shown.output.contains(secret), "the signature is not repeated")
+        let others = await CommandRun(["token", "show", "--keys", keys, try write(token.output + "x", "other")])
+        #expect(others.code == .badData)
+        #expect(!others.errors.contains(secret))
+        if algorithm != "HS256" {
+            let unable = await CommandRun(["token", "make", "--keys", checking, "--sub", "ann"])
+            #expect(unable.errors.contains("no secret half"))
+        }
+    }
+
+    @Test(arguments: ["serve", "gateway", "snapshot"])
+    func aNodeForOtherMachinesWantsKeys(_ command: String) async throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        for listen in ["0.0.0.0:0", "[::]:0", "*:0"] {
+            let run = await CommandRun([command, "--listen", listen, "--data", folder.path])
+            #expect(run.code == .usage)
+            #expect(run.errors.contains("--insecure"), "\(run.errors)")
+        }
+        let missing = await CommandRun([command, "--keys", folder.path + "/none"])
+        #expect(missing.code == .badData)
+        #expect(missing.errors.contains("/none"))
+        let half = await CommandRun([command, "--tls-key", "x"])
+        #expect(half.code == .usage)
+        let wrong = await CommandRun([
+            command, "--tls-key", folder.path + "/k", "--tls-certificate", folder.path + "/c",
+        ])
+        #expect(wrong.errors.contains("certificate file \(folder.path)/c cannot be read"), "\(wrong.errors)")
+    }
+}
