@@ -180,7 +180,8 @@ private final class NetRequest: TransportRequest, @unchecked Sendable {
 }
 
 extension SyncClient {
-    /// A client of these nodes, `http://HOST:PORT` or `https://HOST:PORT` each, with a `NetTransport` of its own: one thread.
+    /// A client of these nodes, `http://HOST:PORT` or `https://HOST:PORT` each, with a `NetTransport` of its own: one
+    /// thread.
     ///
     /// Throws `internal` if the store cannot be opened, and what `NetTransport` throws.
     public init(nodes: [String], store: Store, gaps: GapSource = .connection, token: String? = nil) throws {

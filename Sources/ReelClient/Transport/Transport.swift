@@ -10,15 +10,16 @@ public protocol Transport: AnyObject, Sendable {
     /// Milliseconds of a clock that only goes forward.
     var nowMs: Int64 { get }
 
-    /// Opens a WebSocket to a node, `http://HOST:PORT` or `https://HOST:PORT`, path `/v1/socket`, subprotocol `reel.v1`. `receive` is called
-    /// first with `.opened` or `.closed`; after `.closed`, and after `close()`, no more.
+    /// Opens a WebSocket to a node, `http://HOST:PORT` or `https://HOST:PORT`, path `/v1/socket`, subprotocol
+    /// `reel.v1`. `receive` is called first with `.opened` or `.closed`; after `.closed`, and after `close()`, no more.
     func connect(
         to node: String,
         _ receive: @escaping @Sendable (TransportEvent) -> Void
     ) -> any TransportConnection
 
-    /// Asks a node by HTTP GET. `target`: path and query; `token`: what goes as `Authorization: Bearer`. `receive` is called with `.status`, then any number of
-    /// `.body`, then `.end`; or with `.failed` at any time; after `cancel()` no more.
+    /// Asks a node by HTTP GET. `target`: path and query; `token`: what goes as `Authorization: Bearer`. `receive` is
+    /// called with `.status`, then any number of `.body`, then `.end`; or with `.failed` at any time; after `cancel()`
+    /// no more.
     func get(
         from node: String,
         _ target: String,

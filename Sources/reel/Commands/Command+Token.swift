@@ -40,7 +40,8 @@ extension Command {
             names that begin so. Whoever has the token has what it gives until it expires.
             """,
         settings: [
-            secretKeys, keyID, subject, read, publishing, lifetime, ServingArguments.issuer, ServingArguments.audience,
+            ServingArguments.keys, keyID, subject, read, publishing, lifetime, ServingArguments.issuer,
+            ServingArguments.audience,
         ],
         examples: [
             Example(
@@ -49,7 +50,7 @@ extension Command {
             )
         ]
     ) { options, console in
-        guard let file = options[secretKeys], let subject = options[subject] else {
+        guard let file = options[ServingArguments.keys], let subject = options[subject] else {
             throw Complaint(.usage, "found no --keys or no --sub; expected are both")
         }
         let all = try keys(file).keys
@@ -84,10 +85,10 @@ extension Command {
             gives; the token itself and its signature are not repeated.
             """,
         operands: [Operand("FILE", .optional)],
-        settings: [secretKeys, ServingArguments.issuer, ServingArguments.audience],
+        settings: [ServingArguments.keys, ServingArguments.issuer, ServingArguments.audience],
         examples: [Example("reel token show --keys public.json < token", "whether nodes with these keys take it")]
     ) { options, console in
-        guard let file = options[secretKeys] else {
+        guard let file = options[ServingArguments.keys] else {
             throw Complaint(.usage, "found no --keys; expected is --keys FILE")
         }
         var verifier = TokenVerifier(try keys(file))
@@ -142,7 +143,6 @@ extension Command {
         "FILE",
         "print the public half of this file instead"
     )
-    private static let secretKeys = Setting<String?>.text("keys", "FILE", "the keys, a JWK Set")
     private static let subject = Setting<String?>.text(
         "sub",
         "NAME",

@@ -38,13 +38,13 @@ enum ServingArguments {
     static let certificate = Setting<String?>.text(
         "tls-certificate",
         "FILE",
-        "speak TLS with this certificate and those that lead to its authority, as PEM; read again at SIGHUP"
+        "speak TLS with this certificate and its chain, as PEM; read again at SIGHUP"
     )
     static let key = Setting<String?>.text("tls-key", "FILE", "the private key of the certificate, as PEM")
     static let keys = Setting<String?>.text(
         "keys",
         "FILE",
-        "take tokens that these keys have signed, a JWK Set, and nobody without; read again at SIGHUP"
+        "the keys that sign tokens, a JWK Set; a node with keys takes nobody without a token"
     )
     static let issuer = Setting<String?>.text("token-issuer", "TEXT", "take only tokens with this `iss`")
     static let audience = Setting<String?>.text("token-audience", "TEXT", "take only tokens with this `aud`")
