@@ -16,9 +16,8 @@ extension Command {
             Each line is ok, a note, a warning or a problem. Exit code 0 if there is no problem, 1 if there is one, 3 if
             neither a node nor the log answers.
             """,
-        settings: [
-            NodeArguments.url, LogArguments.log, KafkaArguments.properties, LogArguments.data, stream, site,
-            CommonSettings.json,
+        settings: NodeArguments.all + [
+            LogArguments.log, KafkaArguments.properties, LogArguments.data, stream, site, CommonSettings.json,
         ],
         examples: [
             Example("reel doctor", "the cluster that the node on this machine belongs to"),

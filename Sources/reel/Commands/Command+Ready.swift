@@ -10,7 +10,7 @@ extension Command {
             log does not change that. Exit code 0 if every node that is named is ready, 1 if one is not, 3 if one
             does not answer. It is what a container's health check runs.
             """,
-        settings: [NodeArguments.url, wait],
+        settings: [NodeArguments.url, NodeArguments.authorities, wait],
         examples: [
             Example("reel ready", "the node on this machine"),
             Example("reel ready --wait 30 --url http://a.example:7350", "after a start, before what needs it"),

@@ -16,7 +16,7 @@ struct ClusterVisit {
         for node in named { report.nodes.append(ClusterReport.Node(address: node, isNamed: true)) }
         // One process after another may have had the same address: the last one counts.
         for row in rows.sorted(by: { ($0.atMs ?? 0) < ($1.atMs ?? 0) }) {
-            guard let address = try? NodeAddress(row.url) else {
+            guard let address = try? NodeAddress(row.url).asked(as: named.first) else {
                 if !report.oddAddresses.contains(row.url) { report.oddAddresses.append(row.url) }
                 continue
             }

@@ -18,6 +18,19 @@ struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
         self.origin = origin
     }
 
+    /// The same node, asked as another one is.
+    func asked(as other: NodeAddress?) -> NodeAddress {
+        var address = self
+        address.tls = isSecure ? other?.tls : nil
+        address.token = other?.token
+        return address
+    }
+
+    /// Whether it is the same place, however it is asked.
+    static func == (a: NodeAddress, b: NodeAddress) -> Bool { a.origin == b.origin }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(origin) }
+
     var isSecure: Bool { origin.isSecure }
     var host: String { origin.host }
     var port: UInt16 { origin.port }

@@ -31,7 +31,7 @@ enum NodeArguments {
             try NodeAddress(url)
         }
         var tls: TLSClient?
-        if addresses.contains(where: \.isSecure) {
+        if addresses.contains(where: \.isSecure) || options[authorities] != nil {
             do throws(NetError) {
                 tls = try TLSClient(authorities: options[authorities])
             } catch {

@@ -27,6 +27,8 @@ struct NodeProbe: Sendable {
     func get(_ target: String, of node: NodeAddress) async -> Result<HTTPResponse, NetError> {
         var request = HTTPClientRequest("GET", host: node.host, port: node.port, target: target)
         request.timeout = Self.timeout
+        request.tls = node.tls
+        if let token = node.token { request.headers.add("authorization", "Bearer \(token)") }
         do {
             return .success(try await client.fetch(request, maxBody: Self.answerMax))
         } catch let error as NetError {
