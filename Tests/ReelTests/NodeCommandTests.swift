@@ -90,7 +90,7 @@ import Testing
         #expect(run.code == .unreachable)
         #expect(run.errors.contains(cluster.gateway.url))
         #expect(await reel("tail", "todo").code == .unreachable)
-        #expect(await CommandRun(["fetch", "todo", "--url", "https://a.example"]).code == .usage)
+        #expect(await CommandRun(["fetch", "todo", "--url", "ftp://a.example"]).code == .usage)
     }
 }
 

@@ -59,7 +59,7 @@ import Testing
         let half = await CommandRun([command, "--tls-key", "x"])
         #expect(half.code == .usage)
         let wrong = await CommandRun([
-            command, "--tls-key", folder.path + "/k", "--tls-certificate", folder.path + "/c",
+            command, "--tls-key", folder.path + "/k", "--tls-cert", folder.path + "/c",
         ])
         #expect(wrong.errors.contains("certificate file \(folder.path)/c cannot be read"), "\(wrong.errors)")
     }

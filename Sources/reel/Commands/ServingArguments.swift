@@ -36,7 +36,7 @@ enum ServingArguments {
     )
 
     static let certificate = Setting<String?>.text(
-        "tls-certificate",
+        "tls-cert",
         "FILE",
         "speak TLS with this certificate and its chain, as PEM; read again at SIGHUP"
     )
@@ -80,7 +80,7 @@ enum ServingArguments {
 
     private static func secure(_ settings: inout NodeSettings, _ options: Options) throws(Complaint) {
         guard (options[certificate] == nil) == (options[key] == nil) else {
-            throw Complaint(.usage, "--tls-certificate and --tls-key belong together; one of them is missing")
+            throw Complaint(.usage, "--tls-cert and --tls-key belong together; one of them is missing")
         }
         do throws(NetError) {
             if let certificate = options[certificate], let key = options[key] {
