@@ -1,6 +1,5 @@
 /// FNV-1a, 64 bits.
-@inline(__always)
-func fnv1a(_ bytes: some Sequence<UInt8>) -> UInt64 {
+func fnv1a(_ bytes: [UInt8]) -> UInt64 {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in bytes {
         hash ^= UInt64(byte)

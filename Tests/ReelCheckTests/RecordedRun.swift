@@ -31,7 +31,7 @@ struct RecordedRun {
     }
 
     /// The hash by which a history knows an event.
-    static func hash(_ value: String) -> String { hex(fnv1a(value.utf8), digits: 16) }
+    static func hash(_ value: String) -> String { hex(fnv1a(Array(value.utf8)), digits: 16) }
 
     // MARK: A small one
 
