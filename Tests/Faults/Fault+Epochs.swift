@@ -16,10 +16,13 @@ extension Fault {
                 ["epoch", "new", "--log", scene.nodes.log, "--partitions", "8"]
             )
             try await scene.eventually("both gateways have gone over") {
-                for gateway in scene.nodes.gateways where try await scene.epoch(of: gateway) == old { return false }
+                for gateway in scene.nodes.gateways {
+                    guard let epoch = try? await scene.epoch(of: gateway), epoch != old else { return false }
+                }
                 return true
             }
             scene.epoch = try await scene.epoch(of: scene.nodes.gateways[0])
+            try scene.dump(to: "log-\(old).jsonl", epoch: old)
             try await scene.acks(500)
             try await devices.comeBack()
             let counted = try await devices.total(5 * 40)

@@ -13,7 +13,7 @@ extension Fault {
             let slept = try await scene.heads(of: scene.nodes.gateways[0])
             try await scene.acks(4_000)
             let heads = try await scene.heads(of: scene.nodes.gateways[0])
-            try scene.dump(to: "log-before.jsonl")
+            try scene.dump(to: "log-\(scene.epoch)-before.jsonl")
             let trimmed = heads.filter { $0.value > slept[$0.key, default: -1] + 100 }.mapValues { $0 - 50 }
             guard !trimmed.isEmpty else { throw Scene.NoEffect("no partition grew by 100 events") }
             try peer.deleteRecords(scene.topic, below: trimmed)

@@ -56,7 +56,7 @@ struct FaultRun {
             let snapshot = try await scene.nodes.get(scene.nodes.gateways[1], "/v1/streams/\(stream)/snapshot")
             try Data(snapshot).write(to: URL(filePath: "\(scene.folder)/\(stream).snapshot.jsonl"))
         }
-        try scene.dump(to: "log.jsonl")
+        try scene.dump(to: "log-\(scene.epoch).jsonl")
         let verdict = try await Trial(folder: scene.folder, logs: []).verdict()
         self.verdict = verdict
         try verdict.text.write(toFile: "\(scene.folder)/verdict", atomically: true, encoding: .utf8)

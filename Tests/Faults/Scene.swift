@@ -132,9 +132,10 @@ final class Scene {
         return members?["log"] as? String ?? "nothing"
     }
 
-    /// Dumps the log, in whole, into the evidence.
-    func dump(to name: String) throws {
-        let (code, said) = try ground.run(ground.reel, ["dump", "--log", nodes.log], output: "\(folder)/\(name)")
+    /// Dumps a log, in whole, into the evidence: the current one, or that of another epoch.
+    func dump(to name: String, epoch: Epoch? = nil) throws {
+        let words = ["dump", "--log", nodes.log] + (epoch.map { ["--epoch", "\($0)"] } ?? [])
+        let (code, said) = try ground.run(ground.reel, words, output: "\(folder)/\(name)")
         guard code == 0 else { throw NoEffect("the log cannot be dumped: \(said)") }
     }
 

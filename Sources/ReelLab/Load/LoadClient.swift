@@ -173,6 +173,11 @@ extension LoadClient {
         history?.nacked(nack)
         stage.nacked(self, nack.error)
         guard nack.site == site else { return }
+        // The gateway goes over to the next epoch, and what is not acked goes again to the log of that.
+        if nack.error.code == .epochChanged {
+            isHeld = true
+            return later(.seconds(1)) { $0.connection.cut() }
+        }
         let generation = ref.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
         switch queue.nacked(nack.op, retryMs: nack.error.retryMs, generation: generation) {
         case .none: break

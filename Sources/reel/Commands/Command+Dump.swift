@@ -10,13 +10,16 @@ extension Command {
             One line a record, {"partition","seq","key","value"}, the value as a string, by partition and seq, up to
             the end that the log has now. Nodes may go on meanwhile.
             """,
-        settings: [LogArguments.log, KafkaArguments.properties, LogArguments.data, stream, partition, after],
+        settings: [
+            LogArguments.log, KafkaArguments.properties, LogArguments.data, NodeArguments.epoch, stream, partition,
+            after,
+        ],
         examples: [
             Example("reel dump > log.jsonl", "the whole log of ./reel-data"),
             Example("reel dump --log sqlite:log.sqlite --stream todo", "the records of one stream and its barriers"),
         ]
     ) { options, console in
-        let log = try LogArguments.open(options, ifAbsent: .fail, console)
+        let log = try open(options, console)
         defer { log.close() }
         var (wanted, key) = (0..<log.partitions, [UInt8]?.none)
         if let name = options[stream] {
@@ -37,6 +40,18 @@ extension Command {
             try dump(partition, of: log, after: Seq(options[after]), only: key, to: console)
         }
         return .done
+    }
+
+    private static func open(_ options: Options, _ console: Console) throws -> any EventLog {
+        guard let text = options[NodeArguments.epoch] else {
+            return try LogArguments.open(options, ifAbsent: .fail, console)
+        }
+        guard let epoch = Epoch(text) else {
+            throw Complaint(.usage, "--epoch is `\(text)`; expected are 16 hex digits")
+        }
+        let store = try LogArguments.store(options, console)
+        defer { store.close() }
+        return try store.open(epoch)
     }
 
     private static let stream = Setting<String?>.text("stream", "NAME", "the stream that is meant")
