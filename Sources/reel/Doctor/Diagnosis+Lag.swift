@@ -61,7 +61,7 @@ extension Diagnosis {
                 "lag",
                 text + "; it read none within a second",
                 do:
-                    "See its journal and the log's state. If nothing is said there, restart it: it goes on from where it is."
+                    "See its journal and the log's state. If they say nothing, restart it: it goes on from where it is."
             )
         }
         let perSecond = max(1, read * 1_000 / ClusterReport.pauseMs)

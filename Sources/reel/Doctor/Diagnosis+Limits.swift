@@ -29,8 +29,8 @@ extension Diagnosis {
                     "limits",
                     "records in the log that are no valid event: \(Self.list(voids))",
                     do:
-                        "Somebody else writes to the log. Nobody is stopped by it; the gateways' journals name the seqs, "
-                        + "`reel dump` shows them."
+                        "Somebody else writes to the log. Nobody is stopped by it; the gateways' journals name the "
+                        + "seqs, `reel dump` shows them."
                 )
             )
         }

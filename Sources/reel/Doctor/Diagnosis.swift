@@ -131,8 +131,8 @@ struct Diagnosis {
                 "log",
                 "not all are in the same epoch: \(list.joined(separator: "; "))",
                 do:
-                    "A node goes on in the next epoch once it has read the end of its own. Restart one that stays behind; "
-                    + "if its log is not the others', correct its --log."
+                    "A node goes on in the next epoch once it has read the end of its own. Restart one that stays "
+                    + "behind; if its log is not the others', correct its --log."
             )
         ]
     }
@@ -171,7 +171,7 @@ struct Diagnosis {
                 "log",
                 "slow for \(node.name)\(oldest)",
                 do:
-                    "See whether a broker is gone or its disk is full. Nothing is lost: what was taken is answered later."
+                    "See whether a broker is gone or its disk is full. What was taken is answered later."
             )
         case "unavailable":
             Finding(

@@ -64,8 +64,8 @@ struct StreamDiagnosis {
                     "stream",
                     "snapshot nodes hold different states: \(disagreement)",
                     do:
-                        "`reel dump --stream \(report.stream)` and `reel fold` compute the right one; the node that has "
-                        + "another makes its files anew: stop it, move its data folder away, start it."
+                        "`reel dump --stream \(report.stream)` and `reel fold` compute the right one; the node that "
+                        + "has another makes its files anew: stop it, move its data folder away, start it."
                 )
             )
         }
@@ -86,7 +86,7 @@ struct StreamDiagnosis {
                 Finding(
                     .note,
                     "stream",
-                    "nobody has written \(report.stream), as far as partition \(fold.partition) is folded (seq \(fold.seq))",
+                    "nobody has written \(report.stream): partition \(fold.partition) is folded up to seq \(fold.seq)",
                     do: "See whether its name is spelt as the devices spell it."
                 )
             )
@@ -140,8 +140,8 @@ struct StreamDiagnosis {
                 Finding(
                     .note,
                     "site",
-                    "its event at seq \(state.refused) was rejected and had text: splices made before that was known are "
-                        + "stale",
+                    "its event at seq \(state.refused) was rejected and had text: splices made before that was known "
+                        + "are stale",
                     do: ErrorCode.stale.entry.advice
                 )
             )
@@ -185,7 +185,7 @@ struct StreamDiagnosis {
                 Finding(
                     .problem,
                     "site",
-                    "op \(first.op) stands at seq \(first.seq) and was not consumed: op \(op + 1) is missing in front of it",
+                    "op \(first.op) stands at seq \(first.seq) and was not consumed: op \(op + 1) is missing before it",
                     do: "The device sends again from op \(op + 1). If it has it no more, it takes a new site."
                 )
             )

@@ -46,7 +46,7 @@ import Testing
         #expect(code == 1)
         #expect(
             found.contains {
-                $0.text == "op 5 stands at seq 2 and was not consumed: op 2 is missing in front of it"
+                $0.text == "op 5 stands at seq 2 and was not consumed: op 2 is missing before it"
                     && $0.advice?.hasPrefix("The device sends again from op 2.") == true
             },
             "\(found)"
