@@ -105,6 +105,14 @@ import Testing
         )
     }
 
+    @Test func aLogInWhichNobodyAnnouncesItselfIsAProblem() throws {
+        let log = ClusterReport.Log(epoch: try #require(Epoch(epoch)), bounds: [LogBounds(first: 0, last: 30)])
+        let findings = Diagnosis(report: ClusterReport(log: .success(log))).findings
+        #expect(findings.map(\.level) == [.problem, .ok])
+        #expect(findings.first?.text.hasPrefix("nobody has announced itself") == true)
+        #expect(findings.last?.text == "ok; epoch \(epoch), 1 partition")
+    }
+
     @Test func twoEpochsAreAProblem() throws {
         let finding = try worst([node(1, "serve"), node(2, "serve", epoch: "9f00000000000002")])
         #expect(finding.level == .problem && finding.text.contains("not all are in the same epoch"))

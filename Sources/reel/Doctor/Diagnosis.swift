@@ -14,6 +14,16 @@ struct Diagnosis {
 
     private var nodes: [Finding] {
         var findings: [Finding] = []
+        if report.nodes.isEmpty {
+            findings.append(
+                Finding(
+                    .problem,
+                    "nodes",
+                    "nobody has announced itself in the log within the last ten minutes",
+                    do: "Start a gateway and a snapshot node on it, or correct --log."
+                )
+            )
+        }
         for node in report.nodes where !node.answers {
             findings.append(
                 Finding(
@@ -153,9 +163,12 @@ struct Diagnosis {
             guard let word = node.looks.last?.log, word != "ok" else { continue }
             findings.append(Self.finding(node, word))
         }
-        if findings.isEmpty, let standing = report.living.first?.looks.last {
+        guard findings.isEmpty else { return findings }
+        if let standing = report.living.first?.looks.last {
             let count = counted(standing.partitions.count, "partition")
             findings.append(Finding(.ok, "log", "ok for every node; epoch \(standing.epoch), \(count)"))
+        } else if case .success(let log)? = report.log {
+            findings.append(Finding(.ok, "log", "ok; epoch \(log.epoch), \(counted(log.bounds.count, "partition"))"))
         }
         return findings
     }

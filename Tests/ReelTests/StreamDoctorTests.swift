@@ -1,0 +1,82 @@
+import ReelCore
+import Testing
+
+@testable import reel
+
+/// What the doctor concludes from what nodes hold of a stream.
+@Suite struct StreamDoctorTests {
+    private let site = Site(high: 1, low: 2)
+
+    /// Nobody has written the stream; its partition is folded up to a seq.
+    private func fold(upTo seq: Seq) throws -> Fold {
+        var fold = Fold(
+            stream: try #require(StreamName("todo")),
+            partition: 2,
+            epoch: try #require(Epoch("9f00000000000001"))
+        )
+        fold.advance(to: seq)
+        return fold
+    }
+
+    private func report(_ states: [Result<Fold, StreamVisit.Failure>], head: Seq = 9) throws -> StreamReport {
+        let body = #"{"stream":"todo","epoch":"9f00000000000001","partition":2,"first":0,"head":\#(head)}"#
+        return StreamReport(
+            stream: try #require(StreamName("todo")),
+            head: .success(try StreamAnswer(Array(body.utf8))),
+            states: try states.enumerated().map { index, fold in
+                StreamReport.State(node: try NodeAddress("127.0.0.1:\(index + 1)"), fold: fold)
+            }
+        )
+    }
+
+    private func findings(_ report: StreamReport) -> [Finding] {
+        StreamDiagnosis(report: report, nowMs: 0).findings
+    }
+
+    @Test func aSnapshotThatMissesItsOwnDigestIsAWrongFile() throws {
+        let wrong = StreamVisit.Failure(code: .diverged, message: "found another digest")
+        let found = try findings(report([.failure(wrong), .success(fold(upTo: 9))]))
+        #expect(found.first?.level == .problem)
+        #expect(
+            found.first?.text == "snapshot node http://127.0.0.1:1 has no right state of todo: found another digest"
+        )
+        #expect(found.first?.advice?.hasPrefix("Its file is wrong") == true)
+    }
+
+    @Test func aNodeThatIsBehindIsAWarningWithTheCodesAdvice() throws {
+        let behind = StreamVisit.Failure(code: .nodeBehind, message: "not begun yet")
+        let found = try findings(report([.failure(behind), .success(fold(upTo: 9))]))
+        #expect(found.first?.level == .warning && found.first?.advice == ErrorCode.nodeBehind.entry.advice)
+    }
+
+    @Test func statesThatDisagreeAreAProblemAndNobodyIsSaidToAgree() throws {
+        var report = try report([.success(fold(upTo: 9)), .success(fold(upTo: 9))])
+        report.disagreements = ["at seq 9 a has the digest 1 and b 2"]
+        let found = findings(report)
+        #expect(found.first?.level == .problem && found.first?.text.contains("different states") == true)
+        #expect(!found.contains { $0.text.contains("agree") })
+    }
+
+    @Test func whatIsNotFoldedYetIsSaid() throws {
+        let found = try findings(report([.success(fold(upTo: 5))], head: 9))
+        #expect(found.contains { $0.text == "partition 2 ends at seq 9, the state is folded up to 5" })
+    }
+
+    @Test func aSiteWhoseFirstOpsAreMissingIsToldTheFirstOfTheLog() throws {
+        var report = try report([.success(fold(upTo: 9))])
+        report.site = site
+        report.siteEvents = [StreamReport.SiteEvent(seq: 4, op: 3, atMs: nil)]
+        let found = findings(report)
+        #expect(found.first?.level == .problem)
+        #expect(found.first?.text.hasSuffix("the first in the log is op 3 at seq 4, not op 0") == true, "\(found)")
+    }
+
+    @Test func aSiteWhoseEventsAreNotFoldedYetWaits() throws {
+        var report = try report([.success(fold(upTo: 9))], head: 12)
+        report.site = site
+        report.siteEvents = [10, 11].map { StreamReport.SiteEvent(seq: $0, op: $0 - 10, atMs: nil) }
+        let found = findings(report).filter { $0.about == "site" }
+        #expect(found.map(\.level) == [.note])
+        #expect(found.first?.text == "ops 0 to 1 are in the log up to seq 11 and not folded yet")
+    }
+}
