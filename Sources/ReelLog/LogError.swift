@@ -2,8 +2,9 @@ public import ReelCore
 
 /// Why a log could not do what it was asked for.
 public struct LogError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// `log_unavailable`, `truncated`, `ahead_of_log`, `diverged`, `epoch_changed`, `too_large`, `damaged` (also: a
-    /// file of another kind), `bad_request` (another number of partitions than the log's), `internal`.
+    /// `log_unavailable`, `truncated`, `ahead_of_log`, `diverged`, `epoch_changed`, `conflict`, `too_large`,
+    /// `damaged` (also: a file of another kind), `forbidden` (a right that the brokers do not give), `bad_request`
+    /// (another number of partitions than the log's), `internal`.
     public var code: ErrorCode
     /// What was found, what was expected, what to do.
     public var message: String

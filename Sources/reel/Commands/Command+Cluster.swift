@@ -23,7 +23,17 @@ extension Command {
             return .done
         }
         if rows.isEmpty { console.note("no node has announced itself within the last ten minutes") }
-        var table = TextTable("NODE", "ROLE", "URL", "BUILD", "SEEN", "PARTITION", "SEQ", "LAG")
+        var table = TextTable(
+            "NODE",
+            "ROLE",
+            "URL",
+            "BUILD",
+            "SEEN",
+            "PARTITION",
+            "SEQ",
+            "LAG",
+            numbers: ["PARTITION", "SEQ", "LAG"]
+        )
         for row in rows {
             var head = [row.id, row.role, row.url, row.build, row.seen]
             if row.partitions.isEmpty { table.add(row.id, row.role, row.url, row.build, row.seen, "-", "-", "-") }

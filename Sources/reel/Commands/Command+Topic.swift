@@ -64,7 +64,16 @@ extension Command {
             return .done
         }
         try console.print("epoch \(current.epoch), \(current.partitions) partitions, number \(current.number)\n")
-        var table = TextTable("TOPIC", "PARTITIONS", "REPLICAS", "MIN IN SYNC", "CLEANUP", "RETENTION", "MAX BYTES")
+        var table = TextTable(
+            "TOPIC",
+            "PARTITIONS",
+            "REPLICAS",
+            "MIN IN SYNC",
+            "CLEANUP",
+            "RETENTION",
+            "MAX BYTES",
+            numbers: ["PARTITIONS", "REPLICAS", "MIN IN SYNC", "RETENTION", "MAX BYTES"]
+        )
         for topic in topics {
             guard let facts = topic.facts else {
                 table.add(topic.name, "missing")
@@ -77,7 +86,7 @@ extension Command {
                 "\(facts.replicas)",
                 setting("min.insync.replicas"),
                 setting("cleanup.policy"),
-                setting("retention.ms"),
+                setting("cleanup.policy") == "compact" ? "-" : setting("retention.ms"),
                 setting("max.message.bytes")
             )
         }
@@ -85,7 +94,15 @@ extension Command {
         guard let facts = topics.first?.facts else { return .done }
         let log = try store.open(current.epoch)
         defer { log.close() }
-        table = TextTable("PARTITION", "LEADER", "REPLICAS", "IN SYNC", "FIRST", "LAST")
+        table = TextTable(
+            "PARTITION",
+            "LEADER",
+            "REPLICAS",
+            "IN SYNC",
+            "FIRST",
+            "LAST",
+            numbers: ["PARTITION", "LEADER", "REPLICAS", "IN SYNC", "FIRST", "LAST"]
+        )
         for (number, partition) in facts.partitions.enumerated() {
             let bounds = partition.leader == nil ? nil : try log.bounds(number)
             table.add(

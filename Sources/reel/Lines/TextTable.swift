@@ -1,10 +1,13 @@
-/// Rows under headings, in columns as wide as they need to be; numbers stand to the right.
+/// Rows under headings, in columns as wide as they need to be.
 struct TextTable {
     private let headings: [String]
+    private let numbers: Set<String>
     private var rows: [[String]] = []
 
-    init(_ headings: String...) {
+    /// `numbers` are the headings of those columns that stand to the right.
+    init(_ headings: String..., numbers: Set<String>) {
         self.headings = headings
+        self.numbers = numbers
     }
 
     /// Adds a row; cells that are not given stay empty.
@@ -18,13 +21,10 @@ struct TextTable {
         let widths = zip(headings, columns).map { heading, cells in
             cells.reduce(heading.count) { max($0, $1.count) }
         }
-        let isNumeric = columns.map { cells in
-            cells.contains { !$0.isEmpty } && cells.allSatisfy { $0.isEmpty || $0 == "-" || Int($0) != nil }
-        }
         return ([headings] + rows).map { cells in
             let line = cells.indices.map { column in
                 let space = String(repeating: " ", count: widths[column] - cells[column].count)
-                return isNumeric[column] ? space + cells[column] : cells[column] + space
+                return numbers.contains(headings[column]) ? space + cells[column] : cells[column] + space
             }.joined(separator: "  ")
             return String(line.reversed().drop { $0 == " " }.reversed())
         }
