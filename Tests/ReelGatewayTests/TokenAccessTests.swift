@@ -140,7 +140,11 @@ import Testing
 
     private func guarded(_ body: (LiveGateway, Keys) async throws -> Void) async throws {
         let keys = try Keys()
-        try await LiveGateway.with(nil, { $0.node.tokens = keys.gate }) { live in try await body(live, keys) }
+        let settings = { (settings: inout GatewaySettings) in
+            settings.node.tokens = keys.gate
+            settings.helloMs = 600_000
+        }
+        try await LiveGateway.with(nil, settings) { live in try await body(live, keys) }
     }
 
     private func enter(_ live: LiveGateway, _ token: String) async throws -> TestSocket {

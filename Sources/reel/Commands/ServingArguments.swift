@@ -46,8 +46,8 @@ enum ServingArguments {
         "FILE",
         "the keys that sign tokens, a JWK Set; a node with keys takes nobody without a token"
     )
-    static let issuer = Setting<String?>.text("token-issuer", "TEXT", "take only tokens with this `iss`")
-    static let audience = Setting<String?>.text("token-audience", "TEXT", "take only tokens with this `aud`")
+    static let issuer = Setting<String?>.text("token-issuer", "ISS", "take only tokens with this `iss`")
+    static let audience = Setting<String?>.text("token-audience", "AUD", "take only tokens with this `aud`")
     static let insecure = Setting<Bool>.flag(
         "insecure",
         "listen for other machines without --keys: everybody may read and write everything"
