@@ -4,7 +4,7 @@ import Testing
 
 /// The lines that the help shows can be typed as they stand.
 @Suite struct ExampleTests {
-    /// The command lines that a shell would start: split at pipes, without quotes and redirections.
+    /// The command lines that a shell would start: split at `|`, `&&` and `;`, without quotes and redirections.
     static func commands(of line: String) -> [[String]] {
         var (commands, words, word) = ([[String]](), [String](), String?.none)
         var quote: Character?
@@ -20,9 +20,9 @@ import Testing
                 quote = nil
             case (" ", nil):
                 end()
-            case ("|", nil):
+            case ("|", nil), ("&", nil), (";", nil):
                 end()
-                commands.append(words)
+                if !words.isEmpty { commands.append(words) }
                 words = []
             default:
                 word = (word ?? "") + String(character)
@@ -49,7 +49,7 @@ import Testing
         for command in CommandTable.all {
             for example in command.examples {
                 let commands = Self.commands(of: example.line).filter { $0.first == "reel" }
-                #expect(commands.contains { $0.dropFirst().first == command.name }, "\(example.line)")
+                #expect(commands.contains { $0.dropFirst().starts(with: command.words) }, "\(example.line)")
                 for words in commands {
                     guard case .run = try parser.request(Array(words.dropFirst())) else {
                         Issue.record("\(example.line) runs nothing")

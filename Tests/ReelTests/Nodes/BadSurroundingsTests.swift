@@ -38,7 +38,8 @@ import Testing
         (["serve", "--partitions", "0"], 2, "expected is a whole number from 1 to"),
         (["serve", "--loops", "many"], 2, "`many`"),
         (["gateway", "extra"], 2, "`extra` is one operand too many"),
-        (["gateway", "--log", "kafka:x", "--listen", "127.0.0.1:0"], 2, "expected is sqlite:"),
+        (["gateway", "--log", "redis:x", "--listen", "127.0.0.1:0"], 2, "expected is sqlite:"),
+        (["gateway", "--log", "kafka:x", "--listen", "127.0.0.1:0"], 2, "expected is HOST:PORT"),
         (["gateway", "--data", "DATA", "--listen", "127.0.0.1"], 2, "expected is HOST:PORT"),
         (["serve", "--data", "DATA", "--listen", "127.0.0.1:99999"], 2, "expected is HOST:PORT"),
         (["serve", "--data", "DATA", "--listen", "no.such.host.invalid:0"], 2, "no.such.host.invalid"),
@@ -134,7 +135,9 @@ import Testing
         #expect(try await publish(0..<500, to: node, String(repeating: "x", count: 200)).status == 200)
         let lines = try await node.snapshot(of: "todo", upTo: 499)
         let partition = try #require(StreamName("todo")).partition(of: 4)
-        let path = folder.path + "/data/snapshot/partition-\(partition).sqlite"
+        let epoch = try #require(try await node.members("/v1/streams/todo/head")["epoch"] as? String)
+        let files = "\(folder.path)/data/snapshot/\(epoch)"
+        let path = "\(files)/partition-\(partition).sqlite"
         node.process.terminate(timeoutMs: 60_000)
         try Connection(path: path, mode: .create).execute("PRAGMA wal_checkpoint(TRUNCATE)")
         var bytes = try contents(path)
@@ -147,16 +150,14 @@ import Testing
         try bytes.write(to: URL(filePath: path))
         try node.restart()
         #expect(try await node.snapshot(of: "todo", upTo: 499) == lines)
-        let files = try FileManager.default.contentsOfDirectory(atPath: folder.path + "/data/snapshot")
-        let aside = files.filter { $0.hasPrefix("partition-\(partition).sqlite.aside-") }
-        #expect(
-            kind == "nothing"
-                ? aside.isEmpty : try aside.contains { try contents("\(folder.path)/data/snapshot/\($0)") == bytes }
-        )
+        let aside = try FileManager.default.contentsOfDirectory(atPath: files).filter {
+            $0.hasPrefix("partition-\(partition).sqlite.aside-")
+        }
+        #expect(kind == "nothing" ? aside.isEmpty : try aside.contains { try contents("\(files)/\($0)") == bytes })
         #expect(try await node.ask("GET", "/v1/streams/todo/objects/m/7").status == 200)
     }
 
-    @Test func filesOfAnotherEpochArePutAsideAndPositionsOfItRefused() async throws {
+    @Test func filesOfAnotherEpochStayWhereTheyAreAndPositionsOfItAreRefused() async throws {
         let node = try NodeProcess.serve(in: folder)
         #expect(try await publish(0..<50, to: node).status == 200)
         _ = try await node.snapshot(of: "todo", upTo: 49)
@@ -166,7 +167,7 @@ import Testing
         for suffix in ["", "-wal", "-shm", ".lock"] {
             try? FileManager.default.removeItem(atPath: folder.path + "/data/log.sqlite" + suffix)
         }
-        let file = folder.path + "/data/snapshot/partition-\(partition).sqlite"
+        let file = folder.path + "/data/snapshot/\(former)/partition-\(partition).sqlite"
         let before = try contents(file)
         try node.restart()
         let good = try await WellBehavedClient(node)
@@ -184,7 +185,7 @@ import Testing
         #expect(try await publish(0..<1, to: node).status == 200)
         let lines = String(decoding: try await node.snapshot(of: "todo", upTo: 0), as: UTF8.self)
         #expect(lines.contains(#""count":2,"#) && !lines.contains(former), "\(lines)")
-        #expect(try contents(file + ".aside-0") == before)
+        #expect(try contents(file) == before)
         try await good.check()
     }
 
