@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup setup-kafka libraries build demo demo-kafka failover test test-kafka test-deploy faults bench lint fuzz clean
+.PHONY: help setup setup-kafka libraries build demo demo-kafka failover test test-kafka test-deploy faults bench bench-kafka lint fuzz clean
 
 # The C libraries under Sources/Libraries, as pkg-config names them, and the one line that installs them on Debian.
 # README.md shows the same line; the suite Tidy holds the two together.
@@ -67,6 +67,10 @@ faults: setup build ## Break what can be broken while clients publish, and judge
 bench: setup build ## Measure, beside the peer or the bare floor of each figure, in under six minutes
 	swift build -c release --static-swift-stdlib --product reel-bench
 	@.build/release/reel-bench
+
+bench-kafka: setup build ## Measure on three real brokers (KAFKA_HOME), beside librdkafka alone, in about ten minutes
+	swift build -c release --static-swift-stdlib --product reel-bench
+	@.build/release/reel-bench kafka
 
 lint: setup ## The formatter's rules and the house's own (the suite Tidy)
 	swift format lint --strict --recursive --parallel Sources Tests Package.swift

@@ -133,12 +133,17 @@ let package = Package(
         ),
         // Benchmarks, and the bare C that shows how far one can get.
         .target(name: "CFanOutFloor", dependencies: ["COpenSSL"], path: "Tests/Benchmarks/FanOutFloor"),
+        .target(
+            name: "CKafkaFloor",
+            dependencies: ["CFanOutFloor", "CRdkafka"],
+            path: "Tests/Benchmarks/KafkaFloor"
+        ),
         .target(name: "CLogFloor", dependencies: ["CSQLite"], path: "Tests/Benchmarks/LogFloor"),
         .executableTarget(
             name: "reel-bench",
             dependencies: [
-                "CFanOutFloor", "CLogFloor", "ReelClient", "ReelCore", "ReelLab", "ReelLog", "ReelNet", "ReelNode",
-                "ReelSnapshot",
+                "CFanOutFloor", "CKafkaFloor", "CLogFloor", "ReelClient", "ReelCore", "ReelGateway", "ReelKafka",
+                "ReelLab", "ReelLog", "ReelNet", "ReelNode", "ReelSnapshot",
             ],
             path: "Tests/Benchmarks/reel-bench",
             swiftSettings: settings

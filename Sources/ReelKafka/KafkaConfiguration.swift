@@ -16,7 +16,7 @@ public struct KafkaConfiguration: Sendable {
 
     /// What one kind of handle is made with, later ones over earlier ones: what is good, what the user set, what must
     /// be so.
-    func settings(of kind: KafkaHandle.Kind) -> [(name: String, value: String)] {
+    package func settings(of kind: KafkaHandle.Kind) -> [(name: String, value: String)] {
         let own = [(name: "client.id", value: "reel")]
         let (usual, fixed) =
             switch kind {

@@ -9,8 +9,8 @@ public typealias KafkaLogLine = @Sendable (_ level: Int32, _ text: String) -> Vo
 
 /// A handle of librdkafka: its threads and its connections to the brokers. It is destroyed, on a thread of its own,
 /// when nobody holds it any more; so batches of its memory may be dropped on any thread.
-final class KafkaHandle: @unchecked Sendable {
-    enum Kind {
+package final class KafkaHandle: @unchecked Sendable {
+    package enum Kind {
         case producer
         /// Follows partitions.
         case tail

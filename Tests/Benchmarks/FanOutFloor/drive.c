@@ -128,6 +128,12 @@ refused:
 
 int floor_open(int port, const char *path) { return open_socket(port, path, &speeches[floor_bare], 0); }
 
+int floor_open_gateway(int port) {
+    int fd = open_socket(port, speeches[floor_reel].publisher_path, &speeches[floor_reel], 0);
+    if (fd >= 0) fcntl(fd, F_SETFL, 0);
+    return fd;
+}
+
 static long long count_marks(const char *bytes, ssize_t size) {
     long long count = 0;
     for (ssize_t i = 0; i < size; i++) count += bytes[i] == mark;

@@ -6,34 +6,44 @@ enum IdleServeBenchmark {
     private static let seconds = 60
 
     @Sendable static func run() async throws -> [Measured] {
-        let (kilobytes, ticks) = try await withFolder { folder in
+        let idle = try await withFolder { folder in
             try await withReel(["serve", "--data", folder], in: folder) { node in
-                let pid = node.process.pid
-                try await Task.sleep(for: .seconds(2))
-                let before = try processorTicks(pid)
-                var most = 0
-                for _ in 0..<seconds {
-                    try await Task.sleep(for: .seconds(1))
-                    most = max(most, try residentKilobytes(pid))
-                }
-                return (most, try processorTicks(pid) - before)
+                try await IdleProcess.watch(node.process.pid, seconds: seconds)
             }
         }
-        let busy = Double(ticks) / Double(sysconf(Int32(_SC_CLK_TCK)))
         return [
             Measured(
                 work: "idle `reel serve`, \(seconds) s: memory",
-                value: Double(kilobytes) / 1024,
+                value: idle.mebibytes,
                 unit: "MiB",
                 goal: .atMost(25)
             ),
             Measured(
                 work: "idle `reel serve`, \(seconds) s: CPU",
-                value: busy / Double(seconds) * 100,
+                value: idle.percent,
                 unit: "% of a core",
                 goal: .atMost(0.2)
             ),
         ]
+    }
+}
+
+/// What a process uses while nothing is asked of it: its most memory, and its part of a core.
+struct IdleProcess {
+    var mebibytes: Double
+    var percent: Double
+
+    /// Watches for so long, two seconds from now on.
+    static func watch(_ pid: Int32, seconds: Int) async throws -> IdleProcess {
+        try await Task.sleep(for: .seconds(2))
+        let before = try processorTicks(pid)
+        var most = 0
+        for _ in 0..<seconds {
+            try await Task.sleep(for: .seconds(1))
+            most = max(most, try residentKilobytes(pid))
+        }
+        let busy = Double(try processorTicks(pid) - before) / Double(sysconf(Int32(_SC_CLK_TCK)))
+        return IdleProcess(mebibytes: Double(most) / 1024, percent: busy / Double(seconds) * 100)
     }
 
     /// What the process has used of all cores, in user space and in the kernel.

@@ -1,6 +1,7 @@
 import Foundation
 
-// reel-bench [NAME…]: runs the benchmarks of these names, or all, and prints their table.
+// reel-bench [NAME…]: runs the benchmarks of these names and prints their table; without names, all but those that want
+// a real Kafka, which together are called `kafka`.
 
 try Leftovers.begin()
 let status = await Benchmarks.run(CommandLine.arguments.dropFirst())

@@ -27,3 +27,6 @@ int floor_feed(int events_per_frame);
 
 // Opens `sockets` WebSockets that listen to that server, and counts what arrives. Returns 0, or -1.
 int floor_read(int port, int sockets, double seconds, floor_result *result);
+
+// A WebSocket to a gateway on 127.0.0.1 that has said hello, blocking; -1 if it was refused.
+int floor_open_gateway(int port);

@@ -1,0 +1,162 @@
+import CKafkaFloor
+import Dispatch
+import Glibc
+import ReelCore
+import ReelGateway
+import ReelKafka
+import ReelLab
+import ReelLog
+import ReelNode
+import Synchronization
+
+/// How fast a gateway takes a partition in, up to the point where it would send it to its clients.
+enum KafkaTailBenchmark {
+    private static let records = 1_000_000
+
+    @Sendable static func run() async throws -> [Measured] {
+        try await withFolder { folder in
+            let stand = try KafkaStand(partitions: 1, in: folder)
+            let end = try stand.fill(records)
+            var (ours, raw): ([Double], [Double]) = ([], [])
+            for _ in 0..<3 {
+                raw.append(Double(records) / (try stand.consume(records)))
+                ours.append(try await gateway(stand, upTo: end))
+            }
+            return [
+                Measured(
+                    work: "tail of \(records) events of 200 B, real Kafka, to the gateway's fan-out point",
+                    value: median(ours),
+                    unit: "events/s",
+                    peer: ("raw librdkafka", median(raw)),
+                    goal: .atLeast(0.7)
+                )
+            ]
+        }
+    }
+
+    /// Events a second between the first look at which some have been read and the one at which all have.
+    private static func gateway(_ stand: KafkaStand, upTo end: Seq) async throws -> Double {
+        let log = try stand.open()
+        defer { log.close() }
+        var settings = GatewaySettings()
+        settings.node.listen = "127.0.0.1:0"
+        settings.node.loops = 1
+        settings.warmRecords = Int64(records)
+        let metrics = Metrics()
+        let gateway = try Gateway(log: log, settings: settings, journal: Journal { _ in }, metrics: metrics)
+        var first: (count: Int, at: ContinuousClock.Instant)?
+        while true {
+            let count = read(metrics)
+            if first == nil, count > 0 { first = (count, .now) }
+            if let first, count >= records {
+                gateway.end.begin()
+                gateway.end.begin()
+                await gateway.waitUntilEnded()
+                return Double(count - first.count) / (ContinuousClock.now - first.at).seconds
+            }
+            usleep(500)
+        }
+    }
+
+    private static func read(_ metrics: Metrics) -> Int {
+        let line = metrics.text().split(separator: "\n").first { $0.hasPrefix("reel_gateway_records_read_total ") }
+        return line?.split(separator: " ").last.flatMap { Int($0) } ?? 0
+    }
+}
+
+/// Ranges of 1,024 old seqs, 16 at a time.
+enum KafkaReadBenchmark {
+    private static let span: Int32 = 1_024
+    private static let atOnce = 16
+    private static let each = 25
+
+    @Sendable static func run() async throws -> [Measured] {
+        try withFolder { folder in
+            let stand = try KafkaStand(partitions: 1, in: folder)
+            let end = try stand.fill(200_000)
+            let log = try stand.open()
+            defer { log.close() }
+            _ = try ours(log, end)
+            var (own, raw): ([Double], [Double]) = ([], [])
+            for _ in 0..<3 {
+                raw.append(percentile(try bare(stand, end)))
+                own.append(percentile(try ours(log, end)))
+            }
+            return [
+                Measured(
+                    work: "reading \(span) old seqs, \(atOnce) at once, real Kafka, p99",
+                    value: median(own),
+                    unit: "ms",
+                    peer: ("raw librdkafka, connected", median(raw)),
+                    goal: .atMostAbove(20)
+                )
+            ]
+        }
+    }
+
+    private static func percentile(_ micros: [Double]) -> Double {
+        micros.sorted()[micros.count * 99 / 100] / 1_000
+    }
+
+    private static func bare(_ stand: KafkaStand, _ end: Seq) throws -> [Double] {
+        var micros = [Double](repeating: 0, count: atOnce * each)
+        let status = CStrings.lend(stand.configuration.settings(of: .reading)) { consumer in
+            kafka_floor_reads(consumer, stand.topic, 0, end, span, Int32(atOnce), Int32(each), &micros)
+        }
+        guard status == 0 else { throw BenchmarkError("the bare C program could not read") }
+        return micros
+    }
+
+    private static func ours(_ log: any EventLog, _ end: Seq) throws -> [Double] {
+        let all = Mutex<(micros: [Double], error: LogError?)>(([], nil))
+        DispatchQueue.concurrentPerform(iterations: atOnce) { reader in
+            var generator = SplitMix(state: UInt64(reader))
+            for _ in 0..<each {
+                let from = Seq(generator.next() % UInt64(end - Seq(span)))
+                let start = ContinuousClock.now
+                do throws(LogError) {
+                    var next = from
+                    while next < from + Seq(span) {
+                        next = try log.read(0, from: next, to: from + Seq(span) - 1, bytes: 1 << 20).seqs.upperBound
+                    }
+                } catch {
+                    all.withLock { $0.error = error }
+                }
+                let taken = (ContinuousClock.now - start).seconds * 1e6
+                all.withLock { $0.micros.append(taken) }
+            }
+        }
+        if let error = all.withLock({ $0.error }) { throw error }
+        return all.withLock { $0.micros }
+    }
+}
+
+extension KafkaStand {
+    /// The log, in this process.
+    func open() throws -> any EventLog {
+        let store = try KafkaLogStore(configuration) { _, _ in }
+        defer { store.close() }
+        return try store.open(epoch)
+    }
+
+    /// Appends so many events; returns the seq behind the last.
+    func fill(_ count: Int) throws -> Seq {
+        let log = try open()
+        defer { log.close() }
+        try log.fill(BenchEvents.inserts(1_000) + BenchEvents.updates(count - 1_000, of: 1_000))
+        return try log.bounds(0).last + 1
+    }
+
+    /// The seconds in which the bare C program reads so many.
+    func consume(_ count: Int) throws -> Double {
+        let seconds = CStrings.lend(configuration.settings(of: .tail)) { consumer in
+            kafka_floor_consume(consumer, topic, 0, 0, Int32(count))
+        }
+        guard seconds > 0 else { throw BenchmarkError("the bare C program could not read") }
+        return seconds
+    }
+}
+
+extension Duration {
+    var seconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
+}
