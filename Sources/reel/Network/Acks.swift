@@ -29,25 +29,26 @@ struct Acks {
             switch key.raw {
             case "epoch": epoch = try reader.string()
             case "acks":
-                try reader.array { (reader) throws(ReelError) in acks.append(try Self.ack(try reader.raw())) }
+                try reader.array { (reader) throws(ReelError) in acks.append(try Ack(try reader.raw())) }
             default: try reader.skip()
             }
         }
         try reader.end()
     }
+}
 
-    private static func ack(_ bytes: Bytes) throws(ReelError) -> Ack {
-        var ack = Ack()
-        ack.bytes = Array(bytes)
+extension Acks.Ack {
+    /// Of an ack, or of an event as it is delivered: the members are called the same.
+    init(_ bytes: Bytes) throws(ReelError) {
+        self.bytes = Array(bytes)
         var reader = JSONReader(bytes, levels: ClientFrame.levels, shape: .badFrame)
         try reader.object { (reader, key) throws(ReelError) in
             switch key.raw {
-            case "site": ack.site = try reader.string()
-            case "op": ack.op = try reader.integer()
-            case "seq": ack.seq = try reader.integer()
+            case "site": site = try reader.string()
+            case "op": op = try reader.integer()
+            case "seq": seq = try reader.integer()
             default: try reader.skip()
             }
         }
-        return ack
     }
 }

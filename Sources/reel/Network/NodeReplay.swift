@@ -78,11 +78,34 @@ struct NodeReplay {
         var body = Array(#"{"epoch":"\#(epoch)","events":["#.utf8)
         body += events.joined(separator: ",".utf8)
         body += "]}".utf8
+        let node = caller.addresses.first
         let acks = try Acks(try await caller.post("/v1/streams/\(stream)/events", body)).acks
         guard acks.count == events.count else {
             throw Complaint(.badData, "\(acks.count) acks were found for \(events.count) events")
         }
-        return acks.sorted { $0.op < $1.op }.map(\.seq)
+        let seqs = acks.sorted { $0.op < $1.op }.map(\.seq)
+        return caller.addresses.first == node ? seqs : try await consumed(acks, epoch, caller)
+    }
+
+    /// A node did not answer, so the events may stand in the log twice. The first of each counts; the ack may say where
+    /// the second stands.
+    private func consumed(_ acks: [Acks.Ack], _ epoch: String, _ caller: NodeCaller) async throws -> [Seq] {
+        let ours = Set(acks.map { Place(site: $0.site, op: $0.op) })
+        var firsts: [Place: Seq] = [:]
+        let range = "after=\(seqs.last ?? .none)&epoch=\(epoch)&limit=10000"
+        for event in try StreamAnswer(try await caller.get("/v1/streams/\(stream)/events?\(range)")).events {
+            guard let copy = try? event.bytes.withUnsafeBytes({ (bytes) throws(ReelError) in try Acks.Ack(bytes) })
+            else { continue }
+            let place = Place(site: copy.site, op: copy.op)
+            if ours.contains(place), firsts[place] == nil { firsts[place] = copy.seq }
+        }
+        return acks.sorted { $0.op < $1.op }.map { firsts[Place(site: $0.site, op: $0.op)] ?? $0.seq }
+    }
+
+    /// Which event of the stream is meant.
+    private struct Place: Hashable {
+        var site: String
+        var op: Op
     }
 
     private func isRight(_ snapshot: SnapshotLines) throws(Complaint) -> Bool {
