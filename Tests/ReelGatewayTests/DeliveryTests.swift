@@ -45,8 +45,6 @@ import Testing
                 $0.frameBytes = 20_000
             }
         ) { live in
-            // Now is where the gateway has read to.
-            while try await live.get("/readyz").status != 200 { try await Task.sleep(for: .milliseconds(5)) }
             let (all, some, new) = (try await live.connect(), try await live.connect(), try await live.connect())
             all.send(.subscribe(.init(stream: todo, position: .after(-1))))
             some.send(.subscribe(.init(stream: todo, position: .after(1_234), epoch: log.epoch)))

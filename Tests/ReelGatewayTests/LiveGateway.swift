@@ -62,6 +62,11 @@ final class LiveGateway: Sendable {
         return String(decoding: answer.body, as: UTF8.self)
     }
 
+    /// Waits until the gateway has read what its log held when it started.
+    func started() async throws {
+        while try await get("/readyz").status != 200 { try await Task.sleep(for: .milliseconds(10)) }
+    }
+
     /// Waits until the log is said to be in this state.
     func state(becomes state: String) async throws {
         while try await !ready().contains(#""log":"\#(state)""#) { try await Task.sleep(for: .milliseconds(10)) }
@@ -76,7 +81,7 @@ final class LiveGateway: Sendable {
         loop.join()
     }
 
-    /// Runs the body with a gateway and ends it whatever happens.
+    /// Runs the body with a gateway that has read what its log held, and ends it whatever happens.
     static func with(
         _ log: (any EventLog)? = nil,
         _ change: (inout GatewaySettings) -> Void = { _ in },
@@ -84,6 +89,7 @@ final class LiveGateway: Sendable {
     ) async throws {
         let live = try LiveGateway(log ?? MemoryLog(), change)
         do {
+            try await live.started()
             try await body(live)
         } catch {
             await live.end()
