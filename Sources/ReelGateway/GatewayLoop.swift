@@ -103,6 +103,9 @@ final class GatewayLoop {
     /// Nothing more is read of a partition: those who listen are told once they have all that there is.
     func stopped(_ partition: Int, _ error: ReelError) {
         for entry in subscriptions.all(in: partition) where entry.isLive { end(entry, error) }
+        let waiting = waits.filter { $0.wait.partition == partition }
+        waits.removeAll { $0.wait.partition == partition }
+        for (_, then) in waiting { then(error) }
         giveUp(partition, error)
     }
 
@@ -142,6 +145,7 @@ final class GatewayLoop {
     /// Calls back without an error once this loop has read the seq; or with the reason why that will not be.
     func reach(_ seq: Seq, of partition: Int, then: @escaping (ReelError?) -> Void) {
         guard seq > rings[partition].head else { return then(nil) }
+        if let error = share.stop(of: partition) { return then(error) }
         let settings = share.settings
         let wait = PositionWait(
             partition: partition,

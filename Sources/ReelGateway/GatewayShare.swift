@@ -116,6 +116,9 @@ final class GatewayShare: Sendable {
     /// Why a partition is not read any further; nil: it is.
     func stop(of partition: Int) -> ReelError? { standing.withLock { $0.stop(of: partition) } }
 
+    /// The last seq that a partition held when the node started; −1: none.
+    func goal(_ partition: Int) -> Seq { standing.withLock { $0.readiness.goals[partition] } }
+
     /// The last seq that was read of a partition; −1: none.
     func seq(_ partition: Int) -> Seq { standing.withLock { $0.readiness.positions[partition] } }
 
@@ -171,7 +174,7 @@ final class GatewayShare: Sendable {
         standing.withLock { $0.firsts[partition] = bounds.first }
     }
 
-    /// What a loop waits for now.
+    /// What a loop waits for at this moment.
     func backlog(ofLoop index: Int, is backlog: Backlog) {
         change { $0.backlogs[index] = backlog }
     }

@@ -1,6 +1,6 @@
 import ReelCore
 
-/// A client names a seq that this node has not read. Does the log have it? Then the node will have it soon, or is
+/// A client needs a seq that this node has not read. Does the log have it? Then the node will have it soon, or is
 /// behind. If the log has not, it is asked once more after a while: then the client knows more than the log.
 struct PositionWait {
     /// What to do.
@@ -58,7 +58,7 @@ struct PositionWait {
         switch phase {
         case .nodeBehind(let untilMs) where nowMs >= untilMs:
             return .refuse(
-                ReelError(.nodeBehind, "found the position \(seq), this node has read to \(head)", retryMs: 1_000)
+                ReelError(.nodeBehind, "this node has read to seq \(head), the position is \(seq)", retryMs: 1_000)
             )
         case .logBehind(let untilMs) where nowMs >= untilMs:
             phase = .asking(isLast: true)

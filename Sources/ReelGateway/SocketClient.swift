@@ -184,10 +184,13 @@ final class SocketClient {
         pendingSubscribes += 1
         let ticket = gateway.nextNumber()
         subscribing[stream] = ticket
-        var after: Seq?
-        if case .after(let seq) = subscribe.position { after = seq }
-        let lowest = after.map { $0 + 1 } ?? .max
-        gateway.admit(stream, epoch: subscribe.epoch, lowest: lowest, highest: after ?? .none) { [self] failure in
+        let (after, lowest, highest): (Seq?, Seq, Seq) =
+            switch subscribe.position {
+            case .after(let seq): (seq, seq + 1, seq)
+            // A node that has just started does not know yet where the log's end is.
+            case .now: (nil, .max, share.goal(partition))
+            }
+        gateway.admit(stream, epoch: subscribe.epoch, lowest: lowest, highest: highest) { [self] failure in
             pendingSubscribes -= 1
             guard subscribing[stream] == ticket, !isClosed else { return }
             subscribing[stream] = nil

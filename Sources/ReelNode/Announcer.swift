@@ -55,47 +55,23 @@ public final class Announcer: Sendable {
         for position in nodes.flatMap(\.positions) where heads.indices.contains(position.partition) {
             heads[position.partition] = max(heads[position.partition], position.seq)
         }
-        var body: [UInt8] = []
-        body.append(#"{"epoch":""#)
-        body.append(contentsOf: epoch.description.utf8)
-        body.append(#"","partitions":"#)
-        body.append(integer: partitions)
-        body.append(#","nodes":["#)
-        for (index, node) in nodes.enumerated() {
-            if index > 0 { body.append(UInt8(ascii: ",")) }
-            Self.append(node, heads, to: &body)
+        var body = JSONObjectWriter()
+        body.member("epoch", epoch.description)
+        body.member("partitions", partitions)
+        body.objects("nodes", nodes) { object, node in
+            object.member("id", node.id)
+            object.member("role", node.role)
+            object.member("url", node.url)
+            object.member("advertised", node.advertised)
+            object.member("build", node.build)
+            object.member("at", node.atMs)
+            object.objects("partitions", node.positions) { object, position in
+                let head = heads.indices.contains(position.partition) ? heads[position.partition] : position.seq
+                object.member("partition", position.partition)
+                object.member("seq", position.seq)
+                object.member("lag", max(0, head - position.seq))
+            }
         }
-        body.append("]}")
-        return body
-    }
-
-    private static func append(_ node: NodeAnnouncement, _ heads: [Seq], to body: inout [UInt8]) {
-        body.append(#"{"id":"#)
-        body.append(quoted: node.id)
-        body.append(#","role":"#)
-        body.append(quoted: node.role)
-        body.append(#","url":"#)
-        body.append(quoted: node.url)
-        if let advertised = node.advertised {
-            body.append(#","advertised":"#)
-            body.append(quoted: advertised)
-        }
-        body.append(#","build":"#)
-        body.append(quoted: node.build)
-        body.append(#","at":"#)
-        body.append(integer: node.atMs)
-        body.append(#","partitions":["#)
-        for (index, position) in node.positions.enumerated() {
-            if index > 0 { body.append(UInt8(ascii: ",")) }
-            let head = heads.indices.contains(position.partition) ? heads[position.partition] : position.seq
-            body.append(#"{"partition":"#)
-            body.append(integer: position.partition)
-            body.append(#","seq":"#)
-            body.append(integer: position.seq)
-            body.append(#","lag":"#)
-            body.append(integer: max(0, head - position.seq))
-            body.append(UInt8(ascii: "}"))
-        }
-        body.append("]}")
+        return body.finish()
     }
 }

@@ -53,33 +53,20 @@ public struct Problem: Error, Equatable, Sendable {
 
     /// The JSON object.
     public var body: [UInt8] {
-        var body: [UInt8] = []
-        body.append(#"{"type":"urn:reel:error:"#)
-        body.append(contentsOf: code.rawValue.utf8)
-        body.append(#"","title":"#)
-        body.append(quoted: code.title)
-        body.append(#","status":"#)
-        body.append(integer: status)
-        body.append(#","code":""#)
-        body.append(contentsOf: code.rawValue.utf8)
-        body.append(#"","detail":"#)
-        body.append(quoted: detail)
-        if let epoch {
-            body.append(#","epoch":"#)
-            body.append(quoted: epoch.description)
-        }
-        let numbers: [(String, Int64?)] = [
-            ("first", first), ("head", head), ("limit", limit.map(Int64.init)), ("retry_ms", retryMs),
-            ("index", index.map(Int64.init)), ("seq", seq),
-        ]
-        for case (let name, let value?) in numbers {
-            body.append(UInt8(ascii: ","))
-            body.append(quoted: name)
-            body.append(UInt8(ascii: ":"))
-            body.append(integer: value)
-        }
-        body.append(UInt8(ascii: "}"))
-        return body
+        var body = JSONObjectWriter()
+        body.member("type", "urn:reel:error:" + code.rawValue)
+        body.member("title", code.title)
+        body.member("status", status)
+        body.member("code", code.rawValue)
+        body.member("detail", detail)
+        body.member("epoch", epoch?.description)
+        body.member("first", first)
+        body.member("head", head)
+        body.member("limit", limit)
+        body.member("retry_ms", retryMs)
+        body.member("index", index)
+        body.member("seq", seq)
+        return body.finish()
     }
 
     /// The whole answer, with `Allow` and `Retry-After` where they belong.

@@ -3,7 +3,7 @@ public import ReelCore
 /// Whether a node has read to the log's end as of its start. Once ready it stays so until it leaves.
 public struct Readiness: Sendable {
     /// The last seq of each partition when the node started; −1: empty.
-    private let goals: [Seq]
+    public let goals: [Seq]
     private var reached: [Seq]
     /// For each partition why it is not read any further; nil: it is.
     public private(set) var stops: [String?]
@@ -39,35 +39,18 @@ public struct Readiness: Sendable {
 
     /// The body of `/readyz`; `log` is the log's state in a word, `detail` says more of it.
     public func body(log: String, detail: String? = nil, epoch: Epoch) -> [UInt8] {
-        var body: [UInt8] = []
-        body.append(#"{"ready":"#)
-        body.append(contentsOf: (isReady ? "true" : "false").utf8)
-        body.append(#","leaving":"#)
-        body.append(contentsOf: (isLeaving ? "true" : "false").utf8)
-        body.append(#","log":"#)
-        body.append(quoted: log)
-        if let detail {
-            body.append(#","detail":"#)
-            body.append(quoted: detail)
+        var body = JSONObjectWriter()
+        body.member("ready", isReady)
+        body.member("leaving", isLeaving)
+        body.member("log", log)
+        body.member("detail", detail)
+        body.member("epoch", epoch.description)
+        body.objects("partitions", reached.enumerated()) { object, place in
+            object.member("partition", place.offset)
+            object.member("seq", place.element)
+            object.member("goal", goals[place.offset])
+            object.member("stopped", stops[place.offset])
         }
-        body.append(#","epoch":"#)
-        body.append(quoted: epoch.description)
-        body.append(#","partitions":["#)
-        for (partition, seq) in reached.enumerated() {
-            if partition > 0 { body.append(UInt8(ascii: ",")) }
-            body.append(#"{"partition":"#)
-            body.append(integer: partition)
-            body.append(#","seq":"#)
-            body.append(integer: seq)
-            body.append(#","goal":"#)
-            body.append(integer: goals[partition])
-            if let stop = stops[partition] {
-                body.append(#","stopped":"#)
-                body.append(quoted: stop)
-            }
-            body.append(UInt8(ascii: "}"))
-        }
-        body.append("]}")
-        return body
+        return body.finish()
     }
 }

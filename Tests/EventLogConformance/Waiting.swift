@@ -4,12 +4,12 @@ package import Testing
 /// Waits until `condition` holds; fails the test after a generous time.
 package func eventually(
     _ what: String,
-    seconds: Double = 30,
+    seconds: Double = 100,
     at location: SourceLocation = #_sourceLocation,
-    _ condition: () throws -> Bool
+    _ condition: () async throws -> Bool
 ) async throws {
     let end = ContinuousClock.now + .seconds(seconds)
-    while try !condition() {
+    while try await !condition() {
         guard ContinuousClock.now < end else {
             Issue.record("never happened: \(what)", sourceLocation: location)
             throw CancellationError()

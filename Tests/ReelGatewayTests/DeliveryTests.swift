@@ -1,3 +1,4 @@
+import EventLogConformance
 import ReelCore
 import ReelLog
 import ReelNet
@@ -94,7 +95,7 @@ import Testing
                 guard case .events(let events) = frame.body else { return false }
                 return frame.ref != nil && events.to == 2_999
             }
-            while !socket.heard.contains(where: isEnd) { try await Task.sleep(for: .milliseconds(5)) }
+            try await eventually("the end of the fetch") { socket.heard.contains(where: isEnd) }
             var proven: Seq?
             for frame in socket.heard where frame.ref == nil {
                 switch frame.body {
@@ -224,6 +225,29 @@ import Testing
             socket.send(.subscribe(.init(stream: todo, position: .after(10), epoch: behind.epoch)))
             #expect(try await socket.nextError().error.code == .nodeBehind)
             behind.resume(0)
+        }
+    }
+
+    @Test func nowWaitsForAGatewayThatHasJustStarted() async throws {
+        let log = try await log(10)
+        log.stall(0)
+        try await LiveGateway.with(log, { $0.behindMs = 100_000 }, hasStarted: false) { live in
+            let socket = try await live.connect()
+            socket.send(.subscribe(.init(stream: todo, position: .now)))
+            socket.send(.unsubscribe(note))
+            _ = try await socket.next { if case .unsubscribed = $0.body { true } else { false } }
+            #expect(socket.heard.isEmpty, "it waits, other frames flow")
+            log.resume(0)
+            #expect(try await socket.nextSubscribed().after == 9)
+        }
+        let stalled = try await self.log(10)
+        stalled.stall(0)
+        try await LiveGateway.with(stalled, hasStarted: false) { live in
+            let socket = try await live.connect()
+            socket.send(.subscribe(.init(stream: todo, position: .now)))
+            let error = try await socket.nextError()
+            #expect(error.error.code == .nodeBehind && error.error.retryMs == 1_000 && error.head == -1)
+            stalled.resume(0)
         }
     }
 

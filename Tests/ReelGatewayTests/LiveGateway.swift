@@ -1,3 +1,4 @@
+import EventLogConformance
 import Foundation
 import ReelCore
 import ReelLog
@@ -64,12 +65,24 @@ final class LiveGateway: Sendable {
 
     /// Waits until the gateway has read what its log held when it started.
     func started() async throws {
-        while try await get("/readyz").status != 200 { try await Task.sleep(for: .milliseconds(10)) }
+        try await eventually("the gateway is ready") { try await get("/readyz").status == 200 }
     }
 
     /// Waits until the log is said to be in this state.
     func state(becomes state: String) async throws {
-        while try await !ready().contains(#""log":"\#(state)""#) { try await Task.sleep(for: .milliseconds(10)) }
+        try await eventually("the log is \(state)") { try await ready().contains(#""log":"\#(state)""#) }
+    }
+
+    /// Waits until the nodes that this one knows are said with this text among them.
+    func cluster(contains text: String) async throws {
+        try await eventually("the cluster shows \(text)") {
+            String(decoding: try await get("/v1/cluster").body, as: UTF8.self).contains(text)
+        }
+    }
+
+    /// Waits until the log holds this seq.
+    func log(holds seq: Seq, in partition: Int) async throws {
+        try await eventually("the log holds \(partition):\(seq)") { try log.bounds(partition).last >= seq }
     }
 
     /// Ends at once.
@@ -81,15 +94,16 @@ final class LiveGateway: Sendable {
         loop.join()
     }
 
-    /// Runs the body with a gateway that has read what its log held, and ends it whatever happens.
+    /// Runs the body with a gateway, by default one that has read what its log held, and ends it whatever happens.
     static func with(
         _ log: (any EventLog)? = nil,
         _ change: (inout GatewaySettings) -> Void = { _ in },
+        hasStarted: Bool = true,
         _ body: (LiveGateway) async throws -> Void
     ) async throws {
         let live = try LiveGateway(log ?? MemoryLog(), change)
         do {
-            try await live.started()
+            if hasStarted { try await live.started() }
             try await body(live)
         } catch {
             await live.end()

@@ -1,3 +1,4 @@
+import EventLogConformance
 import ReelCore
 import ReelLog
 import ReelNet
@@ -44,7 +45,7 @@ import Testing
             try await live.state(becomes: "degraded")
             #expect(try await shownState(live) == "degraded")
             publish(socket, 1...1)
-            while try log.bounds(todo.partition(of: 4)).last < 1 { try await Task.sleep(for: .milliseconds(1)) }
+            try await live.log(holds: 1, in: todo.partition(of: 4))
             log.answerLate()
             #expect(try await socket.nextAck().acks.map(\.seq) == [0])
             #expect(try await socket.nextAck().acks.map(\.seq) == [1])
@@ -163,7 +164,7 @@ import Testing
             }
             log.onAppend { _, _ in .late }
             publish(sockets[0], 5...5)
-            while try log.bounds(0).last < 5 { try await Task.sleep(for: .milliseconds(1)) }
+            try await live.log(holds: 5, in: 0)
             log.rollBack(0, to: 2)
             log.breakTails(0, LogError(.logUnavailable, "the connection was lost"))
             for socket in sockets { #expect(try await socket.nextError().error.code == .aheadOfLog) }
@@ -188,8 +189,8 @@ import Testing
             // It is reported, lost before it was read, and its seq is given to somebody else.
             log.stall(0)
             publish(writer, 0...0)
-            while try log.bounds(0).last < 0 { try await Task.sleep(for: .milliseconds(1)) }
-            while try await live.metric("reel_gateway_append_ms_count") == 0 {}
+            try await live.log(holds: 0, in: 0)
+            try await eventually("the log has reported") { try await live.metric("reel_gateway_append_ms_count") == 1 }
             log.rollBack(0, to: 0)
             log.append([LogAppend(key: todo.key, value: Batches.value(Site(high: 2, low: 2), 0, "x"))], to: 0) { _ in }
             log.resume(0)
@@ -246,6 +247,23 @@ import Testing
             #expect(try await late.nextError().error.code == .internal, "it is told that nothing more comes")
             let ready = try await live.ready()
             #expect(ready.contains(#""log":"ok""#) && ready.contains(#""goal":-1,"stopped":"found a barrier"#))
+        }
+    }
+
+    @Test func nowBehindABarrierThatIsNotKnownIsToldAtOnce() async throws {
+        let log = try MemoryLog(partitions: 1)
+        let barrier = LogAppend(key: Array("~reel".utf8), value: Array(#"{"fold":2,"type":"barrier"}"#.utf8))
+        log.append([barrier], to: 0) { _ in }
+        log.stall(0)
+        try await LiveGateway.with(log, { $0.behindMs = 100_000 }, hasStarted: false) { live in
+            let (early, late) = (try await live.connect(), try await live.connect())
+            early.send(.subscribe(.init(stream: todo, position: .now)))
+            early.send(.unsubscribe(StreamName("note")!))
+            _ = try await early.next { if case .unsubscribed = $0.body { true } else { false } }
+            log.resume(0)
+            #expect(try await early.nextError().error.code == .internal)
+            late.send(.subscribe(.init(stream: todo, position: .now)))
+            #expect(try await late.nextError().error.code == .internal)
         }
     }
 

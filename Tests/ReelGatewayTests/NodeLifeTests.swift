@@ -25,7 +25,7 @@ import Testing
         )
         let live = try LiveGateway(log) { $0.node.announceMs = 20 }
         let sockets = [try await live.connect(), try await live.connect()]
-        while try await !String(decoding: live.get("/v1/cluster").body, as: UTF8.self).contains("b.example") {}
+        try await live.cluster(contains: "b.example")
         live.gateway.end.begin()
         var moments: [Int64] = []
         for socket in sockets {
@@ -49,9 +49,7 @@ import Testing
         let (writer, other) = (try await live.connect(), try await live.connect())
         log.onAppend { _, _ in .late }
         writer.send(.publish(.init(stream: todo, events: [Sent.insert(Site(high: 1, low: 1), 0, "a")])))
-        while try log.bounds(todo.partition(of: log.partitions)).last < 0 {
-            try await Task.sleep(for: .milliseconds(1))
-        }
+        try await live.log(holds: 0, in: todo.partition(of: log.partitions))
         live.gateway.end.begin()
         // Both are looked at by the same tick, at a moment that is the same.
         #expect(try await other.closeCode() == 1012)
@@ -126,7 +124,7 @@ import Testing
             )
         }
         try await LiveGateway.with(log, { $0.node.announceMs = 20 }) { live in
-            while try await !String(decoding: live.get("/v1/cluster").body, as: UTF8.self).contains("live") {}
+            try await live.cluster(contains: "live")
             for target in ["/v1/streams/todo/snapshot", "/v1/streams/todo/objects/a%2Fb/c?"] {
                 for _ in 0..<3 {
                     let answer = try await live.get(target)

@@ -133,7 +133,7 @@ extension ClientFrame {
             writer.member("t", "fetch")
             writer.member("stream", fetch.stream.description)
             writer.member("epoch", fetch.epoch.description)
-            writer.member("ranges", fetch.ranges) { $0.append(seqs: $1) }
+            writer.member("ranges", fetch.ranges) { $0.append(integers: $1.lowerBound, $1.upperBound) }
         case .publish(let publish):
             writer.member("t", "publish")
             writer.member("stream", publish.stream.description)
@@ -171,16 +171,5 @@ extension JSONReader {
             throw ReelError(.badRange, "found no range, expected [first, last] with first at most last")
         }
         return bounds[0]...bounds[1]
-    }
-}
-
-extension [UInt8] {
-    /// Appends `[first,last]`.
-    fileprivate mutating func append(seqs range: ClosedRange<Seq>) {
-        append(ASCII.openBracket)
-        append(integer: range.lowerBound)
-        append(ASCII.comma)
-        append(integer: range.upperBound)
-        append(ASCII.closeBracket)
     }
 }

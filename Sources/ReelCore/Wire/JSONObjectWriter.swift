@@ -1,13 +1,17 @@
 /// Writes one JSON object, member by member.
 package struct JSONObjectWriter {
-    private var bytes: [UInt8] = [ASCII.openBrace]
+    private var bytes: [UInt8]
+    private var isEmpty = true
 
-    /// An object without members.
-    package init() {}
+    /// An object without members; it is written behind these bytes.
+    package init(behind bytes: consuming [UInt8] = []) {
+        self.bytes = bytes
+        self.bytes.append(ASCII.openBrace)
+    }
 
     /// The name of a member; its value must be appended to the bytes by `value`.
     package mutating func member(_ name: StaticString, _ value: (inout [UInt8]) -> Void) {
-        if bytes.count > 1 { bytes.append(ASCII.comma) }
+        separate()
         bytes.append(ASCII.quote)
         bytes.append(name)
         bytes.append(#"":"#)
@@ -24,6 +28,11 @@ package struct JSONObjectWriter {
         if let integer { member(name) { $0.append(integer: integer) } }
     }
 
+    /// A member with a truth value.
+    package mutating func member(_ name: StaticString, _ truth: Bool) {
+        member(name) { $0.append(truth ? "true" : "false") }
+    }
+
     /// A member with JSON as it stands; none for nil.
     package mutating func member(_ name: StaticString, raw: [UInt8]?) {
         if let raw { member(name) { $0.append(contentsOf: raw) } }
@@ -35,19 +44,78 @@ package struct JSONObjectWriter {
         _ elements: some Sequence<Element>,
         _ element: (inout [UInt8], Element) -> Void
     ) {
-        member(name) { bytes in
-            bytes.append(ASCII.openBracket)
-            for (index, value) in elements.enumerated() {
-                if index > 0 { bytes.append(ASCII.comma) }
-                element(&bytes, value)
-            }
-            bytes.append(ASCII.closeBracket)
-        }
+        member(name) { $0.append(array: elements, element) }
+    }
+
+    /// A member with an object, whose members are written by `members`.
+    package mutating func object(_ name: StaticString, _ members: (inout JSONObjectWriter) -> Void) {
+        member(name) { $0.append(ASCII.openBrace) }
+        isEmpty = true
+        members(&self)
+        bytes.append(ASCII.closeBrace)
+        isEmpty = false
+    }
+
+    /// A member with an array of objects, one for each element, whose members are written by `members`.
+    package mutating func objects<Element>(
+        _ name: StaticString,
+        _ elements: some Sequence<Element>,
+        _ members: (inout JSONObjectWriter, Element) -> Void
+    ) {
+        member(name, elements) { bytes, element in bytes.appendObject { members(&$0, element) } }
+    }
+
+    /// A member whose name is not known beforehand; its value must be appended to the bytes by `value`.
+    package mutating func member(named name: String, _ value: (inout [UInt8]) -> Void) {
+        separate()
+        bytes.append(quoted: name)
+        bytes.append(ASCII.colon)
+        value(&bytes)
     }
 
     /// The bytes of the object.
     package consuming func finish() -> [UInt8] {
         bytes.append(ASCII.closeBrace)
         return bytes
+    }
+
+    /// The bytes of the object and a line feed.
+    package consuming func finishLine() -> [UInt8] {
+        bytes.append("}\n")
+        return bytes
+    }
+
+    private mutating func separate() {
+        if !isEmpty { bytes.append(ASCII.comma) }
+        isEmpty = false
+    }
+}
+
+extension [UInt8] {
+    /// Appends an object, whose members are written by `members`.
+    package mutating func appendObject(_ members: (inout JSONObjectWriter) -> Void) {
+        var writer = JSONObjectWriter(behind: consume self)
+        members(&writer)
+        self = writer.finish()
+    }
+
+    /// Appends an array, each element appended by `element`.
+    package mutating func append<Value>(
+        array elements: some Sequence<Value>,
+        _ element: (inout [UInt8], Value) -> Void
+    ) {
+        append(ASCII.openBracket)
+        var isFirst = true
+        for value in elements {
+            if !isFirst { append(ASCII.comma) }
+            isFirst = false
+            element(&self, value)
+        }
+        append(ASCII.closeBracket)
+    }
+
+    /// Appends an array of integers.
+    package mutating func append(integers: Int64...) {
+        append(array: integers) { $0.append(integer: $1) }
     }
 }

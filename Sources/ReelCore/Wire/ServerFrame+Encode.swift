@@ -86,12 +86,10 @@ extension ServerFrame.Limits {
 extension [UInt8] {
     /// Appends `{"site":…,"op":…,"seq":…}`.
     package mutating func append(acked: ServerFrame.Acked) {
-        append(#"{"site":"#)
-        append(quoted: acked.site)
-        append(#","op":"#)
-        append(integer: acked.op)
-        append(#","seq":"#)
-        append(integer: acked.seq)
-        append(ASCII.closeBrace)
+        appendObject { object in
+            object.member("site") { $0.append(quoted: acked.site) }
+            object.member("op", acked.op)
+            object.member("seq", acked.seq)
+        }
     }
 }

@@ -7,15 +7,11 @@ extension CurrentLog {
 
     /// `{"epoch":"9f…","n":0,"partitions":4}`.
     var json: [UInt8] {
-        var object: [UInt8] = []
-        object.append(#"{"epoch":""#)
-        object.append(contentsOf: epoch.description.utf8)
-        object.append(#"","n":"#)
-        object.append(integer: number)
-        object.append(#","partitions":"#)
-        object.append(integer: partitions)
-        object.append("}")
-        return object
+        var object = JSONObjectWriter()
+        object.member("epoch", epoch.description)
+        object.member("n", number)
+        object.member("partitions", partitions)
+        return object.finish()
     }
 
     /// What a record says; nil if it is none of the topic's.

@@ -5,33 +5,15 @@ internal import ReelLog
 extension NodeAnnouncement {
     /// `{"advertised":…,"at":…,"build":…,"id":…,"partitions":[[0,41],…],"role":…,"url":…}`.
     var json: [UInt8] {
-        var object: [UInt8] = []
-        object.append("{")
-        if let advertised {
-            object.append(#""advertised":"#)
-            object.append(quoted: advertised)
-            object.append(",")
-        }
-        object.append(#""at":"#)
-        object.append(integer: atMs)
-        object.append(#","build":"#)
-        object.append(quoted: build)
-        object.append(#","id":"#)
-        object.append(quoted: id)
-        object.append(#","partitions":["#)
-        for (index, position) in positions.enumerated() {
-            object.append(index > 0 ? ",[" : "[")
-            object.append(integer: position.partition)
-            object.append(",")
-            object.append(integer: position.seq)
-            object.append("]")
-        }
-        object.append(#"],"role":"#)
-        object.append(quoted: role)
-        object.append(#","url":"#)
-        object.append(quoted: url)
-        object.append("}")
-        return object
+        var object = JSONObjectWriter()
+        object.member("advertised", advertised)
+        object.member("at", atMs)
+        object.member("build", build)
+        object.member("id", id)
+        object.member("partitions", positions) { $0.append(integers: Int64($1.partition), $1.seq) }
+        object.member("role", role)
+        object.member("url", url)
+        return object.finish()
     }
 
     /// What a record says; nil if it is no announcement. Members that are not known are for a later version.

@@ -36,29 +36,27 @@ public final class History: Sendable {
     init(folder: HistoryFolder, path: String, name: String, kind: Kind) {
         self.folder = folder
         self.path = path
-        var line = #"{"e":"begin","ms":"#.utf8.map { $0 }
-        line.append(integer: Clock.nowMs())
-        line.append(#","history":1,"kind":""#)
-        line.append(contentsOf: kind.rawValue.utf8)
-        line.append(#"","wall":"#)
-        line.append(integer: Clock.wallMs())
-        line.append(#","who":"#)
-        line.append(quoted: name)
-        line.append("}\n")
-        pending = Mutex(Pending(bytes: line))
+        var line = JSONObjectWriter()
+        line.member("e", "begin")
+        line.member("ms", Clock.nowMs())
+        line.member("history", 1)
+        line.member("kind", kind.rawValue)
+        line.member("wall", Clock.wallMs())
+        line.member("who", name)
+        pending = Mutex(Pending(bytes: line.finishLine()))
     }
 
-    /// Appends a line: what happened, when, and its members, each written with a comma in front.
-    func write(_ what: StaticString, about sites: [Site] = [], _ members: (inout [UInt8]) -> Void) {
+    /// Appends a line: what happened, when, and its members.
+    func write(_ what: String, about sites: [Site] = [], _ members: (inout JSONObjectWriter) -> Void) {
         let now = Clock.nowMs()
         pending.withLock { pending in
             for site in sites { explain(site, &pending) }
-            pending.bytes.append(#"{"e":""#)
-            pending.bytes.append(what)
-            pending.bytes.append(#"","ms":"#)
-            pending.bytes.append(integer: now)
-            members(&pending.bytes)
-            pending.bytes.append("}\n")
+            pending.bytes.appendObject { line in
+                line.member("e", what)
+                line.member("ms", now)
+                members(&line)
+            }
+            pending.bytes.append("\n")
             guard pending.bytes.count >= Self.gathered else { return }
             append(&pending)
         }
@@ -70,11 +68,12 @@ public final class History: Sendable {
     private func explain(_ site: Site, _ pending: inout Pending) {
         let number = folder.number(of: site)
         guard pending.explained.insert(number).inserted else { return }
-        pending.bytes.append(#"{"e":"site","n":"#)
-        pending.bytes.append(integer: number)
-        pending.bytes.append(#","site":"#)
-        pending.bytes.append(quoted: site)
-        pending.bytes.append("}\n")
+        pending.bytes.appendObject { line in
+            line.member("e", "site")
+            line.member("n", number)
+            line.member("site") { $0.append(quoted: site) }
+        }
+        pending.bytes.append("\n")
     }
 
     func flush() throws(ChildProcess.Failure) {

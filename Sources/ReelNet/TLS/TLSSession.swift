@@ -94,7 +94,7 @@ final class TLSSession {
         }
     }
 
-    /// Opens as many bytes as there are and as fit; 0 if there are no more for now. `hasEnded` may be true then.
+    /// Opens as many bytes as there are and as fit; 0 if no more have come yet. `hasEnded` may be true then.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(NetError) -> Int {
         var total = 0
         while state == .open, !hasEnded, total < buffer.count, let start = buffer.baseAddress {

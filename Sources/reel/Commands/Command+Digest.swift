@@ -1,4 +1,5 @@
 import ReelCheck
+import ReelCore
 
 extension Command {
     /// What nodes hold, in 64 bits.
@@ -24,7 +25,7 @@ extension Command {
             let caller = try await NodeCaller([address])
             let snapshot = try SnapshotLines(try await caller.get("/v1/streams/\(stream)/snapshot"))
             let state = try State(address, snapshot)
-            try console.print(options[CommonSettings.json] ? state.json : state.text)
+            try options[CommonSettings.json] ? console.write(state.json) : console.print(state.text)
             states.append(state)
         }
         let differ = states.contains { a in
@@ -58,8 +59,14 @@ private struct State {
         return "\(node): epoch \(snapshot.epoch), seq \(snapshot.seq), digest \(snapshot.digest), \(verdict)"
     }
 
-    var json: String {
-        #"{"node":"\#(node)","epoch":"\#(snapshot.epoch)","seq":\#(snapshot.seq),"#
-            + #""digest":"\#(snapshot.digest)","computed":"\#(computed)"}"#
+    /// A line of JSON.
+    var json: [UInt8] {
+        var line = JSONObjectWriter()
+        line.member("node", "\(node)")
+        line.member("epoch", snapshot.epoch)
+        line.member("seq", snapshot.seq)
+        line.member("digest", snapshot.digest)
+        line.member("computed", computed)
+        return line.finishLine()
     }
 }

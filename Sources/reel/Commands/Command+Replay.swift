@@ -40,7 +40,7 @@ extension Command {
                 (durationNs, isRight) = try await replay.run()
             }
             let result = ReplayResult(file, session, durationNs: durationNs, isRight: isRight)
-            try console.print(options[CommonSettings.json] ? result.json : result.text)
+            try options[CommonSettings.json] ? console.write(result.json) : console.print(result.text)
             if !result.isRight { code = .failed }
         }
         return code
@@ -70,20 +70,15 @@ private struct ReplayResult {
             + "the end text is \(isRight ? "right" : "WRONG")"
     }
 
-    var json: String {
-        var line: [UInt8] = []
-        line.append(#"{"file":"#)
-        line.append(quoted: file)
-        line.append(#","edits":"#)
-        line.append(integer: edits)
-        line.append(#","splices":"#)
-        line.append(integer: splices)
-        line.append(#","duration_ms":"#)
-        line.append(integer: durationNs / 1_000_000)
-        line.append(#","splices_per_s":"#)
-        line.append(integer: splicesPerSecond)
-        line.append(#","right":"#)
-        line.append(isRight ? "true}" : "false}")
-        return String(decoding: line, as: UTF8.self)
+    /// A line of JSON.
+    var json: [UInt8] {
+        var line = JSONObjectWriter()
+        line.member("file", file)
+        line.member("edits", edits)
+        line.member("splices", splices)
+        line.member("duration_ms", durationNs / 1_000_000)
+        line.member("splices_per_s", splicesPerSecond)
+        line.member("right", isRight)
+        return line.finishLine()
     }
 }

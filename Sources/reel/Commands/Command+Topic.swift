@@ -153,34 +153,23 @@ extension Command {
 extension KafkaLogStore.Topic {
     /// A line of JSON: what the brokers say of the topic.
     fileprivate var json: [UInt8] {
-        var line: [UInt8] = []
-        line.append(#"{"topic":"#)
-        line.append(quoted: name)
+        var line = JSONObjectWriter()
+        line.member("topic", name)
         if let facts {
-            line.append(#","partitions":["#)
-            for (number, partition) in facts.partitions.enumerated() {
-                line.append(number > 0 ? #",{"partition":"# : #"{"partition":"#)
-                line.append(integer: number)
-                line.append(#","leader":"#)
-                line.append(integer: partition.leader ?? -1)
-                line.append(#","replicas":"#)
-                line.append(integer: partition.replicas)
-                line.append(#","in_sync":"#)
-                line.append(integer: partition.inSync)
-                line.append("}")
+            line.objects("partitions", facts.partitions.enumerated()) { object, partition in
+                object.member("partition", partition.offset)
+                object.member("leader", partition.element.leader ?? -1)
+                object.member("replicas", partition.element.replicas)
+                object.member("in_sync", partition.element.inSync)
             }
-            line.append(#"],"settings":{"#)
-            for (index, setting) in (facts.settings ?? [:]).sorted(by: { $0.key < $1.key }).enumerated() {
-                if index > 0 { line.append(",") }
-                line.append(quoted: setting.key)
-                line.append(":")
-                line.append(quoted: setting.value)
+            line.object("settings") { object in
+                for (name, value) in (facts.settings ?? [:]).sorted(by: { $0.key < $1.key }) {
+                    object.member(named: name) { $0.append(quoted: value) }
+                }
             }
-            line.append("}")
         } else {
-            line.append(#","missing":true"#)
+            line.member("missing", true)
         }
-        line.append("}\n")
-        return line
+        return line.finishLine()
     }
 }

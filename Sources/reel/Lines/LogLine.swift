@@ -12,15 +12,13 @@ extension LogLine {
     /// Appends the line with its line feed. A key or value that is not UTF-8, which only a void record can
     /// have, is written with replacement characters.
     static func write(partition: Int, seq: Seq, key: Bytes, value: Bytes, to output: inout [UInt8]) {
-        output.append(#"{"partition":"#)
-        output.append(integer: partition)
-        output.append(#","seq":"#)
-        output.append(integer: seq)
-        output.append(#","key":"#)
-        output.append(quoted: String(decoding: key, as: UTF8.self))
-        output.append(#","value":"#)
-        output.append(quoted: String(decoding: value, as: UTF8.self))
-        output.append("}\n")
+        output.appendObject { object in
+            object.member("partition", partition)
+            object.member("seq", seq)
+            object.member("key", String(decoding: key, as: UTF8.self))
+            object.member("value", String(decoding: value, as: UTF8.self))
+        }
+        output.append(UInt8(ascii: "\n"))
     }
 
     /// The lines of a file; members may come in any order, unknown ones and empty lines are skipped. Ends with 4 and

@@ -73,31 +73,18 @@ struct ClusterRow: Equatable {
 
     /// A line of JSON.
     var json: [UInt8] {
-        var line: [UInt8] = []
-        line.append(#"{"id":"#)
-        line.append(quoted: id)
-        line.append(#","role":"#)
-        line.append(quoted: role)
-        line.append(#","url":"#)
-        line.append(quoted: url)
-        line.append(#","build":"#)
-        line.append(quoted: build)
-        if let atMs {
-            line.append(#","at":"#)
-            line.append(integer: atMs)
+        var line = JSONObjectWriter()
+        line.member("id", id)
+        line.member("role", role)
+        line.member("url", url)
+        line.member("build", build)
+        line.member("at", atMs)
+        line.objects("partitions", partitions) { object, place in
+            object.member("partition", place.partition)
+            object.member("seq", place.seq)
+            object.member("lag", place.lag)
         }
-        line.append(#","partitions":["#)
-        for (index, place) in partitions.enumerated() {
-            line.append(index > 0 ? #",{"partition":"# : #"{"partition":"#)
-            line.append(integer: place.partition)
-            line.append(#","seq":"#)
-            line.append(integer: place.seq)
-            line.append(#","lag":"#)
-            line.append(integer: place.lag)
-            line.append("}")
-        }
-        line.append("]}\n")
-        return line
+        return line.finishLine()
     }
 }
 

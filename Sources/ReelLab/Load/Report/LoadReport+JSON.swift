@@ -3,78 +3,49 @@ import ReelCore
 extension LoadReport {
     /// The report as one JSON object, for a program to read. Times are in nanoseconds.
     public var json: String {
-        var bytes: [UInt8] = []
-        bytes.append(#"{"complete":"#)
-        bytes.append(isComplete ? "true" : "false")
-        for (name, value) in [
-            ("due", statistics.due), ("acked", statistics.acked), ("unacked", unacked), ("sent", statistics.sent),
-            ("resent", statistics.resent), ("nacked", statistics.nacked), ("delivered", statistics.delivered),
-            ("behind", behind), ("fetches", statistics.fetches), ("lagged", statistics.lagged),
-            ("lost", statistics.reconnects), ("cold_failed", statistics.coldFailed),
-            ("longest_pause_ns", Int(statistics.longestPauseNs)),
-        ] {
-            Self.append(name, to: &bytes)
-            bytes.append(integer: value)
+        var object = JSONObjectWriter()
+        object.member("complete", isComplete)
+        object.member("due", statistics.due)
+        object.member("acked", statistics.acked)
+        object.member("unacked", unacked)
+        object.member("sent", statistics.sent)
+        object.member("resent", statistics.resent)
+        object.member("nacked", statistics.nacked)
+        object.member("delivered", statistics.delivered)
+        object.member("behind", behind)
+        object.member("fetches", statistics.fetches)
+        object.member("lagged", statistics.lagged)
+        object.member("lost", statistics.reconnects)
+        object.member("cold_failed", statistics.coldFailed)
+        object.member("longest_pause_ns", statistics.longestPauseNs)
+        object.member("publishing_s") { $0.append(number: publishingSeconds) }
+        object.object("ack_ns", statistics.ack.write)
+        object.object("delivery_ns", statistics.delivery.write)
+        object.object("cold_start_ns", statistics.coldStart.write)
+        object.object("codes") { object in
+            for (code, count) in statistics.codes.sorted(by: { $0.key < $1.key }) {
+                object.member(named: code) { $0.append(integer: count) }
+            }
         }
-        Self.append("publishing_s", to: &bytes)
-        bytes.append(number: publishingSeconds)
-        for (name, histogram) in [
-            ("ack_ns", statistics.ack), ("delivery_ns", statistics.delivery), ("cold_start_ns", statistics.coldStart),
-        ] {
-            Self.append(name, to: &bytes)
-            Self.append(histogram, to: &bytes)
+        object.member("problems", problems) { $0.append(quoted: $1) }
+        object.objects("seconds", statistics.seconds) { object, second in
+            object.member("acked", second.acked)
+            object.member("delivered", second.delivered)
+            object.member("connected", second.connected)
+            object.member("ack_p99_ns", second.ack.quantile(0.99))
+            object.member("delivery_p99_ns", second.delivery.quantile(0.99))
         }
-        Self.append("codes", to: &bytes)
-        bytes.append("{")
-        for (index, code) in statistics.codes.sorted(by: { $0.key < $1.key }).enumerated() {
-            if index > 0 { bytes.append(",") }
-            bytes.append(quoted: code.key)
-            bytes.append(":")
-            bytes.append(integer: code.value)
-        }
-        bytes.append("}")
-        Self.append("problems", to: &bytes)
-        bytes.append("[")
-        for (index, problem) in problems.enumerated() {
-            if index > 0 { bytes.append(",") }
-            bytes.append(quoted: problem)
-        }
-        bytes.append("]")
-        Self.append("seconds", to: &bytes)
-        bytes.append("[")
-        for (index, second) in statistics.seconds.enumerated() {
-            if index > 0 { bytes.append(",") }
-            bytes.append(#"{"acked":"#)
-            bytes.append(integer: second.acked)
-            bytes.append(#","delivered":"#)
-            bytes.append(integer: second.delivered)
-            bytes.append(#","connected":"#)
-            bytes.append(integer: second.connected)
-            bytes.append(#","ack_p99_ns":"#)
-            bytes.append(integer: second.ack.quantile(0.99))
-            bytes.append(#","delivery_p99_ns":"#)
-            bytes.append(integer: second.delivery.quantile(0.99))
-            bytes.append("}")
-        }
-        bytes.append("]}")
-        return String(decoding: bytes, as: UTF8.self)
+        return String(decoding: object.finish(), as: UTF8.self)
     }
+}
 
-    private static func append(_ name: String, to bytes: inout [UInt8]) {
-        bytes.append(",")
-        bytes.append(quoted: name)
-        bytes.append(":")
-    }
-
-    private static func append(_ histogram: LatencyHistogram, to bytes: inout [UInt8]) {
-        bytes.append(#"{"count":"#)
-        bytes.append(integer: histogram.count)
-        for (name, part) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)] {
-            append(name, to: &bytes)
-            bytes.append(integer: histogram.quantile(part))
-        }
-        bytes.append(#","max":"#)
-        bytes.append(integer: histogram.max)
-        bytes.append("}")
+extension LatencyHistogram {
+    fileprivate func write(_ object: inout JSONObjectWriter) {
+        object.member("count", count)
+        object.member("p50", quantile(0.5))
+        object.member("p90", quantile(0.9))
+        object.member("p99", quantile(0.99))
+        object.member("p99.9", quantile(0.999))
+        object.member("max", max)
     }
 }
