@@ -1,3 +1,6 @@
 import Glibc
 
-exit(await CommandLineTool.run().rawValue)
+let code = await CommandLineTool.run()
+fflush(nil)
+// Not `exit`: it would tear libraries down while other threads still run in them.
+_exit(code.rawValue)

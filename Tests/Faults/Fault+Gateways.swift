@@ -17,11 +17,11 @@ extension Fault {
         Fault(name: "gateway hung 15 s", needsKafka: false) { scene in
             let gateway = scene.nodes.gateways[0]
             let lost = try await scene.statistics().reconnects
-            gateway.process.signal(SIGSTOP)
+            gateway.process.pause()
             try await scene.eventually("it is stopped") { gateway.process.state == "T" }
             try await scene.seconds(15)
             let count = try await scene.statistics().reconnects - lost
-            gateway.process.signal(SIGCONT)
+            gateway.process.resume()
             guard count > 0 else { throw Scene.NoEffect("nobody left the gateway that hung") }
             return "state T for 15 s, \(count) connections given up"
         },

@@ -8,7 +8,7 @@ extension Fault {
         Fault(name: "log trimmed under sleeping nodes", snapshots: 2) { scene in
             let peer = try KafkaPeer(try scene.kafka.bootstrap)
             let (gateway, snapshot) = (scene.nodes.gateways[1], scene.nodes.snapshots[1])
-            for node in [gateway, snapshot] { node.process.signal(SIGSTOP) }
+            for node in [gateway, snapshot] { node.process.pause() }
             try await scene.eventually("they sleep") { [gateway, snapshot].allSatisfy { $0.process.state == "T" } }
             let slept = try await scene.heads(of: scene.nodes.gateways[0])
             try await scene.acks(4_000)
@@ -17,7 +17,7 @@ extension Fault {
             let trimmed = heads.filter { $0.value > slept[$0.key, default: -1] + 100 }.mapValues { $0 - 50 }
             guard !trimmed.isEmpty else { throw Scene.NoEffect("no partition grew by 100 events") }
             try peer.deleteRecords(scene.topic, below: trimmed)
-            for node in [gateway, snapshot] { node.process.signal(SIGCONT) }
+            for node in [gateway, snapshot] { node.process.resume() }
             try await scene.eventually("gateway-b has gone on behind what is trimmed") {
                 let now = try await scene.heads(of: gateway)
                 return trimmed.allSatisfy { now[$0.key, default: -1] >= $0.value }

@@ -20,6 +20,7 @@ public final class ChildProcess {
     public let pid: Int32
     /// How it ended, once it is known.
     public private(set) var end: End?
+    private var isPaused = false
     /// Where its standard output is read; nil if it goes to a file.
     private let output: Int32?
     private var pending: [UInt8] = []
@@ -110,6 +111,21 @@ public final class ChildProcess {
         return end != nil
     }
 
+    /// Holds it still with SIGSTOP; its sockets stay open. Returns when all its threads stand still: for a moment after
+    /// the signal alone they go on.
+    public func pause() {
+        guard !isPaused, !hasEnded() else { return }
+        isPaused = true
+        kill(pid, SIGSTOP)
+        reap(WUNTRACED)
+    }
+
+    /// Lets it go on.
+    public func resume() {
+        isPaused = false
+        signal(SIGCONT)
+    }
+
     /// Sends SIGKILL and waits for the end.
     public func killNow() {
         signal(SIGKILL)
@@ -140,7 +156,8 @@ public final class ChildProcess {
     private func reap(_ options: Int32) {
         guard end == nil else { return }
         var status: Int32 = 0
-        guard waitpid(pid, &status, options) == pid else { return }
+        let stopped: Int32 = 0x7F
+        guard waitpid(pid, &status, options) == pid, status & 0xFF != stopped else { return }
         OrphanWatch.ended(pid)
         let signal = status & 0x7F
         end = signal == 0 ? .exited((status >> 8) & 0xFF) : .signalled(signal)

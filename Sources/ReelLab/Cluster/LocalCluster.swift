@@ -76,7 +76,7 @@ public final class LocalCluster {
     /// Asks all to end, and waits; who takes longer than `timeoutMs` is killed.
     public func end(timeoutMs: Int = 5_000) {
         for node in nodes {
-            node.process.signal(SIGCONT)
+            node.process.resume()
             node.process.signal(SIGTERM)
         }
         for node in nodes { node.process.wait(timeoutMs: timeoutMs) }

@@ -75,11 +75,11 @@ public final class LocalKafka {
         self[broker].process?.terminate(timeoutMs: timeoutMs)
     }
 
-    /// SIGSTOP: it hangs, its sockets stay open.
-    public func pause(_ broker: Int) { self[broker].process?.signal(SIGSTOP) }
+    /// It hangs, its sockets stay open.
+    public func pause(_ broker: Int) { self[broker].process?.pause() }
 
-    /// SIGCONT.
-    public func resume(_ broker: Int) { self[broker].process?.signal(SIGCONT) }
+    /// It goes on.
+    public func resume(_ broker: Int) { self[broker].process?.resume() }
 
     /// Starts those of these brokers that do not run, all at once, and waits until they are ready.
     public func start(_ started: [Int]) throws(ChildProcess.Failure) {

@@ -1,4 +1,3 @@
-import Glibc
 import ReelClient
 import ReelCore
 
@@ -20,8 +19,8 @@ extension Demo {
         let (here, there) = (cluster.a, cluster.b)
         eve = try await device("eve", at: here, gaps: .peers)
         // The other gateway is held still for a moment, so that one can see what eve has before it answers.
-        there.process.signal(SIGSTOP)
-        defer { there.process.signal(SIGCONT) }
+        there.process.pause()
+        defer { there.process.resume() }
         tapeOfEve = try await eve.client.open(tape, from: .now)
         let changes = await tapeOfEve.changes
         try await DemoWait.until("eve is live") { await tapeOfEve.gaps.contains(14) }
@@ -32,7 +31,7 @@ extension Demo {
         screen.say("[0…15] − \(held) − 15 = \(missing): she asks \(there.name) for it")
         screen.check(missing == SeqRanges([10...14]), "she knows exactly what she misses")
         screen.check(reached == 9, "and claims no more than she has: her state is that of seq 9")
-        there.process.signal(SIGCONT)
+        there.process.resume()
         try await tapeOfEve.waitUntil(seq: 15)
         let statistics = await eve.client.statistics
         screen.say("fetched \(statistics.seqsFetched) seqs; eve holds \(await tapeOfEve.coverage)")

@@ -81,9 +81,9 @@ import Testing
             $0.contains { $0.text.contains("1 gateway and 1 snapshot node answer") }
         }
         #expect(whole.code == 0, "\(whole.findings)")
-        nodes[1].process.signal(SIGSTOP)
+        nodes[1].process.pause()
         let hung = try await findings(words)
-        nodes[1].process.signal(SIGCONT)
+        nodes[1].process.resume()
         #expect(hung.code == 1)
         #expect(hung.findings.contains { $0.text.hasPrefix("snapshot \(nodes[1].url) does not answer: ") })
         #expect(hung.findings.contains { $0.text.hasPrefix("no snapshot node answers") })
