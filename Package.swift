@@ -124,7 +124,10 @@ let package = Package(
         tests("ReelLogTests", ["EventLogConformance", "ReelCore", "ReelLog", "ReelSQLite", "log-writer"]),
         tests("ReelKafkaTests", ["CRdkafka", "EventLogConformance", "ReelCore", "ReelKafka", "ReelLog"]),
         tests("ReelNodeTests", ["ReelCore", "ReelNet", "ReelNode"]),
-        tests("ReelGatewayTests", ["EventLogConformance", "ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode"]),
+        tests(
+            "ReelGatewayTests",
+            ["EventLogConformance", "ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode"]
+        ),
         tests("ReelSnapshotTests", ["ReelCore", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "ReelSnapshot"]),
         tests("ReelClientTests", ["ReelClient", "ReelCore", "ReelNet", "ReelSQLite", "example-todo"]),
         tests(
