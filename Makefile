@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup setup-kafka libraries build demo demo-kafka failover test test-kafka test-deploy faults bench bench-kafka lint fuzz clean
+.PHONY: help setup setup-kafka libraries build demo demo-kafka failover test simulate test-kafka test-deploy faults bench bench-kafka lint fuzz clean
 
 # The C libraries under Sources/Libraries, as pkg-config names them, and the one line that installs them on Debian.
 # README.md shows the same line; the suite Tidy holds the two together.
@@ -45,6 +45,7 @@ failover: setup build ## Kill and hang each kind of node of a whole cluster unde
 
 # These keep all cores busy; at the same time, tests that speak through sockets would miss their deadlines.
 PURE_TESTS := '^(ReelCoreTests|ReelCheckTests|TidyTests)[.]'
+SIMULATION := '^SimulationTests[.]'
 
 # Not optimised: that takes longer to build than the tests take to run.
 # A real Kafka is for test-kafka.
@@ -52,7 +53,11 @@ test: export KAFKA_HOME :=
 test: export REEL_KAFKA :=
 test: setup ## Build and run all tests (REEL_EFFORT=10 for ten times the random cases, REEL_SEED to repeat one)
 	@Tests/run --filter $(PURE_TESTS)
-	@Tests/run --skip $(PURE_TESTS)
+	@SWIFT_DETERMINISTIC_HASHING=1 Tests/run --filter $(SIMULATION)
+	@Tests/run --skip $(PURE_TESTS) --skip $(SIMULATION)
+
+simulate: setup ## Clients, gateways and a log in virtual time while all goes wrong: SEEDS=10000, or SEED=n to see one
+	@Tests/simulate
 
 test-kafka: setup ## Run the tests that need a real Kafka, which KAFKA_HOME or REEL_KAFKA names
 	@Tests/Kafka/run

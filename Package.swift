@@ -134,6 +134,11 @@ let package = Package(
             "ReelTests",
             ["reel", "ReelCheck", "ReelClient", "ReelCore", "ReelKafka", "ReelLab", "ReelLog", "ReelNet", "ReelSQLite"]
         ),
+        // Client, gateway and fold in virtual time.
+        tests(
+            "SimulationTests",
+            ["ReelCheck", "ReelClient", "ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode"]
+        ),
         // Benchmarks, and the bare C that shows how far one can get.
         .target(name: "CFanOutFloor", dependencies: ["COpenSSL"], path: "Tests/Benchmarks/FanOutFloor"),
         .target(

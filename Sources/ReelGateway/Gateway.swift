@@ -176,7 +176,7 @@ extension Gateway.Part {
             let moment = withinMs * Int64(index) / Int64(clients.count)
             client.sendAway(afterMs: moment, nodes: nodes)
         }
-        gateway.loop.timer(after: .milliseconds(20), every: .milliseconds(20)) {
+        _ = gateway.loop.every(20) {
             for client in gateway.clients.values { client.tick(nowMs: gateway.nowMs) }
         }
     }

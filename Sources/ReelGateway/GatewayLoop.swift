@@ -6,7 +6,7 @@ import ReelNode
 /// One event loop's part of a gateway: its connections, what they listen to, what they published, and the recent
 /// records. Everything here is used on its loop only.
 final class GatewayLoop {
-    let loop: EventLoop
+    let loop: any HostLoop
     let share: GatewayShare
     let index: Int
     var rings: [Ring]
@@ -22,11 +22,11 @@ final class GatewayLoop {
     private var isAppending = false
     private var isFenced = false
     private var waits: [(wait: PositionWait, then: (ReelError?) -> Void)] = []
-    private var waitTimer: LoopTimer?
+    private var endWaitTimer: (() -> Void)?
     private var lastNumber = 0
 
     /// A loop whose rings begin at these seqs.
-    init(on loop: EventLoop, index: Int, share: GatewayShare, from: [Seq]) {
+    init(on loop: any HostLoop, index: Int, share: GatewayShare, from: [Seq]) {
         self.loop = loop
         self.index = index
         self.share = share
@@ -36,11 +36,10 @@ final class GatewayLoop {
         ledger = PublishLedger(partitions: share.partitions, settings)
         intake = EventIntake(limit: settings.eventBytes)
         flights = [[Flight]](repeating: [], count: share.partitions)
-        let bound = LoopBound(self, on: loop)
-        share.onDivergence { error in loop.execute { bound.value.fence(error) } }
+        share.onDivergence(loop.bound { [weak self] error in self?.fence(error) })
     }
 
-    var nowMs: Int64 { Int64(clamping: loop.now) }
+    var nowMs: Int64 { loop.nowMs }
 
     /// A number for a connection or a request, never used again.
     func nextNumber() -> Int {
@@ -174,9 +173,7 @@ final class GatewayLoop {
         case .refuse(let error): then(error)
         case .wait:
             waits.append((wait, then))
-            if waitTimer == nil {
-                waitTimer = loop.timer(after: .milliseconds(50), every: .milliseconds(50)) { [self] in tickWaits() }
-            }
+            if endWaitTimer == nil { endWaitTimer = loop.every(50) { [self] in tickWaits() } }
         }
     }
 
@@ -189,8 +186,8 @@ final class GatewayLoop {
             step(next, wait, then)
         }
         if waits.isEmpty {
-            waitTimer?.cancel()
-            waitTimer = nil
+            endWaitTimer?()
+            endWaitTimer = nil
         }
     }
 
@@ -245,14 +242,11 @@ final class GatewayLoop {
         let startedMs = nowMs
         for flight in taken { flight.headWhenHandedOver = ring.head }
         let records = taken.map { LogAppend(key: $0.lane.stream.key, value: $0.value, witness: ring.witness) }
-        let bound = LoopBound((self, taken), on: loop)
-        share.log.append(records, to: partition) { result in
-            bound.loop.execute {
-                let (gateway, taken) = bound.value
-                gateway.share.meters.appendMs.record(Int(gateway.nowMs - startedMs))
-                gateway.reported(taken, partition, result)
-            }
+        let done: @Sendable (Result<[Seq], LogError>) -> Void = loop.bound { [self] result in
+            share.meters.appendMs.record(Int(nowMs - startedMs))
+            reported(taken, partition, result)
         }
+        share.log.append(records, to: partition, done: done)
     }
 
     private func reported(_ taken: [Flight], _ partition: Int, _ result: Result<[Seq], LogError>) {

@@ -58,8 +58,7 @@ extension SocketClient {
                 refuse(gateway.failure(gateway.reason(error, fetch.stream), fetch.stream), ref: fetch.ref)
             }
             // Through the loop, so that a long answer from the ring leaves room for others.
-            let bound = LoopBound(self, on: gateway.loop)
-            gateway.loop.execute { bound.value.goOn() }
+            gateway.loop.bound { [self] in goOn() }(())
         }
     }
 

@@ -9,7 +9,7 @@ final class SocketClient {
     private var session: Session
     /// What it may do; nil until its token has come.
     var access: Access?
-    private var socket: WebSocket?
+    private var socket: (any ClientSocket)?
     /// Subscribes that wait for their position; a newer one, or an unsubscribe, makes an older one void.
     private var subscribing: [StreamName: Int] = [:]
     /// All that wait for their position, void or not.
@@ -90,7 +90,7 @@ final class SocketClient {
     // MARK: Time
 
     func tick(nowMs: Int64) {
-        if let access, access.hasExpired(nowMs: WallClock.nowMs()) {
+        if let access, access.hasExpired(nowMs: gateway.loop.wallMs) {
             refuseEntry(ReelError(.unauthorized, "the token has expired"), ref: nil)
         }
         switch session.tick(nowMs: nowMs, awaitsAnswer: gateway.ledger.awaitsAnswer(number)) {
@@ -223,14 +223,15 @@ final class SocketClient {
 @available(*, unavailable)
 extension SocketClient: Sendable {}
 
-extension SocketClient: WebSocketHandler {
-    func opened(_ socket: WebSocket) {
+// What comes from the client.
+extension SocketClient {
+    func opened(on socket: any ClientSocket) {
         self.socket = socket
         gateway.clients[number] = self
         gateway.share.meters.connections.add(1)
     }
 
-    func received(text: [UInt8], from socket: WebSocket) {
+    func received(text: [UInt8]) {
         gateway.share.meters.framesIn.add()
         var frame: Result<ClientFrame, FrameError>
         do throws(FrameError) {
@@ -266,18 +267,18 @@ extension SocketClient: WebSocketHandler {
         }
     }
 
-    func receivedPong(from socket: WebSocket) {
+    func receivedPong() {
         session.receivedPong(nowMs: gateway.nowMs)
     }
 
-    func drained(_ socket: WebSocket) {
+    func drained() {
         guard !paused.isEmpty else { return }
         let bodies = paused
         paused = []
         for body in bodies { body() }
     }
 
-    func closed(_ socket: WebSocket, code: UInt16, reason: String) {
+    func closed() {
         self.socket = nil
         paused = []
         subscribing = [:]
@@ -287,4 +288,12 @@ extension SocketClient: WebSocketHandler {
         gateway.ledger.forget(number)
         gateway.clients[number] = nil
     }
+}
+
+extension SocketClient: WebSocketHandler {
+    func opened(_ socket: WebSocket) { opened(on: socket) }
+    func received(text: [UInt8], from socket: WebSocket) { received(text: text) }
+    func receivedPong(from socket: WebSocket) { receivedPong() }
+    func drained(_ socket: WebSocket) { drained() }
+    func closed(_ socket: WebSocket, code: UInt16, reason: String) { closed() }
 }

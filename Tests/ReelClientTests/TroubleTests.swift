@@ -18,6 +18,27 @@ import Testing
         await client.close()
     }
 
+    @Test func aSubscriptionThatTheNodeEndsWithAnErrorProvesNothingMore() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s", from: .all)
+        try await stream.publish(.insert("m", "0")).fate()
+        let name = try #require(StreamName("s"))
+        let author = try await client.open("s2", from: .all)
+        try await author.publish(.insert("m", "0")).fate()
+        try await network.on { network in
+            // The node cannot read on for this stream; another one of the partition goes on.
+            network.sayToAll(.error(ServerFrame.Failure(ReelError(.logUnavailable, "away"), stream: name)))
+            network.append(name, network.log[0])
+            network.sayToAll(.upto(partition: 0, seq: network.head))
+        }
+        try await stream.waitUntil(seq: 2)
+        #expect(await stream.seq == 2)
+        let subscribe = try #require(try await network.on { $0.subscribes.last })
+        #expect(subscribe.position == .after(1), "the seq that an `upto` passed after the end is asked for")
+        await client.close()
+    }
+
     @Test func aNewEpochKeepsTheQueueAndNothingOfTheOldLog() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()

@@ -157,7 +157,11 @@ extension SyncClient {
         case .badStream, .unauthorized, .forbidden, .limit:
             stop(stream, "\(error.code.rawValue): \(error.message)")
         default:
-            if stream.phase == .subscribing { stream.phase = .idle }
+            // What answers nothing that was asked for ends the subscription: nothing more is proven of the stream.
+            if stream.phase == .subscribing || stream.phase == .live && ref == nil {
+                stream.view?.unsubscribed(head: failure.head)
+                stream.phase = .idle
+            }
             retry(stream, afterMs: error.retryMs ?? 500)
         }
     }

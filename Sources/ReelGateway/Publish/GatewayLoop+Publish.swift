@@ -13,7 +13,7 @@ extension GatewayLoop {
         unnamed: (ReelError) -> Void
     ) {
         let partition = publish.stream.partition(of: share.partitions)
-        let stamp = EventIntake.Stamp(by: access.subject, atMs: WallClock.nowMs(), base: rings[partition].head)
+        let stamp = EventIntake.Stamp(by: access.subject, atMs: loop.wallMs, base: rings[partition].head)
         let refusal =
             access.refusalToPublish(publish.stream) ?? share.refusal(of: partition) ?? epochRefusal(publish.epoch)
         var offers: [PublishLedger.Offer] = []

@@ -1,0 +1,51 @@
+import ReelNet
+import ReelNode
+
+/// What a part of a gateway needs of the loop that it lives on: an event loop, or the simulator's loop of virtual time.
+protocol HostLoop: AnyObject, Sendable {
+    /// Milliseconds of a clock that only goes forward.
+    var nowMs: Int64 { get }
+    /// Milliseconds since 1970, for people to read.
+    var wallMs: Int64 { get }
+
+    /// Runs the body at the end of this round, before what was written goes out.
+    func atRoundEnd(_ body: @escaping () -> Void)
+    /// Runs the work where it may block, then the rest on the loop.
+    func offload<T: Sendable>(_ work: @escaping @Sendable () -> T, then: @escaping (T) -> Void)
+    /// Runs the body again and again, until what comes back is called.
+    func every(_ ms: Int64, _ body: @escaping () -> Void) -> () -> Void
+    /// The body, to be called from any thread: it then runs on the loop.
+    func bound<T: Sendable>(_ body: @escaping (T) -> Void) -> @Sendable (T) -> Void
+}
+
+extension EventLoop: HostLoop {
+    var nowMs: Int64 { Int64(clamping: now) }
+    var wallMs: Int64 { WallClock.nowMs() }
+
+    func every(_ ms: Int64, _ body: @escaping () -> Void) -> () -> Void {
+        let timer = timer(after: .milliseconds(ms), every: .milliseconds(ms), body)
+        return { timer.cancel() }
+    }
+
+    func bound<T: Sendable>(_ body: @escaping (T) -> Void) -> @Sendable (T) -> Void {
+        let bound = LoopBound(body, on: self)
+        return { value in bound.loop.execute { bound.value(value) } }
+    }
+}
+
+/// What a client's connection is to the gateway: a WebSocket, or one end of a simulated network.
+protocol ClientSocket: AnyObject {
+    /// Whether nothing can be sent any more.
+    var isClosed: Bool { get }
+    /// Bytes sent and not yet with the kernel.
+    var pendingBytes: Int { get }
+
+    /// Sends a frame.
+    func send(_ frame: WebSocketFrame)
+    /// Asks for a sign of life.
+    func ping()
+    /// Begins to close; what was sent before goes out.
+    func close(code: UInt16?, reason: String)
+}
+
+extension WebSocket: ClientSocket {}

@@ -1,0 +1,199 @@
+import ReelCheck
+import ReelClient
+import ReelCore
+
+@testable import ReelGateway
+
+/// What parties of a run said, to be held against the log.
+struct Evidence {
+    /// An event that an app was promised.
+    struct Promise {
+        var stream: StreamName
+        var device: String
+        /// The device was restored from a backup afterwards: it may be lost with the store, or come twice.
+        var isShaky = false
+        var fate: Fate?
+    }
+
+    struct Ack {
+        var partition: Int
+        var seq: Seq
+        var site: Site
+        var op: Op
+        var by: String
+    }
+
+    struct Shown: Hashable {
+        var stream: StreamName
+        var seq: Seq
+    }
+
+    var promises: [String: Promise] = [:]
+    var acks: [Ack] = []
+    var shown: [Shown: (digest: UInt64, by: String)] = [:]
+    /// Records that are no events, by partition.
+    var litter: [Int: Set<Seq>] = [:]
+}
+
+// What is looked at while it runs.
+extension World {
+    func promised(_ token: String, _ stream: StreamName, by device: String) {
+        evidence.promises[token] = Evidence.Promise(stream: stream, device: device)
+    }
+
+    func settled(_ token: String, _ fate: Fate) { evidence.promises[token]?.fate = fate }
+
+    func restored(_ device: String) {
+        for (token, promise) in evidence.promises where promise.device == device {
+            evidence.promises[token]?.isShaky = true
+        }
+    }
+
+    func observed(_ stream: StreamName, _ seq: Seq, _ digest: UInt64, by device: String) {
+        let place = Evidence.Shown(stream: stream, seq: seq)
+        if let known = evidence.shown[place], known.digest != digest {
+            broken("\(device) and \(known.by) show \(stream) at \(seq) differently")
+        }
+        evidence.shown[place] = (digest, device)
+    }
+
+    /// A frame to a client: acks name the place of that very event, and a range carries all that the log has there.
+    func judge(_ text: [UInt8], from gateway: String, to device: String) {
+        guard let frame = try? text.withUnsafeBytes({ try ServerFrame($0) }) else {
+            return broken("\(gateway) sent what is no frame: \(String(decoding: text, as: UTF8.self))")
+        }
+        trace(gateway, "tells \(device) \(String(decoding: text.prefix(300), as: UTF8.self))")
+        switch frame.body {
+        case .ack(let ack):
+            let partition = ack.stream.partition(of: log.partitions.count)
+            for acked in ack.acks {
+                evidence.acks.append(
+                    Evidence.Ack(
+                        partition: partition,
+                        seq: acked.seq,
+                        site: acked.site,
+                        op: acked.op,
+                        by: gateway
+                    )
+                )
+                var event = ParsedEvent()
+                let value =
+                    log.records[partition].indices.contains(Int(acked.seq))
+                    ? log.records[partition][Int(acked.seq)]?.value : nil
+                let isThere = value?.withUnsafeBytes { (try? event.parse($0)) != nil } ?? false
+                guard isThere, event.site == acked.site, event.op == acked.op else {
+                    return broken("\(gateway) acked op \(acked.op) at \(acked.seq), where it is not")
+                }
+            }
+        case .events(let events): judge(events, from: gateway, to: device)
+        default: break
+        }
+    }
+
+    private func judge(_ events: ServerFrame.Events, from gateway: String, to device: String) {
+        let partition = events.stream.partition(of: log.partitions.count)
+        guard events.from >= 0, events.to <= log.head(partition), events.to >= events.from - 1 else {
+            return broken("\(gateway) proves \(events.from)…\(events.to), the log ends at \(log.head(partition))")
+        }
+        guard events.from <= events.to else { return }
+        var rest = events.events[...]
+        for seq in events.from...events.to {
+            guard let record = log.records[partition][Int(seq)], record.key == events.stream.key,
+                evidence.litter[partition]?.contains(seq) != true
+            else { continue }
+            guard let next = rest.popFirst(), next.seq == seq, next.value == record.value else {
+                return broken(
+                    "\(gateway) proves \(events.from)…\(events.to) of \(events.stream) to \(device) without \(seq)"
+                )
+            }
+        }
+        if let more = rest.first {
+            broken("\(gateway) tells \(device) of \(more.seq), where \(events.stream) has nothing")
+        }
+    }
+}
+
+// What is looked at when all has come to rest.
+extension World {
+    /// The log, read by the judge's own fold, against all that was said.
+    func judgeTheEnd() {
+        var places: [String: [(seq: Seq, judgement: Judgement)]] = [:]
+        var states: [Evidence.Shown: UInt64] = [:]
+        var consumed: [String: Int64] = [:]
+        for partition in log.records.indices {
+            let streams = Set(evidence.shown.keys.map(\.stream)).filter {
+                $0.partition(of: log.partitions.count) == partition
+            }
+            var fold = NaiveFold(epoch: log.epoch.description, partition: partition, of: log.partitions.count)
+            // An unknown stream's state before its first record.
+            for stream in streams { note(&states, stream, -1, fold) }
+            for (seq, record) in log.records[partition].enumerated() {
+                if let record {
+                    let judgement = fold.apply(seq: Int64(seq), key: record.key, value: record.value)
+                    if let judgement, judgement.isConsumed {
+                        for token in tokens(in: record.value) {
+                            places[token, default: []].append((Seq(seq), judgement))
+                        }
+                        var event = ParsedEvent()
+                        if record.value.withUnsafeBytes({ (try? event.parse($0)) != nil }) {
+                            consumed["\(partition) \(String(decoding: record.key, as: UTF8.self)) \(event.site)"] =
+                                event.op
+                        }
+                    }
+                }
+                for stream in streams { note(&states, stream, Seq(seq), fold) }
+            }
+        }
+        for (place, shown) in evidence.shown where states[place] != shown.digest {
+            broken("\(shown.by) showed a state of \(place.stream) at \(place.seq) that is not the log's")
+        }
+        judgePromises(places)
+        for ack in evidence.acks {
+            guard let record = log.records[ack.partition][Int(ack.seq)] else { continue }
+            let key = "\(ack.partition) \(String(decoding: record.key, as: UTF8.self)) \(ack.site)"
+            if consumed[key] ?? -1 < ack.op {
+                broken("op \(ack.op), acked by \(ack.by) at \(ack.seq), was never consumed")
+            }
+        }
+    }
+
+    private func note(_ states: inout [Evidence.Shown: UInt64], _ stream: StreamName, _ seq: Seq, _ fold: NaiveFold) {
+        let place = Evidence.Shown(stream: stream, seq: seq)
+        guard evidence.shown[place] != nil else { return }
+        states[place] = UInt64(fold.digest(of: stream.description), radix: 16)
+    }
+
+    private func judgePromises(_ places: [String: [(seq: Seq, judgement: Judgement)]]) {
+        for (token, promise) in evidence.promises.sorted(by: { $0.key < $1.key }) where !promise.isShaky {
+            let found = places[token] ?? []
+            switch promise.fate {
+            case .refused, .reduced:
+                if !found.isEmpty { broken("\(token) was refused or reduced, and is at \(found.map(\.seq))") }
+            default:
+                guard found.count == 1, let place = found.first else {
+                    return broken("\(token) was promised, and was consumed at \(found.map(\.seq))")
+                }
+                switch promise.fate {
+                case .applied(let seq) where seq != place.seq || place.judgement != .applied,
+                    .rejected(_, let seq) where seq != place.seq || place.judgement == .applied:
+                    broken("\(token) was told \(promise.fate.map { "\($0)" } ?? ""), and is \(place)")
+                default: break
+                }
+            }
+        }
+    }
+
+    /// The marks of promised events in a record: `"tok:…:"`.
+    private func tokens(in value: [UInt8]) -> [String] {
+        String(decoding: value, as: UTF8.self).split(separator: "\"").filter { $0.hasPrefix("tok:") }.map(String.init)
+    }
+}
+
+extension Judgement {
+    fileprivate var isConsumed: Bool {
+        switch self {
+        case .applied, .rejected: true
+        default: false
+        }
+    }
+}

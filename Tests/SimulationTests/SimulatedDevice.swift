@@ -1,0 +1,346 @@
+import Foundation
+import ReelCore
+
+@testable import ReelClient
+
+/// A device: the real client on a simulated network, with its store on a real disk, and an app that uses it.
+final class SimulatedDevice: @unchecked Sendable {
+    let world: World
+    let name: String
+    let streams: [StreamName]
+    private let start: SyncStart
+    private let folder: String
+    private var lives = 0
+    private(set) var process: SimulatedProcess
+    private(set) var client: SyncClient?
+    private(set) var links: [SimulatedLink] = []
+    /// How slowly it takes what it is sent, in bytes a millisecond.
+    private let bytesPerMs: Int64
+    private var shown: [StreamName: Seq] = [:]
+    private var backup: (path: String, atMs: Int64)?
+    private var count = 0
+
+    init(_ world: World, _ name: String, streams: [StreamName]) {
+        self.world = world
+        self.name = name
+        self.streams = streams
+        folder = "\(world.folder)/\(name)"
+        process = world.process(name)
+        start = process.chance(60) ? .snapshot : process.chance(50) ? .all : .now
+        bytesPerMs = process.chance(20) ? process.pick(1...10) : 1_000
+        try? FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    }
+
+    private var path: String { "\(folder)/\(lives)" }
+    private var transport: DeviceTransport { DeviceTransport(self) }
+
+    // MARK: Life
+
+    func begin() {
+        process.round {
+            do {
+                let nodes = world.gatewayNames.map { "http://\($0)" }
+                let gaps: SyncClient.GapSource = process.chance(50) ? .connection : .peers
+                let client = try SyncClient(
+                    nodes: nodes,
+                    store: .file(path),
+                    transport: transport,
+                    gaps: gaps,
+                    seed: process.random.next()
+                )
+                self.client = client
+                try client.assumeIsolated { client in
+                    for stream in streams { try client.open(stream.description, from: start) }
+                }
+                listen(client.assumeIsolated { $0.notices })
+            } catch {
+                world.broken("\(name) could not open its store: \(error)")
+            }
+        }
+        process.after(process.pick(10...500)) { [self] in use() }
+        process.after(process.pick(10...2_000)) { [self] in look() }
+    }
+
+    private func listen(_ notices: AsyncStream<SyncNotice>) {
+        let (world, name) = (world, name)
+        Task(executorPreference: process) {
+            for await notice in notices {
+                world.trace(name, "\(notice)")
+                switch notice {
+                case .storeFailed("killed"): break
+                case .stopped, .storeFailed: world.broken("\(name) gave up: \(notice)")
+                default: break
+                }
+            }
+        }
+    }
+
+    /// It is gone between two commits. What it had committed lies on its disk.
+    func kill(tellsGateways: Bool) {
+        // What waits is told that nothing will come; nothing is committed or sent.
+        process.round { client?.assumeIsolated { $0.fail(ReelError(.internal, "killed")) } }
+        client = nil
+        for link in links where !link.isOver {
+            link.forgetDevice()
+            link.cut(tellsDevice: false, tellsGateway: tellsGateways)
+        }
+        links = []
+        process.kill()
+    }
+
+    func restart() {
+        process = world.process(name)
+        begin()
+    }
+
+    // MARK: Backups
+
+    /// Copies the store of a device that does not run.
+    func backUp() {
+        let copy = "\(folder)/backup"
+        for ending in ["", "-wal"] {
+            try? FileManager.default.removeItem(atPath: copy + ending)
+            try? FileManager.default.copyItem(atPath: path + ending, toPath: copy + ending)
+        }
+        backup = (copy, world.time.nowMs)
+    }
+
+    /// Puts an older store in the place of the one that was lost. False if there is none.
+    func restoreBackup() -> Bool {
+        guard let backup else { return false }
+        lives += 1
+        for ending in ["", "-wal"] {
+            try? FileManager.default.copyItem(atPath: backup.path + ending, toPath: path + ending)
+        }
+        shown = [:]
+        world.restored(name)
+        return true
+    }
+
+    // MARK: Network
+
+    func connect(to node: String, _ receive: @escaping @Sendable (TransportEvent) -> Void) -> any TransportConnection {
+        let gateway = String(node.dropFirst("http://".count))
+        guard let there = world.gateways[gateway] else {
+            let refusal = process.after(process.pick(0...5)) { receive(.closed("refused")) }
+            return RefusedConnection(refusal: refusal)
+        }
+        links.removeAll(where: \.isOver)
+        let link = SimulatedLink(process, there, bytesPerMs: bytesPerMs, receive)
+        if world.isParted(name, gateway) { link.cut(tellsDevice: false, tellsGateway: false) }
+        links.append(link)
+        link.open()
+        return DeviceEnd(link: link)
+    }
+
+    func get(
+        from node: String,
+        _ target: String,
+        _ receive: @escaping @Sendable (TransportResponse) -> Void
+    ) -> DeviceRequest {
+        let gateway = String(node.dropFirst("http://".count))
+        let request = DeviceRequest(process, receive)
+        request.limit = process.after(process.pick(5_000...15_000)) { request.give(.failed("no answer in time")) }
+        guard let there = world.gateways[gateway], !process.chance(world.requestsFail) else {
+            _ = process.after(process.pick(0...20)) { request.give(.failed("refused")) }
+            return request
+        }
+        guard !world.isParted(name, gateway) else { return request }
+        there.process.after(process.pick(0...20)) { [world] in
+            world.answer(target, at: there) { status, body in request.answer(status, body) }
+        }
+        return request
+    }
+
+    // MARK: The app
+
+    private func use() {
+        guard world.isWorking else { return }
+        publish()
+        process.after(process.chance(20) ? process.pick(0...10) : process.pick(20...world.paceMs)) { [self] in use() }
+    }
+
+    private func publish() {
+        guard let client else { return }
+        count += 1
+        let stream = streams[Int(process.pick(0...Int64(streams.count - 1)))]
+        let items = client.assumeIsolated { $0.objects("item", of: stream) }.map(\.name.id)
+        let page = client.assumeIsolated { $0.object("page", "one", of: stream) }
+        var token: String?
+        var base: Seq?
+        let event: Event
+        let mark = "\(name):\(lives):\(process.lane):\(count)"
+        func item() -> String { items.isEmpty ? "none" : items[Int(process.pick(0...Int64(items.count - 1)))] }
+        switch process.pick(0...99) {
+        case 0..<30:
+            token = "tok:\(mark):"
+            event = Event(.insert("item", "i:\(mark)", ["n": .number(Double(count)), "token": .string(token ?? "")]))
+        case 30..<50:
+            token = "tok:\(mark):"
+            let add: ReelClient.Operation = .change(add: [.string(token ?? "")], remove: [])
+            event = Event(.update("page", "one", operations: ["tokens": add]))
+        case 50..<60: event = Event(.insert("page", "one", ["title": .string(mark)]))
+        case 60..<72: event = Event(.update("item", item(), ["n": .number(Double(count)), "by": .string(name)]))
+        case 72..<80: event = Event(.delete("item", item()))
+        case 80..<90:
+            let length = Int64(page?["text"]?.string?.unicodeScalars.count ?? 0)
+            let offset = process.pick(0...length)
+            base = page?.readAt
+            let splice = Splice(offset, min(process.pick(0...3), length - offset), process.chance(60) ? "ab c" : "")
+            event = Event(.update("page", "one", operations: ["text": .splice([splice])]))
+        case 90..<94: event = Event(.update("page", "one", operations: ["views": .increment(1)]))
+        case 94..<97:
+            token = "tok:\(mark):"
+            event = Event(
+                batch: [
+                    .insert("item", "i:\(mark)", ["token": .string(token ?? "")]),
+                    .update("item", item(), ["n": .number(-1)]),
+                ]
+            )
+        default:
+            let seq = page?.fields["title"]?.seq ?? -1
+            event = Event(.update("page", "one", ["title": .string(mark)]).guarded(["title": seq]))
+        }
+        world.trace(name, "publishes to \(stream): \(event)")
+        let (world, name) = (world, name)
+        Task(executorPreference: process) { [token, base] in
+            do {
+                let publication = try await SyncStream(client: client, name: stream).publish(event, base: base)
+                if let token { world.promised(token, stream, by: name) }
+                let fate = try await publication.fate()
+                if let token { world.settled(token, fate) }
+            } catch is CancellationError {
+            } catch let error as ReelError where error.message == "killed" {
+            } catch {
+                world.broken("\(name) could not publish: \(error)")
+            }
+        }
+    }
+
+    /// Looks at what it shows, from time to time.
+    private func look() {
+        observe()
+        process.after(process.pick(200...3_000)) { [self] in look() }
+    }
+
+    func observe() {
+        guard let client else { return }
+        client.assumeIsolated { client in
+            for stream in streams {
+                guard let state = client.streams[stream], let view = state.view else { continue }
+                let seq = view.seq
+                if seq < shown[stream] ?? -1 {
+                    world.broken("\(name) shows \(stream) up to \(seq), and had shown \(shown[stream] ?? -1)")
+                }
+                shown[stream] = seq
+                if view.covered.contiguous(after: -1) != seq {
+                    world.broken("\(name) shows \(stream) up to \(seq), its coverage is \(view.covered)")
+                }
+                guard let digest = client.digest(of: stream) else { continue }
+                world.observed(stream, seq, digest, by: name)
+            }
+        }
+    }
+
+    /// What is still to be done; nil: nothing.
+    var isNotDone: String? {
+        guard let client else { return "\(name) is not there" }
+        return client.assumeIsolated { client in
+            for stream in streams {
+                guard let state = client.streams[stream] else { return "\(name) has not opened \(stream)" }
+                let head = world.log.head(stream.partition(of: world.log.partitions.count))
+                let gaps = client.gaps(of: stream)
+                guard state.seq == head, state.outbox.entries.isEmpty, gaps.isEmpty else {
+                    return "\(name) has \(stream) up to \(state.seq) of \(head), \(state.outbox.entries.count) events"
+                        + " wait, gaps \(gaps.ranges), \(state.phase), connected with \(client.connectedNode ?? "none")"
+                }
+            }
+            return nil
+        }
+    }
+}
+
+/// How a device's client reaches the world.
+private final class DeviceTransport: Transport, @unchecked Sendable {
+    private let device: SimulatedDevice
+    private let process: SimulatedProcess
+
+    init(_ device: SimulatedDevice) {
+        self.device = device
+        process = device.process
+    }
+
+    var executor: any SerialExecutor { process }
+    var nowMs: Int64 { process.nowMs }
+
+    func connect(to node: String, _ receive: @escaping @Sendable (TransportEvent) -> Void) -> any TransportConnection {
+        device.connect(to: node, receive)
+    }
+
+    func get(
+        from node: String,
+        _ target: String,
+        token: String?,
+        _ receive: @escaping @Sendable (TransportResponse) -> Void
+    ) -> any TransportRequest {
+        device.get(from: node, target, receive)
+    }
+
+    func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportRequest {
+        process.after(ms) { body() }
+    }
+
+    func atTurnEnd(_ body: @escaping @Sendable () -> Void) { process.atRoundEnd(body) }
+}
+
+private struct RefusedConnection: TransportConnection {
+    let refusal: Happening
+
+    func send(_ text: [UInt8]) {}
+    func ping() {}
+    func close() { refusal.cancel() }
+}
+
+/// A request by HTTP that is under way.
+final class DeviceRequest: TransportRequest, @unchecked Sendable {
+    private let process: SimulatedProcess
+    private var receive: (@Sendable (TransportResponse) -> Void)?
+    var limit: Happening?
+
+    init(_ process: SimulatedProcess, _ receive: @escaping @Sendable (TransportResponse) -> Void) {
+        self.process = process
+        self.receive = receive
+    }
+
+    func cancel() {
+        limit?.cancel()
+        receive = nil
+    }
+
+    func give(_ response: TransportResponse) {
+        guard let receive else { return }
+        switch response {
+        case .end, .failed: cancel()
+        case .status, .body: break
+        }
+        receive(response)
+    }
+
+    /// The answer comes piece by piece, and sometimes not to its end.
+    func answer(_ status: Int, _ body: [UInt8]) {
+        var ms = process.pick(0...20)
+        process.after(ms) { self.give(.status(status)) }
+        var rest = body[...]
+        while !rest.isEmpty {
+            ms += process.pick(0...5)
+            if process.chance(2) {
+                process.after(ms) { self.give(.failed("cut off")) }
+                return
+            }
+            let piece = Array(rest.prefix(Int(process.pick(1...4_000))))
+            rest = rest.dropFirst(piece.count)
+            process.after(ms) { self.give(.body(piece)) }
+        }
+        process.after(ms) { self.give(.end) }
+    }
+}

@@ -1,0 +1,106 @@
+import ReelClient
+import ReelCore
+import ReelNet
+
+@testable import ReelGateway
+@testable import ReelLog
+@testable import ReelNode
+
+/// One life of a gateway: the real one's loop, feeds and sockets, on a simulated loop, log and network.
+final class SimulatedGateway: @unchecked Sendable {
+    let world: World
+    let process: SimulatedProcess
+    private let loop: GatewayLoop
+    private let share: GatewayShare
+    private var feeds: [PartitionFeed] = []
+    var links: [SimulatedLink] = []
+
+    /// Throws where the log does not answer: then the process has ended.
+    init(_ world: World, _ name: String) throws {
+        self.world = world
+        let process = world.process(name)
+        self.process = process
+        let handle = LogHandle(world.log, process)
+        let settings = world.gatewaySettings(name)
+        var bounds: [LogBounds] = []
+        for partition in 0..<handle.partitions { bounds.append(try handle.bounds(partition)) }
+        let starts = try WarmStart.find(in: handle, bounds: bounds, records: settings.warmRecords)
+        share = GatewayShare(
+            nodeID: name,
+            log: handle,
+            bounds: bounds,
+            starts: starts,
+            settings: settings,
+            journal: Journal { line in world.trace(name, String(line.drop { $0 != " " }.dropFirst())) },
+            metrics: Metrics(),
+            state: nil
+        )
+        loop = GatewayLoop(on: process, index: 0, share: share, from: starts.map(\.from))
+        _ = process.every(1_000) { [loop] in loop.tick() }
+        feeds = starts.enumerated().map { partition, start in
+            PartitionFeed(log: handle, partition: partition, from: start.from) { [weak self] feed, news in
+                self?.process.after(0) { self?.received(news, of: feed) }
+            }
+        }
+        for feed in feeds { feed.start() }
+    }
+
+    private func received(_ news: PartitionFeed.News, of feed: PartitionFeed) {
+        switch news {
+        case .batch(let batch):
+            share.read(batch)
+            loop.received(batch)
+        case .skipped(let first):
+            share.skipped(feed.partition, to: first)
+            loop.skipped(feed.partition, to: first)
+        case .ended(let error, let isFenced):
+            if isFenced { world.broken("\(process.name) fenced itself: \(error)") }
+            process.after(share.settings.tailPauseMs) { feed.start() }
+        }
+    }
+
+    func accept() -> SocketClient { SocketClient(loop, access: Access(nil)) }
+
+    /// Checks what it tells a client against the log.
+    func judge(_ text: [UInt8], _ link: SimulatedLink) {
+        world.judge(text, from: process.name, to: link.device.name)
+    }
+
+    /// Asks all clients to go elsewhere.
+    func drain(withinMs: Int64) {
+        for client in loop.clients.values { client.sendAway(afterMs: process.pick(0...withinMs), nodes: []) }
+        _ = process.every(20) { [loop] in for client in loop.clients.values { client.tick(nowMs: loop.nowMs) } }
+    }
+
+    /// What a GET of a range is answered.
+    func events(of stream: StreamName, after: Seq, limit: Int, then: @escaping (Int, [UInt8]) -> Void) {
+        let partition = stream.partition(of: share.partitions)
+        loop.admit(stream, epoch: share.epoch, lowest: after + 1, highest: after) { [loop, share] failure in
+            if let failure { return then(failure.error.code.status, Problem(failure).body) }
+            let head = loop.rings[partition].head
+            var answer = EventsAnswer(from: after + 1, head: head)
+            guard after < head else { return then(200, answer.bytes(stream, share.epoch, partition)) }
+            loop.read(stream, partition: partition, from: after + 1, to: head, bytes: 8_000, events: limit) { result in
+                switch result {
+                case .success(let chunk):
+                    answer.append(chunk)
+                    then(200, answer.bytes(stream, share.epoch, partition))
+                case .failure(let error):
+                    let failure = loop.failure(loop.reason(error, stream), stream)
+                    then(failure.error.code.status, Problem(failure).body)
+                }
+            }
+        }
+    }
+
+    /// It is gone; its connections with it.
+    func kill(tellsDevices: Bool) {
+        process.kill()
+        for feed in feeds { feed.stop() }
+        for link in links {
+            link.forgetGateway()
+            link.cut(tellsDevice: tellsDevices, tellsGateway: false)
+        }
+        links = []
+    }
+}

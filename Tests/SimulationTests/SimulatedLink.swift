@@ -1,0 +1,207 @@
+import ReelClient
+import ReelCore
+import ReelNet
+
+@testable import ReelGateway
+
+/// A connection between a device and a gateway: two ways, each in order, each with its delays and its end.
+final class SimulatedLink: @unchecked Sendable {
+    /// One direction.
+    private struct Way {
+        var arrivedMs: Int64 = 0
+        /// Nothing more gets through, not even the news that it is over.
+        var isCut = false
+    }
+
+    let device: SimulatedProcess
+    let gateway: SimulatedGateway
+    fileprivate let lane: Int
+    private var random: SeededGenerator
+    private var up = Way()
+    private var down = Way()
+    private var receive: (@Sendable (TransportEvent) -> Void)?
+    private var client: SocketClient?
+    private var isClosedByGateway = false
+    private(set) var pendingBytes = 0
+    /// How slowly it takes what it is sent.
+    let bytesPerMs: Int64
+
+    init(
+        _ device: SimulatedProcess,
+        _ gateway: SimulatedGateway,
+        bytesPerMs: Int64,
+        _ receive: @escaping @Sendable (TransportEvent) -> Void
+    ) {
+        self.device = device
+        self.gateway = gateway
+        self.receive = receive
+        self.bytesPerMs = bytesPerMs
+        lane = device.time.addLane()
+        random = SeededGenerator(seed: device.random.next())
+    }
+
+    /// Neither end waits for anything.
+    var isOver: Bool { receive == nil && client == nil }
+
+    // MARK: Faults
+
+    /// Everything takes so much longer from now on; what is on its way too.
+    func stall(_ ms: Int64) {
+        up.arrivedMs = max(up.arrivedMs, device.nowMs + ms)
+        down.arrivedMs = max(down.arrivedMs, device.nowMs + ms)
+    }
+
+    /// Nothing gets through any more. Each end is told after a while, or has to find out by itself.
+    func cut(tellsDevice: Bool, tellsGateway: Bool) {
+        (up.isCut, down.isCut) = (true, true)
+        let (deviceMs, gatewayMs) = (pick(0...200), pick(0...200))
+        if tellsDevice { device.at(device.nowMs + deviceMs, lane: lane) { [self] in deviceLost("reset") } }
+        if tellsGateway {
+            gateway.process.at(gateway.process.nowMs + gatewayMs, lane: lane) { [self] in gatewayLost() }
+        }
+    }
+
+    // MARK: Life
+
+    /// The device knocks.
+    func open() {
+        gateway.process.at(arrival(&up, bytes: 200), lane: lane) { [self] in
+            guard receive != nil, !up.isCut else { return }
+            let client = gateway.accept()
+            self.client = client
+            gateway.links.append(self)
+            client.opened(on: GatewayEnd(self))
+            toDevice(bytes: 100) { $0(.opened) }
+        }
+    }
+
+    private func deviceLost(_ reason: String) {
+        let receive = receive
+        self.receive = nil
+        receive?(.closed(reason))
+    }
+
+    private func gatewayLost() {
+        let client = client
+        self.client = nil
+        gateway.links.removeAll { $0 === self }
+        client?.closed()
+    }
+
+    /// The device has let go.
+    func abandon() {
+        receive = nil
+        guard !up.isCut else { return }
+        gateway.process.at(arrival(&up, bytes: 0), lane: lane) { [self] in gatewayLost() }
+    }
+
+    /// The device's process is gone without a word.
+    func forgetDevice() { receive = nil }
+
+    /// The gateway's process is gone.
+    func forgetGateway() {
+        client = nil
+        isClosedByGateway = true
+    }
+
+    // MARK: Ways
+
+    private func pick(_ range: ClosedRange<Int64>) -> Int64 { .random(in: range, using: &random) }
+
+    private func arrival(_ way: inout Way, bytes: Int) -> Int64 {
+        way.arrivedMs = max(device.nowMs + pick(0...(pick(0...20) == 0 ? 300 : 15)), way.arrivedMs)
+        way.arrivedMs += Int64(bytes) / bytesPerMs
+        return way.arrivedMs
+    }
+
+    fileprivate func toGateway(_ text: [UInt8]) {
+        guard receive != nil else { return }
+        let ms = arrival(&up, bytes: text.count)
+        gateway.process.at(ms, lane: lane) { [self] in
+            if !up.isCut, !isClosedByGateway { client?.received(text: text) }
+        }
+    }
+
+    fileprivate func pingGateway() {
+        guard receive != nil else { return }
+        let ms = arrival(&up, bytes: 0)
+        gateway.process.at(ms, lane: lane) { [self] in
+            if !up.isCut, client != nil { toDevice(bytes: 0) { $0(.alive) } }
+        }
+    }
+
+    private func toDevice(bytes: Int, _ body: @escaping (@Sendable (TransportEvent) -> Void) -> Void) {
+        let ms = arrival(&down, bytes: bytes)
+        device.at(ms, lane: lane) { [self] in
+            if !down.isCut, let receive { body(receive) }
+        }
+    }
+
+    /// The gateway's end.
+    private final class GatewayEnd: ClientSocket {
+        let link: SimulatedLink
+
+        init(_ link: SimulatedLink) { self.link = link }
+
+        var isClosed: Bool { link.isClosedByGateway || link.client == nil }
+        var pendingBytes: Int { link.pendingBytes }
+
+        func send(_ frame: WebSocketFrame) {
+            guard !isClosed else { return }
+            let link = link
+            let text = frame.payload
+            link.gateway.judge(text, link)
+            link.pendingBytes += frame.bytes.count
+            let ms = link.arrival(&link.down, bytes: frame.bytes.count)
+            link.device.at(ms, lane: link.lane) {
+                guard !link.down.isCut, let receive = link.receive else { return }
+                link.gateway.world.trace(link.device.name, "hears \(String(decoding: text.prefix(120), as: UTF8.self))")
+                receive(.text(text))
+            }
+            // The kernel's buffers empty as the device's do, also while it hangs; not if nothing gets through.
+            link.gateway.process.at(ms, lane: link.lane) {
+                guard !link.down.isCut else { return }
+                link.pendingBytes -= frame.bytes.count
+                if link.pendingBytes == 0 { link.client?.drained() }
+            }
+        }
+
+        func ping() {
+            guard !isClosed else { return }
+            let link = link
+            link.toDevice(bytes: 0) { receive in
+                receive(.alive)
+                let ms = link.arrival(&link.up, bytes: 0)
+                link.gateway.process.at(ms, lane: link.lane) { if !link.up.isCut { link.client?.receivedPong() } }
+            }
+        }
+
+        func close(code: UInt16?, reason: String) {
+            guard !isClosed else { return }
+            let link = link
+            link.isClosedByGateway = true
+            let ms = link.arrival(&link.down, bytes: 0)
+            link.device.at(ms, lane: link.lane) {
+                if !link.down.isCut { link.deviceLost("closed \(code ?? 0) \(reason)") }
+            }
+            // The device's answer, or the time that it is given.
+            link.gateway.process.at(ms + 100, lane: link.lane) { link.gatewayLost() }
+        }
+    }
+}
+
+/// The device's end.
+struct DeviceEnd: TransportConnection {
+    let link: SimulatedLink
+
+    func send(_ text: [UInt8]) { link.toGateway(text) }
+    func ping() { link.pingGateway() }
+    func close() { link.abandon() }
+}
+
+extension WebSocketFrame {
+    /// The text of one whole frame of a server.
+    fileprivate var payload: [UInt8] {
+        Array(bytes.dropFirst(bytes[1] < 126 ? 2 : bytes[1] == 126 ? 4 : 10))
+    }
+}

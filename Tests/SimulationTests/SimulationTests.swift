@@ -1,0 +1,41 @@
+import Foundation
+import Testing
+
+/// The real client, gateway and fold against a world that loses, delays, repeats and kills, in virtual time.
+///
+/// A seed says everything that happens: `SEED=n make simulate` prints the run of a seed.
+@Suite struct SimulationTests {
+    private static let environment = ProcessInfo.processInfo.environment
+
+    /// The seeds to run: one that was named, or so many from a first one on, parted for the machine's cores.
+    static let parts: [[UInt64]] = {
+        if let seed = environment["SEED"].flatMap(UInt64.init) { return [[seed]] }
+        let effort = environment["REEL_EFFORT"].flatMap(Int.init) ?? 1
+        let count = UInt64(environment["SEEDS"].flatMap(Int.init) ?? 100 * effort)
+        let first = environment["REEL_SEED"].flatMap(UInt64.init) ?? UInt64.random(in: 0..<1 << 32)
+        print("simulated: \(count) seeds from REEL_SEED=\(first) on")
+        let parts = UInt64(ProcessInfo.processInfo.activeProcessorCount)
+        return (0..<parts).map { part in (0..<count).filter { $0 % parts == part }.map { first &+ $0 } }
+    }()
+
+    @Test(arguments: parts.indices) func everybodyComesToTheSameEnd(_ part: Int) throws {
+        let seeds = Self.parts[part]
+        let folder = Self.folder
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        for seed in seeds {
+            let world = World(seed: seed, folder: "\(folder)/\(seed)", isTraced: Self.environment["SEED"] != nil)
+            do throws(World.Failure) {
+                try world.run()
+            } catch {
+                Issue.record("\(error.message); SEED=\(seed) make simulate shows how")
+            }
+            try? FileManager.default.removeItem(atPath: world.folder)
+        }
+    }
+
+    /// A disk in memory, where there is one: the devices commit often.
+    private static var folder: String {
+        let disk = FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory()
+        return "\(disk)/reel-simulation-\(UUID().uuidString)"
+    }
+}
