@@ -29,6 +29,8 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     var subscribes: [ClientFrame.Subscribe] = []
     /// No connection gets what is appended.
     var isSilent = false
+    /// No publish gets an answer.
+    var dropsAcks = false
     /// Requests by HTTP get no answer before `answerHeld`.
     var holdsAnswers = false
     var heldAnswers: [@Sendable () -> Void] = []
@@ -337,6 +339,7 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
                 return end("broken behind")
             }
         }
+        guard !network.dropsAcks else { return network.pushAll() }
         say(.ack(.init(stream: publish.stream, epoch: network.epoch, acks: acks)))
         network.pushAll()
     }

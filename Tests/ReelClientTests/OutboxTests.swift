@@ -199,8 +199,23 @@ import Testing
         #expect(outbox.takeNotices() == [.newSite(was: was, now: outbox.site)])
         var other = Outbox(seed: 2)
         let site = other.site
-        other.bootstrapped(consumed: { $0 == site ? 4 : nil }, seq: 9)
+        other.bootstrapped(consumed: { $0 == site ? (4, 9) : nil }, seq: 9)
         #expect(other.site != site)
+    }
+
+    @Test func aSnapshotSaysTheSeqOfTheLastEventOfASiteOnly() {
+        var outbox = Outbox(seed: 1)
+        for id in 0..<3 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
+        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        _ = outbox.takeNotices()
+        let site = outbox.site
+        outbox.bootstrapped(consumed: { $0 == site ? (1, 9) : nil }, seq: 12)
+        #expect(
+            outbox.takeNotices() == [.settled(number: 2, .consumed(9)), .settled(number: 1, .consumed(nil))]
+        )
+        // The next log's seqs say nothing of where it was in this one.
+        outbox.epochChanged(consumed: { $0 == site ? (2, 3) : nil }, seq: 5)
+        #expect(outbox.takeNotices() == [.settled(number: 3, .consumed(nil))])
     }
 
     @Test func aSiteThatNeverBeganBecauseItWasStaleBeginsAnew() {
@@ -231,7 +246,7 @@ import Testing
         let guarded = outbox.add(Event(.delete("m", "1").guarded(["a": 3])), base: 50, isKnown: true)
         _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let site = outbox.site
-        outbox.epochChanged(consumed: { $0 == site ? 0 : nil }, seq: 7)
+        outbox.epochChanged(consumed: { $0 == site ? (0, 6) : nil }, seq: 7)
         #expect(outbox.site == site)
         let author = { Event.Author(site: site, op: $0) }
         let expected = [

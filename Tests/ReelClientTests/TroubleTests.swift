@@ -142,6 +142,28 @@ import Testing
         await other.close()
     }
 
+    @Test func whatASnapshotShowsAsConsumedIsAckedWithTheSeqThatTheSnapshotTells() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s", from: .all)
+        try await stream.publish(.insert("m", "0")).fate()
+        try await network.on { ($0.dropsAcks, $0.isSilent) = (true, true) }
+        let earlier = try await stream.publish(.insert("m", "1"))
+        let last = try await stream.publish(.insert("m", "2"))
+        try await eventually { (try? await network.on { $0.head }) == 2 }
+        try await network.on { network in
+            network.first = 2
+            network.isSilent = false
+            for connection in network.connections { connection.end("reset") }
+        }
+        #expect(try await last.acked() == 2)
+        #expect(try await last.fate() == .consumed(2))
+        #expect(try await earlier.acked() == nil)
+        #expect(try await earlier.fate() == .consumed(nil))
+        #expect(await stream.objects("m").count == 3)
+        await client.close()
+    }
+
     /// A stream that has met another history, with its notices.
     private func diverged(_ network: FakeNetwork, _ client: SyncClient, _ stream: SyncStream) async throws {
         var notices = await client.notices.makeAsyncIterator()

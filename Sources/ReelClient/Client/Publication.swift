@@ -21,10 +21,10 @@ public final class Publication: Sendable {
 
     init() {}
 
-    /// Waits until the event is durable in the log, and returns its seq; nil if it never went there, because a later
-    /// one of the queue took its place. Durable is not applied: that is what `fate` says. Throws the gateway's error if
-    /// it was refused for good, `CancellationError` if the client was closed or the task cancelled before (the event
-    /// stays in the queue).
+    /// Waits until the event is durable in the log, and returns its seq. Durable is not applied: that is what `fate`
+    /// says. nil if there is no seq to tell: a later event of the queue took its place, or it was found consumed in a
+    /// snapshot that holds a later one of this device too. Throws the gateway's error if it was refused for good,
+    /// `CancellationError` if the client was closed or the task cancelled before (the event stays in the queue).
     @discardableResult
     public func acked() async throws -> Seq? {
         await wait(needsFate: false)
@@ -33,7 +33,8 @@ public final class Publication: Sendable {
         switch fate {
         case .applied(let seq), .rejected(_, let seq): return seq
         case .refused(let error): throw error
-        case .consumed, .reduced: return nil
+        case .consumed(let seq): return seq
+        case .reduced: return nil
         case nil: throw CancellationError()
         }
     }

@@ -104,7 +104,7 @@ extension SyncClient {
         } else if stream.view?.install(fold, owns: stream.outbox.owns, &progress) != true {
             return
         }
-        let consumed: (Site) -> Op? = { fold.site($0)?.op }
+        let consumed: (Site) -> Outbox.LastConsumed? = { site in fold.site(site).map { ($0.op, $0.seq) } }
         if stream.isFromOldEpoch {
             stream.isFromOldEpoch = false
             stream.unwrittenEpoch = true

@@ -6,8 +6,9 @@ public enum Fate: Sendable, Equatable {
     case applied(Seq)
     /// Consumed at this seq without effect, for the reason that everybody reads from the stream.
     case rejected(ErrorCode, Seq)
-    /// Consumed, known from a snapshot: whether it had an effect shows in the objects.
-    case consumed
+    /// Consumed, known from a snapshot: whether it had an effect shows in the objects. The seq is known where no later
+    /// event of this device is in the same snapshot.
+    case consumed(Seq?)
     /// Never sent: a later event of the queue took its place, or both cancelled out.
     case reduced
     /// Not taken by a gateway, for good; nothing of it is in the stream.

@@ -36,25 +36,28 @@ extension Outbox {
         }
     }
 
+    /// The last event of a site that a state has consumed; where it lies, unless that was another log.
+    typealias LastConsumed = (op: Op, seq: Seq?)
+
     /// The own fold was replaced by a snapshot: what it covers was consumed, what it should cover but does not was not.
-    mutating func bootstrapped(consumed: (Site) -> Op?, seq: Seq) {
+    mutating func bootstrapped(consumed: (Site) -> LastConsumed?, seq: Seq) {
         for index in entries.indices.reversed() {
             guard let author = entries[index].author else { continue }
-            if let op = consumed(author.site), op >= author.op {
-                remove(at: index, .consumed)
+            if let last = consumed(author.site), last.op >= author.op {
+                remove(at: index, .consumed(last.op == author.op ? last.seq : nil))
             } else if let acked = entries[index].acked, acked <= seq {
                 forgetAcks(from: index)
             }
         }
         contested = nil
-        if let op = consumed(site), op >= nextOp { takeNewSite() }
+        if let last = consumed(site), last.op >= nextOp { takeNewSite() }
         rewind()
     }
 
     /// The log began anew: what the new one's version vector covers was consumed; the rest is made anew on its state,
     /// except what depends on what its author saw.
-    mutating func epochChanged(consumed: (Site) -> Op?, seq: Seq) {
-        bootstrapped(consumed: consumed, seq: .max)
+    mutating func epochChanged(consumed: (Site) -> LastConsumed?, seq: Seq) {
+        bootstrapped(consumed: { site in consumed(site).map { ($0.op, nil) } }, seq: .max)
         leaveSitesThatFellBack(consumed)
         for index in entries.indices.reversed() {
             guard entries[index].event.dependsOnBase else {
@@ -76,12 +79,12 @@ extension Outbox {
 
     /// The new log may know less of a site than this device does: then its next op lies behind a hole that nobody can
     /// fill, and what waits goes under a new site.
-    private mutating func leaveSitesThatFellBack(_ consumed: (Site) -> Op?) {
+    private mutating func leaveSitesThatFellBack(_ consumed: (Site) -> LastConsumed?) {
         var next: [Site: Op] = [site: nextOp]
         for entry in entries.reversed() {
             if let author = entry.author { next[author.site] = author.op }
         }
-        for (former, op) in next where op != (consumed(former) ?? -1) + 1 {
+        for (former, op) in next where op != (consumed(former)?.op ?? -1) + 1 {
             if former == site { changeSite() }
             for index in entries.indices where entries[index].author?.site == former {
                 entries[index].author = nil

@@ -22,18 +22,21 @@ import Testing
         let session = try EditingSession(file: Array(Data(contentsOf: URL(filePath: file))))
         let deployment = try await KafkaDeployment()
         let second = try NodeProcess(["gateway", "--log", deployment.log], in: deployment.folder, name: "second")
+        let warm = try snapshotNode("warm", of: deployment)
         let words = ["replay", file, "--url", deployment.gateway.url, "--url", second.url, "--json"]
         let run = try await BuiltProgram.run(words, seconds: 300)
         #expect(run.code == 0 && run.output.contains(#""right":true"#), "\(run)")
 
         let last = try #require(try await deployment.dump().max { $0.seq < $1.seq })
-        let cold = try NodeProcess(
-            ["snapshot", "--log", deployment.log, "--data", deployment.folder.path + "/cold"],
-            in: deployment.folder,
-            name: "cold"
-        )
+        warm.process.killNow()
+        let cold = try snapshotNode("cold", of: deployment)
         let snapshot = try SnapshotLines(try await cold.snapshot(of: last.key, upTo: Seq(last.seq)))
         let text = try snapshot.lines.compactMap { try ObjectLine($0) }.first?.fields.first?.value
         #expect(text.map { Array($0.utf8) } == session.endValue)
+    }
+
+    private func snapshotNode(_ name: String, of deployment: KafkaDeployment) throws -> NodeProcess {
+        let words = ["snapshot", "--log", deployment.log, "--data", "\(deployment.folder.path)/\(name)"]
+        return try NodeProcess(words, in: deployment.folder, name: name)
     }
 }
