@@ -14,6 +14,9 @@ public final class KafkaLogStore: LogStore {
     private let control: ControlTopic
     private let nodes: NodeTopic
 
+    /// So long after it was made a topic may be unknown to a broker.
+    private static let settlingMs: Int64 = 15_000
+
     /// The logs of these brokers. A topic that is made has `replicas`; nil: 3, or as many as there are brokers. `log`
     /// takes librdkafka's own lines.
     public init(
@@ -84,15 +87,26 @@ public final class KafkaLogStore: LogStore {
         }
     }
 
-    /// A topic that was made a moment ago is known to all brokers, and led, a moment later.
+    /// A topic that was made a moment ago is known to all brokers, and led, a moment later. A client that had its
+    /// partitions from one broker and then asks one that does not know it yet takes it for deleted.
     private func settled(_ name: String) throws(LogError) -> TopicFacts {
-        let end = nowMs() + Int64(KafkaAdmin.patienceMs)
+        var configuration = configuration
+        // All brokers are connected, and each question goes to any of them.
+        configuration.properties["enable.sparse.connections"] = "false"
+        let all = try KafkaAdmin(configuration)
+        var knowing: Set<Int32> = []
+        let end = nowMs() + Self.settlingMs
         while true {
-            if let found = try admin.topic(name), found.partitions.allSatisfy({ $0.leader != nil }) { return found }
+            let heard = try all.hearsay(of: name)
+            let found = heard.facts.flatMap { $0.partitions.allSatisfy { $0.leader != nil } ? $0 : nil }
+            if found == nil { knowing.remove(heard.broker) } else { knowing.insert(heard.broker) }
+            if let found, knowing.isSuperset(of: heard.brokers) { return found }
             guard nowMs() < end else {
+                // A broker that does not answer tells nobody anything wrong.
+                if let found { return found }
                 throw LogError(.logUnavailable, "the topic \(name) was made, but no broker leads it")
             }
-            usleep(20_000)
+            usleep(found == nil ? 20_000 : 1_000)
         }
     }
 

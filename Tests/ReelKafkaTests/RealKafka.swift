@@ -24,7 +24,9 @@ struct RealKafka: LogKind {
 
     /// A log in a fresh topic.
     func log(_ epoch: Epoch, partitions: Int = 1) throws -> KafkaLog {
-        try Admin(brokers).create("reel.\(epoch)", partitions: partitions)
+        let store = try KafkaLogStore(KafkaConfiguration(brokers: brokers)) { _, _ in }
+        defer { store.close() }
+        try store.create(epoch, partitions: partitions)
         return try open(epoch, partitions: partitions)
     }
 

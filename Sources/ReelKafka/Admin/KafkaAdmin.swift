@@ -41,21 +41,42 @@ final class KafkaAdmin: Sendable {
         try metadata(of: nil) { Int($0.broker_cnt) }
     }
 
+    /// What one broker says of a topic.
+    struct Hearsay {
+        /// Nil: it knows no such topic.
+        var facts: TopicFacts?
+        /// The broker that says it.
+        var broker: Int32
+        /// All brokers that it knows.
+        var brokers: Set<Int32>
+    }
+
     /// The topic of this name; nil: there is none.
     func topic(_ name: String) throws(LogError) -> TopicFacts? {
+        try hearsay(of: name).facts
+    }
+
+    /// The topic of this name, as some broker knows it.
+    func hearsay(of name: String) throws(LogError) -> Hearsay {
         let topic = try KafkaTopic(name, of: handle)
-        let facts: Result<TopicFacts?, LogError> = try metadata(of: topic) { metadata in
-            guard metadata.topic_cnt == 1, let found = metadata.topics?[0] else { return .success(nil) }
-            switch found.err {
-            case RD_KAFKA_RESP_ERR_NO_ERROR, RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE: break
-            case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART: return .success(nil)
-            case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED: return .failure(.notAllowed("Describe", name))
-            default: return .failure(LogError(kafka: found.err, "describe the topic \(name)"))
+        return try metadata(of: topic) { metadata in
+            Self.facts(name, in: metadata).map { facts in
+                let brokers = UnsafeBufferPointer(start: metadata.brokers, count: Int(metadata.broker_cnt))
+                return Hearsay(facts: facts, broker: metadata.orig_broker_id, brokers: Set(brokers.map(\.id)))
             }
-            let partitions = UnsafeBufferPointer(start: found.partitions, count: Int(found.partition_cnt))
-            return .success(TopicFacts(name: name, partitions: partitions.sorted { $0.id < $1.id }.map(\.facts)))
+        }.get()
+    }
+
+    private static func facts(_ name: String, in metadata: rd_kafka_metadata) -> Result<TopicFacts?, LogError> {
+        guard metadata.topic_cnt == 1, let found = metadata.topics?[0] else { return .success(nil) }
+        switch found.err {
+        case RD_KAFKA_RESP_ERR_NO_ERROR, RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE: break
+        case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART: return .success(nil)
+        case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED: return .failure(.notAllowed("Describe", name))
+        default: return .failure(LogError(kafka: found.err, "describe the topic \(name)"))
         }
-        return try facts.get()
+        let partitions = UnsafeBufferPointer(start: found.partitions, count: Int(found.partition_cnt))
+        return .success(TopicFacts(name: name, partitions: partitions.sorted { $0.id < $1.id }.map(\.facts)))
     }
 
     /// Asks for the brokers, and for a topic if one is given; again and again, until one answers or it is clear that
