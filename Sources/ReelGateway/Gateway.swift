@@ -142,15 +142,29 @@ public final class Gateway: Sendable {
                     return
                 }
                 guard !isFenced else { return share.diverged(told) }
+                if error.code != .truncated { share.reading(partition, fails: told) }
                 let loop = parts[0].loop
-                loop.execute {
-                    loop.timer(after: .milliseconds(share.settings.tailPauseMs)) {
-                        loop.offload {
-                            feed.start()
-                        } then: { _ in
-                        }
-                    }
+                loop.execute { goOn(feed, share: share, on: loop) }
+            }
+        }
+    }
+
+    /// Begins an ended tail again as soon as the log answers for its partition.
+    private static func goOn(_ feed: PartitionFeed, share: GatewayShare, on loop: EventLoop) {
+        loop.timer(after: .milliseconds(share.settings.tailPauseMs)) {
+            loop.offload {
+                do throws(LogError) {
+                    try feed.probe()
+                } catch {
+                    share.reading(feed.partition, fails: ReelError(error.code, error.message))
+                    return false
                 }
+                // Before it begins: it may end again at once.
+                share.reading(feed.partition, fails: nil)
+                feed.start()
+                return true
+            } then: { hasBegun in
+                if !hasBegun { goOn(feed, share: share, on: loop) }
             }
         }
     }

@@ -11,6 +11,8 @@ final class GatewayShare: Sendable {
         /// What each loop waits for.
         var backlogs: [Backlog]
         var divergence: ReelError?
+        /// For each partition why the log does not let it be read at present.
+        var losses: [ReelError?]
         /// For each partition where the epoch has ended.
         var ends: [EpochEnd?]
         /// For each partition the seq behind the seeds that it begins with; 0: it has none.
@@ -23,9 +25,12 @@ final class GatewayShare: Sendable {
 
         /// What more there is to say of the log's state.
         var detail: String? {
-            if let divergence { return "\(divergence.code.rawValue): \(divergence.message)" }
+            if let failure = divergence ?? loss { return "\(failure.code.rawValue): \(failure.message)" }
             return log == .ok || log == .ended ? nil : "the oldest publish has waited for \(backlog.waitedMs) ms"
         }
+
+        /// Why some partition cannot be read at present.
+        var loss: ReelError? { losses.lazy.compactMap(\.self).first }
 
         /// Why a partition is not read any further.
         func stop(of partition: Int) -> ReelError? {
@@ -34,7 +39,8 @@ final class GatewayShare: Sendable {
 
         var log: LogState {
             switch divergence?.code {
-            case nil: ends.contains { $0 != nil } ? .ended : LogState(waitedMs: backlog.waitedMs, settings)
+            case nil where ends.contains { $0 != nil }: .ended
+            case nil: loss == nil ? LogState(waitedMs: backlog.waitedMs, settings) : .unavailable
             case .epochChanged: .ended
             default: .diverged
             }
@@ -76,6 +82,7 @@ final class GatewayShare: Sendable {
                 readiness: Readiness(goals: bounds.map(\.last)),
                 firsts: bounds.map(\.first),
                 backlogs: [Backlog](repeating: Backlog(), count: settings.node.loops),
+                losses: [ReelError?](repeating: nil, count: log.partitions),
                 ends: [EpochEnd?](repeating: nil, count: log.partitions),
                 seedsEnds: starts.map { $0.hasSeeds ? 1 : 0 },
                 settings: settings
@@ -182,6 +189,11 @@ final class GatewayShare: Sendable {
     /// A partition is not read any further: it holds what this version does not know.
     func stopped(_ partition: Int, _ error: ReelError) {
         standing.withLock { $0.readiness.stop(partition, error.message) }
+    }
+
+    /// The log does not let a partition be read at present; nil: it does again.
+    func reading(_ partition: Int, fails error: ReelError?) {
+        change { $0.losses[partition] = error }
     }
 
     /// The log is not what was read before. All loops are told.

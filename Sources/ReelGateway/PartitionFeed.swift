@@ -56,6 +56,12 @@ final class PartitionFeed: LogSink {
         state.withLock { $0.tail = tail }
     }
 
+    /// Whether the log answers for the partition: throws where its last record cannot be had. Not on an event loop.
+    func probe() throws(LogError) {
+        let last = try log.bounds(partition).last
+        if last >= 0 { _ = try log.read(partition, from: last, to: last, bytes: 1) }
+    }
+
     /// Ends it. Not on an event loop, nor from inside `tell`.
     func stop() {
         let tail = state.withLock { state in

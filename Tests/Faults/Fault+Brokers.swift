@@ -18,7 +18,12 @@ extension Fault {
         Fault(name: "leader hung 10 s") { scene in
             let kafka = try scene.kafka
             let victim = try scene.leader { $0 != kafka.controller() }
-            return try await scene.broker(victim, isLostBy: { kafka.pause(victim) }, for: 10)
+            let proof = try await scene.broker(victim, isLostBy: { kafka.pause(victim) }, for: 10) {
+                guard kafka.process(victim)?.state == "T" else {
+                    throw Scene.NoEffect("broker \(victim) is not stopped")
+                }
+            }
+            return "state T for 10 s; \(proof)"
         },
         Fault(
             name: "follower killed",
@@ -46,13 +51,19 @@ extension Fault {
             var moves: [String] = []
             for broker in 1...3 {
                 let led = try scene.partitions().count { $0.leader == broker }
-                kafka.stop(broker)
-                let leads = try scene.partitions().count { $0.leader == broker }
-                moves.append("\(led)→\(leads)")
+                let process = kafka.process(broker)
+                kafka.stop(broker, timeoutMs: 60_000)
+                try await scene.eventually("broker \(broker) leads nothing") {
+                    try scene.partitions().allSatisfy { $0.leader != broker }
+                }
                 try kafka.start([broker])
                 try await scene.inSync()
+                guard let process, process.hasEnded(), let next = kafka.process(broker), next.pid != process.pid else {
+                    throw Scene.NoEffect("broker \(broker) is the process that it was")
+                }
+                moves.append("\(led)→0")
             }
-            return "partitions led: " + moves.joined(separator: ", ")
+            return "3 new processes; partitions led: " + moves.joined(separator: ", ")
         },
         Fault(name: "all brokers down 30 s") { scene in
             let kafka = try scene.kafka

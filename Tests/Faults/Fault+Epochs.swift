@@ -11,17 +11,7 @@ extension Fault {
             let devices = try await AwayDevices(5, of: scene)
             try await devices.publish(20)
             try await devices.goAway(with: 20)
-            let report = try ChildProcess.output(
-                of: scene.ground.reel,
-                ["epoch", "new", "--log", scene.nodes.log, "--partitions", "8"]
-            )
-            try await scene.eventually("both gateways have gone over") {
-                for gateway in scene.nodes.gateways {
-                    guard let epoch = try? await scene.epoch(of: gateway), epoch != old else { return false }
-                }
-                return true
-            }
-            scene.epoch = try await scene.epoch(of: scene.nodes.gateways[0])
+            let report = try await scene.newEpoch("--partitions", "8")
             try scene.dump(to: "log-\(old).jsonl", epoch: old)
             try await scene.acks(500)
             try await devices.comeBack()

@@ -33,25 +33,37 @@ extension Fault {
         Fault(
             name: "data topic deleted",
             aftermath: { scene in
-                let before = try await scene.events(of: scene.streams[0])
-                try scene.kafka.tool("org.apache.kafka.tools.TopicCommand", ["--delete", "--topic", scene.topic])
+                let (topic, stream) = (scene.topic, scene.streams[0])
+                let read = try await scene.heads(of: scene.nodes.gateways[0])
+                try await scene.eventually("all is folded") {
+                    try await scene.heads(of: scene.nodes.snapshots[0]) == read
+                }
+                let (before, events) = (try await scene.objects(), try await scene.events(of: stream))
+                try scene.kafka.tool("org.apache.kafka.tools.TopicCommand", ["--delete", "--topic", topic])
                 try await scene.eventually("the topic is gone") {
                     ((try? scene.partitions()) ?? []).isEmpty
                 }
                 var said = (status: 0, body: "")
                 try await scene.eventually("a publish is refused") {
-                    said = try await scene.publish(to: scene.streams[0])
+                    said = try await scene.publish(to: stream)
                     return said.status != 200
                 }
-                var state = ""
-                try await scene.eventually("the log's state says so") {
-                    state = try await scene.logState()
-                    return state != "ok"
-                }
                 guard said.status == 503 else { throw Scene.NoEffect("a publish: \(said.status), \(said.body)") }
-                let after = try? await scene.events(of: scene.streams[0])
-                guard after == nil || after == before else { throw Scene.NoEffect("events have changed") }
-                return "publishes: 503, log: \(state), \(after == nil ? "no" : "the same") old events"
+                for gateway in scene.nodes.gateways {
+                    try await scene.eventually("\(gateway.name) says that \(topic) cannot be read") {
+                        let (word, detail) = try await scene.logState(of: gateway)
+                        return word == "unavailable" && detail.contains(topic)
+                    }
+                }
+                let after = try? await scene.events(of: stream)
+                guard after == nil || after == events else { throw Scene.NoEffect("events have changed") }
+
+                // Whoever published has gone; what was folded is there, so nothing is lost.
+                let report = try await scene.newEpoch("--from-snapshot", "\(scene.folder)/snapshot-a")
+                try report.write(toFile: "\(scene.folder)/epoch-new", atomically: true, encoding: .utf8)
+                try await scene.eventually("the objects are as before") { (try? await scene.objects()) == before }
+                try await scene.eventually("a publish is taken") { try await scene.publish(to: stream).status == 200 }
+                return "publish: 503, log: unavailable; from the snapshot: \(before.count) objects as before"
             }
         ) { scene in
             try await scene.acks(1_000)

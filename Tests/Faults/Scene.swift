@@ -102,11 +102,11 @@ final class Scene {
             .reduce(0) { $0 + Int($1) }
     }
 
-    /// How far a gateway has read each partition.
-    func heads(of gateway: LocalNode) async throws -> [Int: Seq] {
-        let metrics = String(decoding: try await nodes.get(gateway, "/metrics"), as: UTF8.self)
+    /// How far a node has read each partition.
+    func heads(of node: LocalNode) async throws -> [Int: Seq] {
+        let metrics = String(decoding: try await nodes.get(node, "/metrics"), as: UTF8.self)
         var heads: [Int: Seq] = [:]
-        for match in metrics.matches(of: /reel_gateway_seq\{partition="(\d+)"\} (-?\d+)/) {
+        for match in metrics.matches(of: /reel_(?:gateway|snapshot)_seq\{partition="(\d+)"\} (-?\d+)/) {
             if let partition = Int(match.1) { heads[partition] = Seq(match.2) }
         }
         return heads
@@ -125,11 +125,28 @@ final class Scene {
         return (answer.status, String(decoding: answer.body, as: UTF8.self))
     }
 
-    /// The log's state, as the first gateway says it.
-    func logState() async throws -> String {
-        let answer = try await nodes.ask("GET", nodes.gateways[0], "/readyz")
+    /// The log's state, as a node says it, and what more it says of that.
+    func logState(of node: LocalNode) async throws -> (word: String, detail: String) {
+        let answer = try await nodes.ask("GET", node, "/readyz")
         let members = try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any]
-        return members?["log"] as? String ?? "nothing"
+        return (members?["log"] as? String ?? "nothing", members?["detail"] as? String ?? "")
+    }
+
+    /// All objects with their values, in every stream, as a snapshot node has folded them.
+    func objects() async throws -> Set<String> {
+        var objects: Set<String> = []
+        for stream in streams {
+            let lines = try await nodes.get(nodes.snapshots[0], "/v1/streams/\(stream)/snapshot").split(separator: 0x0a)
+            for line in lines {
+                let members = try JSONSerialization.jsonObject(with: Data(line)) as? [String: Any]
+                guard let name = members?["object"], let fields = members?["fields"] as? [String: [Any]] else {
+                    continue
+                }
+                let values = fields.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.first ?? "")" }
+                objects.insert("\(stream) \(name) \(values)")
+            }
+        }
+        return objects
     }
 
     /// Dumps a log, in whole, into the evidence: the current one, or that of another epoch.
@@ -151,8 +168,9 @@ final class Scene {
         try await eventually("\(goal) acks") { try await statistics().acked >= goal }
     }
 
+    /// Waits, for as long as a busy machine may need.
     func eventually(_ what: String, _ isTrue: () async throws -> Bool) async throws {
-        let end = Clock.nowMs() + 60_000
+        let end = Clock.nowMs() + 120_000
         while try await !isTrue() {
             guard Clock.nowMs() < end else { throw NoEffect("never came: \(what)") }
             try await Task.sleep(for: .milliseconds(20))
@@ -167,10 +185,29 @@ final class Scene {
         }
     }
 
+    /// Has an operator's command make a new epoch, and waits until both gateways are in it. Returns what was printed.
+    func newEpoch(_ words: String...) async throws -> String {
+        let old = epoch
+        let report = try ChildProcess.output(of: ground.reel, ["epoch", "new", "--log", nodes.log] + words)
+        try await eventually("both gateways have gone over") {
+            for gateway in nodes.gateways {
+                guard let epoch = try? await epoch(of: gateway), epoch != old else { return false }
+            }
+            return true
+        }
+        epoch = try await epoch(of: nodes.gateways[0])
+        return report
+    }
+
     // MARK: Brokers
 
-    /// Takes a broker away, waits until others lead what it led, and after `seconds` has it back.
-    func broker(_ victim: Int, isLostBy loss: () throws -> Void, for seconds: Double) async throws -> String {
+    /// Takes a broker away, waits until others lead what it led, and after `seconds`, and a last look, has it back.
+    func broker(
+        _ victim: Int,
+        isLostBy loss: () throws -> Void,
+        for seconds: Double,
+        _ look: () throws -> Void = {}
+    ) async throws -> String {
         let led = try partitions().count { $0.leader == victim }
         guard led > 0 else { throw NoEffect("broker \(victim) leads nothing") }
         let start = Clock.nowMs()
@@ -181,6 +218,7 @@ final class Scene {
         }
         let tookMs = Clock.nowMs() - start
         try await self.seconds(max(0, seconds - Double(tookMs) / 1_000))
+        try look()
         try kafka.resume(victim)
         try kafka.start([victim])
         try await inSync()

@@ -150,6 +150,33 @@ import Testing
         }
     }
 
+    @Test func aPartitionThatCannotBeReadIsUnavailableUntilItCan() async throws {
+        let log = try MemoryLog(partitions: 1)
+        try await LiveGateway.with(log, { $0.tailPauseMs = 1 }) { live in
+            let socket = try await live.connect()
+            publish(socket, 0...0)
+            _ = try await socket.nextAck()
+            log.lose(0, LogError(.logUnavailable, "there is no such topic"))
+            try await live.state(becomes: "unavailable")
+            #expect(try await shownState(live) == "unavailable")
+            let ready = try await live.ready()
+            #expect(ready.contains(#""detail":"log_unavailable: there is no such topic""#), "\(ready)")
+            publish(socket, 1...1)
+            let nack = try await socket.nextNack()
+            #expect(nack.error.code == .logUnavailable && nack.error.retryMs != nil)
+            log.lose(0, LogError(.logUnavailable, "still none"))
+            try await eventually("the reason is that of now") { try await live.ready().contains("still none") }
+            #expect(live.journal("the tail ended").count == 1, "it is not said again and again")
+
+            log.lose(0, nil)
+            // Though nothing new is in it.
+            try await live.state(becomes: "ok")
+            #expect(live.journal("log state").count == 2)
+            publish(socket, 1...1)
+            #expect(try await socket.nextAck().acks.map(\.seq) == [1])
+        }
+    }
+
     // MARK: The log lies
 
     @Test func aLogThatIsShorterThanWhatWasReadIsAheadOfLogForEverybody() async throws {

@@ -43,6 +43,19 @@ final class Admin {
         #expect(count == 1 && rd_kafka_topic_result_error(results?[0]) == RD_KAFKA_RESP_ERR_NO_ERROR)
     }
 
+    /// How many led partitions of a topic the broker that answers knows of, and which one that is.
+    func known(_ topic: String) throws -> (broker: Int32, led: Int) {
+        let asked = rd_kafka_topic_new(handle, topic, nil)
+        defer { rd_kafka_topic_destroy(asked) }
+        var found: UnsafePointer<rd_kafka_metadata>?
+        try #require(rd_kafka_metadata(handle, 0, asked, &found, 20_000) == RD_KAFKA_RESP_ERR_NO_ERROR)
+        let answer = try #require(found)
+        defer { rd_kafka_metadata_destroy(answer) }
+        let description = try #require(answer.pointee.topics?.pointee)
+        let partitions = UnsafeBufferPointer(start: description.partitions, count: Int(description.partition_cnt))
+        return (answer.pointee.orig_broker_id, partitions.count { $0.leader >= 0 })
+    }
+
     /// Deletes a topic with all that is in it.
     func delete(_ topic: String) throws {
         var doomed = rd_kafka_DeleteTopic_new(topic)

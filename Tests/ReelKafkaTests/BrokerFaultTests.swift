@@ -218,6 +218,30 @@ struct BrokerFaultTests {
         #expect(log.counts.holes == 0)
     }
 
+    /// A broker that was hung says where the log ended then, until it hears that another one leads.
+    @Test("an end that lies before what was read is believed after five seconds, and not if more comes meanwhile")
+    func earlyEnd() async throws {
+        let brokers = try MockBrokers()
+        let log = try brokers.log()
+        defer { log.close() }
+        try await log.append([LogAppend("s", "0"), LogAppend("s", "1")])
+        let (hasMore, hasNot) = (CollectingSink(), CollectingSink())
+        let started = ContinuousClock.now
+        _ = log.tail(0, from: 3, to: hasMore)
+        _ = log.tail(0, from: 9, to: hasNot)
+        try await eventually("two doubts") { log.counts.doubts >= 2 }
+        // Long enough for the first answers, and far from what it takes to believe them.
+        try await Task.sleep(for: .milliseconds(300))
+        try await log.append([LogAppend("s", "2"), LogAppend("s", "3")])
+        let isInTime = ContinuousClock.now - started < .seconds(4)
+        try await eventually("an error") { hasNot.error != nil }
+        #expect(hasNot.error?.code == .aheadOfLog)
+        #expect(ContinuousClock.now - started > .seconds(4.9))
+        guard isInTime else { return print("NOT TESTED: this machine was too busy to append within four seconds") }
+        try await eventually("the record behind the end") { hasMore.count == 1 }
+        #expect(hasMore.texts == ["3"] && hasMore.error == nil)
+    }
+
     @Test("answers that come late are answers") func late() async throws {
         let brokers = try MockBrokers()
         brokers.delay(ms: 150)

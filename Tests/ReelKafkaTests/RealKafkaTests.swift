@@ -47,6 +47,20 @@ struct RealKafkaTests {
         try await eventually("e") { sink.texts.last == "e" }
     }
 
+    @Test("a topic that was made is known to every broker") func knownToAll() throws {
+        let store = try KafkaLogStore(KafkaConfiguration(brokers: kafka.brokers)) { _, _ in }
+        defer { store.close() }
+        // Each asks the one broker that it knows.
+        let clients = try kafka.brokers.map { try Admin([$0]) }
+        for _ in 0..<10 * effort {
+            let epoch = Epoch.random()
+            try store.create(epoch, partitions: 4)
+            let answers = try clients.map { try $0.known("reel.\(epoch)") }
+            #expect(answers.map(\.led) == clients.map { _ in 4 })
+            #expect(Set(answers.map(\.broker)).count == clients.count)
+        }
+    }
+
     @Test("a log that was trimmed is truncated for who reads below its first seq, and goes on for others")
     func trimmed()
         async throws

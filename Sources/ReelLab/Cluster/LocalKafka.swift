@@ -60,6 +60,9 @@ public final class LocalKafka {
     /// Where the plain listener of one broker is.
     public func address(_ broker: Int) -> String { self[broker].address(KafkaBroker.plain) }
 
+    /// The broker's process; nil before it was started.
+    public func process(_ broker: Int) -> ChildProcess? { self[broker].process }
+
     /// Whether the broker's process is there, be it hung.
     public func isRunning(_ broker: Int) -> Bool { self[broker].isRunning }
 

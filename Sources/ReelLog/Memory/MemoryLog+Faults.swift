@@ -49,6 +49,11 @@ extension MemoryLog {
         for tail in tails { tail.fail(error) }
     }
 
+    /// Everything that is asked of the partition fails with this error, its running tails too; nil: no longer.
+    public func lose(_ partition: Int, _ error: LogError?) {
+        change { $0.partitions[partition].loss = error }
+    }
+
     /// Leaves the next seq of the partition without a record, as the marker of a transaction does.
     public func leaveHole(_ partition: Int) {
         change { $0.partitions[partition].leaveHole() }

@@ -182,6 +182,7 @@ extension MemoryLog.State {
     func partition(_ number: Int) throws(LogError) -> MemoryPartition {
         guard !isClosed else { throw .closed }
         guard partitions.indices.contains(number) else { throw .noPartition(number, of: partitions.count) }
+        if let loss = partitions[number].loss { throw loss }
         return partitions[number]
     }
 }

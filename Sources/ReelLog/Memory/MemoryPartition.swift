@@ -6,6 +6,8 @@ struct MemoryPartition {
     /// Nil: a seq without a record.
     private var records: [StoredRecord?] = []
     var isStalled = false
+    /// Why nothing can be done with it; nil: it can.
+    var loss: LogError?
 
     /// The next seq to be given.
     var end: Seq { first + Seq(records.count) }
