@@ -139,7 +139,14 @@ import Testing
 
     @Test func aSlowReaderIsToldToPullAndTheOthersGoOn() async throws {
         let log = try MemoryLog(partitions: 1)
-        try await LiveGateway.with(log, { ($0.unsentBytes, $0.paceBytes) = (300_000, 100_000) }) { live in
+        try await LiveGateway.with(
+            log,
+            {
+                ($0.unsentBytes, $0.paceBytes) = (300_000, 100_000)
+                // A paused socket answers no ping.
+                $0.pingMs = 3_600_000
+            }
+        ) { live in
             let (slow, fast, writer) = (try await live.connect(), try await live.connect(), try await live.connect())
             for socket in [slow, fast] {
                 socket.send(.subscribe(.init(stream: todo, position: .after(-1))))

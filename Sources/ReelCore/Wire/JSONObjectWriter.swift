@@ -1,12 +1,23 @@
 /// Writes one JSON object, member by member.
 package struct JSONObjectWriter {
-    private var bytes: [UInt8]
+    private var bytes: [UInt8] = []
     private var isEmpty = true
 
-    /// An object without members; it is written behind these bytes.
-    package init(behind bytes: consuming [UInt8] = []) {
-        self.bytes = bytes
-        self.bytes.append(ASCII.openBrace)
+    /// An object without members.
+    package init() {
+        bytes.append(ASCII.openBrace)
+    }
+
+    /// An object without members, written behind these bytes, which are away until `finish(into:)` brings them back. A
+    /// swap, since a `consume` of an inout array copies it.
+    fileprivate init(taking output: inout [UInt8]) {
+        swap(&bytes, &output)
+        bytes.append(ASCII.openBrace)
+    }
+
+    fileprivate mutating func finish(into output: inout [UInt8]) {
+        bytes.append(ASCII.closeBrace)
+        swap(&bytes, &output)
     }
 
     /// The name of a member; its value must be appended to the bytes by `value`.
@@ -94,9 +105,9 @@ package struct JSONObjectWriter {
 extension [UInt8] {
     /// Appends an object, whose members are written by `members`.
     package mutating func appendObject(_ members: (inout JSONObjectWriter) -> Void) {
-        var writer = JSONObjectWriter(behind: consume self)
+        var writer = JSONObjectWriter(taking: &self)
         members(&writer)
-        self = writer.finish()
+        writer.finish(into: &self)
     }
 
     /// Appends an array, each element appended by `element`.
