@@ -170,8 +170,11 @@ struct BrokerFaultTests {
         let author = Author()
         author.append(10, to: log)
         try await eventually("ten") { author.count == 10 }
+        // So that all fifty are in flight.
+        brokers.down()
         brokers.fail(.produce, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER)
         author.append(50, to: log)
+        brokers.up()
         try await eventually("sixty") { author.count == 60 }
         #expect(author.failures.count == 50)
         #expect(author.failures.allSatisfy { $0.code == .logUnavailable })
