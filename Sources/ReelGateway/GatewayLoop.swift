@@ -252,12 +252,18 @@ final class GatewayLoop {
     private func reported(_ taken: [Flight], _ partition: Int, _ result: Result<[Seq], LogError>) {
         switch result {
         case .success(let seqs):
+            share.appended(partition)
             do throws(ReelError) {
                 answer(try ledger.reported(taken, at: seqs, head: rings[partition].head))
             } catch {
                 share.diverged(error)
             }
-        case .failure(let error):
+        case .failure(var error):
+            if error.code == .forbidden {
+                share.appending(partition, isForbidden: error.message)
+                // It is the gateway that lacks the right, no client.
+                error.code = .logUnavailable
+            }
             let retryMs: Int64? =
                 switch error.code {
                 case .logUnavailable: 1_000

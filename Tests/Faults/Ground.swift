@@ -44,7 +44,7 @@ final class Ground {
         let folder = try TemporaryFolder(prefix: "reel-run-")
         let log = folder.path + "/said"
         let process = try ChildProcess(program, arguments, outputLog: output ?? log, errorLog: log)
-        let end = process.wait(timeoutMs: 120_000)
+        let end = process.wait(timeoutMs: 600_000)
         let said = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
         guard case .exited(let code) = end else { return (-1, said) }
         return (code, said)

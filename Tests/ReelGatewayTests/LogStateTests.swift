@@ -177,6 +177,24 @@ import Testing
         }
     }
 
+    @Test func aRightThatTheGatewayLacksIsNamedAndClientsWaitForIt() async throws {
+        let log = try MemoryLog(partitions: 1)
+        try await LiveGateway.with(log) { live in
+            let socket = try await live.connect()
+            log.onAppend { _, _ in .fail(LogError(.forbidden, "no right to Write")) }
+            publish(socket, 0...0)
+            let nack = try await socket.nextNack()
+            #expect(nack.error.code == .logUnavailable && nack.error.retryMs == 1_000, "no client lacks it")
+            try await live.state(becomes: "unavailable")
+            let ready = try await live.ready()
+            #expect(ready.contains(#""detail":"forbidden: no right to Write""#), "\(ready)")
+            log.onAppend(nil)
+            publish(socket, 0...0)
+            #expect(try await socket.nextAck().acks.map(\.seq) == [0])
+            try await live.state(becomes: "ok")
+        }
+    }
+
     // MARK: The log lies
 
     @Test func aLogThatIsShorterThanWhatWasReadIsAheadOfLogForEverybody() async throws {

@@ -3,7 +3,7 @@ import ReelKafka
 import ReelLog
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct KafkaConformanceTests {
     @Test("every log does, on librdkafka's mock cluster", arguments: LogRequirement.appending + LogRequirement.reading)
     func mock(_ requirement: LogRequirement) async throws {

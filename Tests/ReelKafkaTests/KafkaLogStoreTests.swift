@@ -6,7 +6,7 @@ import Testing
 
 /// Which log is the current one, and who the nodes are, as the brokers keep it. On the mock cluster, where no topic can
 /// be made or described.
-@Suite(.timeLimit(.minutes(2))) struct KafkaLogStoreTests {
+@Suite(.timeLimit(.minutes(5))) struct KafkaLogStoreTests {
     private func store(_ brokers: MockBrokers) throws -> KafkaLogStore {
         try KafkaLogStore(brokers.configuration) { _, _ in }
     }

@@ -4,7 +4,7 @@ import ReelKafka
 import ReelLog
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct KafkaLogTests {
     @Test("one event goes through the broker and comes back") func oneEvent() async throws {
         let brokers = try MockBrokers()

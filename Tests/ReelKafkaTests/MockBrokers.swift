@@ -92,7 +92,8 @@ final class MockBrokers: @unchecked Sendable {
     func log(
         epoch: Epoch = .random(),
         partitions: Int = 4,
-        configuration: KafkaConfiguration? = nil
+        configuration: KafkaConfiguration? = nil,
+        lines: @escaping KafkaLogLine = { _, _ in }
     ) throws -> KafkaLog {
         let topic = "reel.\(epoch)"
         let code = rd_kafka_mock_topic_create(cluster, topic, Int32(partitions), 1)
@@ -103,7 +104,7 @@ final class MockBrokers: @unchecked Sendable {
             topic: topic,
             configuration: configuration ?? self.configuration,
             directory: NoDirectory(),
-            log: { _, _ in }
+            log: lines
         )
     }
 }

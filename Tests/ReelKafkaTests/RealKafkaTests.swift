@@ -5,7 +5,7 @@ import ReelLog
 import Testing
 
 /// What only a real broker does.
-@Suite(.timeLimit(.minutes(3)), .onARealKafka)
+@Suite(.timeLimit(.minutes(10)), .onARealKafka)
 struct RealKafkaTests {
     let kafka: RealKafka
 

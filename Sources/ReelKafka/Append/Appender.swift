@@ -14,6 +14,8 @@ final class Appender: @unchecked Sendable {
     private struct State {
         /// Nil while a new one is being made.
         var producer: Producer?
+        /// The right that the last one lacked.
+        var refusal: LogError?
         var isClosed = false
         var closeAtMs: Int64 = .max
         var records = 0
@@ -30,10 +32,13 @@ final class Appender: @unchecked Sendable {
     private let state: Mutex<State>
     private let thread: Mutex<LogThread?>
     private let counters: KafkaCounters
-    /// When the last producer was made; belongs to the thread.
+    /// When the last producer was made, and how long after it the next one may be; they belong to the thread.
     private var builtMs: Int64 = 0
+    private var pauseMs = Appender.pauseMinMs
 
-    private static let rebuildMs: Int64 = 1_000
+    private static let pauseMinMs: Int64 = 1_000
+    /// A right that is missing is given by a person.
+    private static let pauseMaxMs: Int64 = 30_000
     /// So long `close` waits for what is in flight.
     static let closeMs: Int64 = 5_000
     /// What Kafka puts around the records of a batch, and we around one.
@@ -94,7 +99,8 @@ final class Appender: @unchecked Sendable {
         try state.withLock { state throws(LogError) in
             guard !state.isClosed else { throw .closed }
             guard let producer = state.producer else {
-                throw LogError(.logUnavailable, "the producer met a fatal error and another one is being made")
+                throw state.refusal
+                    ?? LogError(.logUnavailable, "the producer met a fatal error and another one is being made")
             }
             guard state.records + pending.count <= recordsMax, state.bytes + pending.byteCount <= bytesMax else {
                 throw LogError(
@@ -131,6 +137,7 @@ final class Appender: @unchecked Sendable {
         while true {
             serve(producer)
             if state.withLock({ $0.isClosed }) { break }
+            pauseMs = state.withLock { $0.refusal } == nil ? Self.pauseMinMs : min(2 * pauseMs, Self.pauseMaxMs)
             counters.rebuilds.add(1, ordering: .relaxed)
             guard let next = rebuild() else { break }
             producer = next
@@ -145,7 +152,10 @@ final class Appender: @unchecked Sendable {
             let isFatal = poll(producer)
             settleCutShort()
             let (left, isClosed, closeAtMs) = state.withLock { state in
-                if isFatal { state.producer = nil }
+                if isFatal {
+                    state.producer = nil
+                    state.refusal = producer.refusal
+                }
                 return (state.records, state.isClosed, state.closeAtMs)
             }
             let isOver = isFatal || producer.isFatal
@@ -173,7 +183,7 @@ final class Appender: @unchecked Sendable {
             producer.handle.heard(rd_kafka_event_error(event), reason)
             if rd_kafka_event_error_is_fatal(event) != 0 {
                 producer.isFatal = true
-                log(2, "the producer met a fatal error and is replaced: \(reason)")
+                log(2, producer.refusal?.message ?? "the producer met a fatal error and is replaced: \(reason)")
             }
         default: break
         }
@@ -192,7 +202,9 @@ final class Appender: @unchecked Sendable {
         // It is in the log, where nobody says.
         case RD_KAFKA_RESP_ERR_DUPLICATE_SEQUENCE_NUMBER: .success(.none)
         case let code:
-            .failure(LogError(kafka: code, "append to the log", trouble: producer.handle.trouble))
+            .failure(
+                producer.refusal ?? LogError(kafka: code, "append to the log", trouble: producer.handle.trouble)
+            )
         }
     }
 
@@ -213,10 +225,10 @@ final class Appender: @unchecked Sendable {
         Unmanaged.passUnretained(append).release()
     }
 
-    /// Another producer; nil once the log is closed. What makes each of them fail at once, such as a right that is
-    /// missing, is not tried more often than once a second.
+    /// Another producer; nil once the log is closed. What makes each of them fail at once is not tried more often than
+    /// once a second, a right that is missing ever more rarely.
     private func rebuild() -> Producer? {
-        let againMs = builtMs + Self.rebuildMs
+        let againMs = builtMs + pauseMs
         while !state.withLock({ $0.isClosed }) {
             guard nowMs() >= againMs else {
                 usleep(20_000)

@@ -51,6 +51,12 @@ final class Producer: @unchecked Sendable {
         )
     }
 
+    /// The right without which the brokers do not let it begin; nil: it is not that.
+    var refusal: LogError? {
+        rd_kafka_fatal_error(handle.pointer, nil, 0) == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED
+            ? .notAllowed("Write", topic.name) : nil
+    }
+
     /// All that is in flight is reported as failed.
     func purge() {
         rd_kafka_purge(handle.pointer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT)

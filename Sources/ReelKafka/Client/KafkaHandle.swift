@@ -135,6 +135,8 @@ extension LogError {
             switch code {
             case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE: .tooLarge
             case RD_KAFKA_RESP_ERR__QUEUE_FULL: .overloaded
+            case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+                .forbidden
             default: .logUnavailable
             }
         let text = String(cString: rd_kafka_err2str(code))

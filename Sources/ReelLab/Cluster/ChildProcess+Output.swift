@@ -5,7 +5,7 @@ extension ChildProcess {
     public static func output(
         of program: String,
         _ arguments: [String],
-        timeoutMs: Int = 60_000
+        timeoutMs: Int = 120_000
     ) throws(Failure) -> String {
         let folder = try TemporaryFolder(prefix: "reel-tool-")
         let log = folder.path + "/output"

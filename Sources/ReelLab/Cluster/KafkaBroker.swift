@@ -40,7 +40,7 @@ final class KafkaBroker {
     }
 
     /// Waits until it has joined the cluster and takes clients.
-    func waitUntilReady(timeoutMs: Int = 90_000) throws(ChildProcess.Failure) {
+    func waitUntilReady(timeoutMs: Int = 180_000) throws(ChildProcess.Failure) {
         let deadline = Clock.nowMs() + Int64(timeoutMs)
         let word = Array("Transition from STARTING to STARTED".utf8)
         while true {

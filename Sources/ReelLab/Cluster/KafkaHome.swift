@@ -47,7 +47,7 @@ public struct KafkaHome: Sendable {
     public func run(
         _ mainClass: String,
         _ arguments: [String],
-        timeoutMs: Int = 60_000
+        timeoutMs: Int = 120_000
     ) throws(ChildProcess.Failure) -> String {
         // A tool lives for a second: the quick compiler is the only one that pays.
         let options = ["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=ERROR"]

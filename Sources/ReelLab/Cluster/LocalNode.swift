@@ -20,7 +20,7 @@ public final class LocalNode {
         reel: String,
         arguments: [String],
         folder: String,
-        timeoutMs: Int = 10_000
+        timeoutMs: Int = 60_000
     ) throws(ChildProcess.Failure) {
         (self.name, self.reel, self.arguments) = (name, reel, arguments)
         log = "\(folder)/\(name).log"
@@ -30,7 +30,7 @@ public final class LocalNode {
     }
 
     /// Starts it again where it was; killed first if it still runs.
-    public func restart(timeoutMs: Int = 10_000) throws(ChildProcess.Failure) {
+    public func restart(timeoutMs: Int = 60_000) throws(ChildProcess.Failure) {
         process.killNow()
         let address = String(url.dropFirst("http://".count))
         (process, _) = try Self.start(name, reel, arguments, address, log: log, timeoutMs)

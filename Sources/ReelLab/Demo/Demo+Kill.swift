@@ -12,7 +12,7 @@ extension Demo {
         let victim = cluster.a
         var moved: [DemoDevice] = []
         for device in publishers where await device.client.connectedNode == victim.url { moved.append(device) }
-        try await publish(from: publishers, pauseMs: 2_000) {
+        try await publish(from: publishers, pauseMs: 10_000) {
             victim.process.killNow()
             screen.say("SIGKILL to \(victim.name), pid \(victim.process.pid)")
         }
@@ -32,7 +32,7 @@ extension Demo {
         guard let victim = try brokers.leader(of: topic, partition) else {
             return screen.check(false, "nobody leads partition \(partition) of \(topic)")
         }
-        try await publish(from: publishers, pauseMs: 10_000) {
+        try await publish(from: publishers, pauseMs: 30_000) {
             brokers.kill(victim)
             screen.say("SIGKILL to broker \(victim), the leader of partition \(partition) of \(topic)")
         }

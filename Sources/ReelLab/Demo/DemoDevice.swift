@@ -39,7 +39,7 @@ final class DemoDevice {
 
 /// Waiting for what must come, with a limit.
 enum DemoWait {
-    static let limitMs: Int64 = 10_000
+    static let limitMs: Int64 = 30_000
 
     static func until(_ what: String, _ condition: () async throws -> Bool) async throws {
         let end = Clock.nowMs() + limitMs

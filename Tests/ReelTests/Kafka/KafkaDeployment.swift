@@ -36,9 +36,9 @@ final class KafkaDeployment {
         var description: String { "\(partition):\(seq) \(key) \(value)" }
     }
 
-    /// All records, as `reel dump` prints them.
-    func dump() async throws -> [Record] {
-        let run = try await BuiltProgram.run(["dump", "--log", log])
+    /// All records, as `reel dump` prints them, or those that these words leave.
+    func dump(_ words: String...) async throws -> [Record] {
+        let run = try await BuiltProgram.run(["dump", "--log", log] + words, seconds: 600)
         try #require(run.code == 0, "\(run)")
         return try run.output.split(separator: "\n").map { line in
             let record = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
@@ -59,6 +59,15 @@ final class KafkaDeployment {
             if let count = Int(match.2), count > 0 { voids[String(match.1)] = count }
         }
         return voids
+    }
+
+    /// The last record of the partition that is the longest, as far as the gateway has read it or further.
+    func last() async throws -> Record? {
+        let metrics = String(decoding: try await gateway.ask("GET", "/metrics").body, as: UTF8.self)
+        let heads = metrics.matches(of: /reel_gateway_seq\{partition="(\d+)"\} (-?\d+)/)
+        let longest = try #require(heads.max { Int($0.2) ?? -1 < Int($1.2) ?? -1 })
+        let seq = try #require(Int(longest.2))
+        return try await dump("--partition", String(longest.1), "--after", "\(seq - 1)").last
     }
 
     /// Waits until the gateway has read all that is in the log.

@@ -7,9 +7,9 @@ import Testing
 @testable import reel
 
 /// What runs on the embedded log runs on Kafka, unchanged.
-@Suite(.realKafka, .serialized, .timeLimit(.minutes(8))) struct KafkaNodesTests {
+@Suite(.realKafka, .serialized, .timeLimit(.minutes(20))) struct KafkaNodesTests {
     @Test func theDemoHoldsThoughTheLeadingBrokerIsKilled() async throws {
-        let run = try await BuiltProgram.run(["demo", "--apache-kafka", try RealKafka.home().path], seconds: 400)
+        let run = try await BuiltProgram.run(["demo", "--apache-kafka", try RealKafka.home().path], seconds: 600)
         #expect(run.code == 0, "\(run)")
         #expect(run.output.contains("All held") && run.output.contains("SIGKILL to broker"), "\(run)")
     }
@@ -24,10 +24,10 @@ import Testing
         let second = try NodeProcess(["gateway", "--log", deployment.log], in: deployment.folder, name: "second")
         let warm = try snapshotNode("warm", of: deployment)
         let words = ["replay", file, "--url", deployment.gateway.url, "--url", second.url, "--json"]
-        let run = try await BuiltProgram.run(words, seconds: 300)
+        let run = try await BuiltProgram.run(words, seconds: 600)
         #expect(run.code == 0 && run.output.contains(#""right":true"#), "\(run)")
 
-        let last = try #require(try await deployment.dump().max { $0.seq < $1.seq })
+        let last = try #require(try await deployment.last())
         warm.process.killNow()
         let cold = try snapshotNode("cold", of: deployment)
         let snapshot = try SnapshotLines(try await cold.snapshot(of: last.key, upTo: Seq(last.seq)))

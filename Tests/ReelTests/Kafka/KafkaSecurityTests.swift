@@ -1,11 +1,12 @@
 import Foundation
 import ReelLab
+import ReelNet
 import Testing
 
 @testable import reel
 
 /// TLS, passwords and rights, against a real broker that asks for all of them.
-@Suite(.realKafka, .serialized, .timeLimit(.minutes(5))) struct KafkaSecurityTests {
+@Suite(.realKafka, .serialized, .timeLimit(.minutes(15))) struct KafkaSecurityTests {
     /// A broker whose listener SECURE wants TLS and a password, and which lets nobody do what no ACL allows.
     private struct Guarded {
         let folder: TemporaryFolder
@@ -42,12 +43,26 @@ import Testing
             )
         }
 
-        func allow(_ operations: String...) throws {
+        func allow(_ operations: String..., to user: String = "reel") throws {
             let words = operations.flatMap { ["--operation", $0] }
             try kafka.tool(
                 "org.apache.kafka.tools.AclCommand",
-                ["--add", "--allow-principal", "User:reel"] + words
+                ["--add", "--allow-principal", "User:\(user)"] + words
                     + ["--resource-pattern-type", "prefixed", "--topic", "reel."]
+            )
+        }
+
+        /// A gateway of this user.
+        func gateway(_ user: String) throws -> NodeProcess {
+            try NodeProcess(
+                [
+                    "gateway", "--log", "kafka:" + kafka.bootstrap(of: "SECURE"), "--kafka.security.protocol=sasl_ssl",
+                    "--kafka.sasl.mechanisms=PLAIN", "--kafka.sasl.username=\(user)",
+                    "--kafka.ssl.ca.location=\(folder.path)/ca.pem",
+                ],
+                in: folder,
+                name: user,
+                shell: "export REEL_KAFKA_SASL_PASSWORD=\(user);"
             )
         }
 
@@ -100,5 +115,24 @@ import Testing
         #expect(checked.code == .done, "\(checked.errors)")
         #expect(!checked.output.contains("could not be checked"), "\(checked.output)")
         #expect(await guarded.run(["dump"]).code == .done)
+
+        // Who may read and not write.
+        try guarded.allow("Read", "Describe", "DescribeConfigs", to: "guest")
+        let gateway = try guarded.gateway("guest")
+        let reason = "this user has no right to Write the topic reel."
+        try await eventually("its log says why") { gateway.journal.contains(reason) }
+        let event = #"{"type":"noop","site":"00000000-0000-4000-8000-000000000001","op":0}"#
+        func publish() async throws -> (status: Int, body: String) {
+            let answer = try await gateway.ask("POST", "/v1/streams/todo/events", body: #"{"events":[\#(event)]}"#)
+            return (answer.status, String(decoding: answer.body, as: UTF8.self))
+        }
+        let refused = try await publish()
+        #expect(refused.status == 503 && refused.body.contains(reason), "\(refused)")
+        let ready = try await gateway.members("/readyz")
+        #expect(ready["log"] as? String == "unavailable", "\(ready)")
+        #expect((ready["detail"] as? String)?.hasPrefix("forbidden: " + reason) == true, "\(ready)")
+        try guarded.allow("Write", to: "guest")
+        try await eventually("a publish is taken") { try await publish().status == 200 }
+        try await eventually("the log is ok") { try await gateway.members("/readyz")["log"] as? String == "ok" }
     }
 }

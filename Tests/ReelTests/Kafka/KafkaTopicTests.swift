@@ -5,7 +5,7 @@ import Testing
 @testable import reel
 
 /// `reel topic` against a real broker: it makes topics, shows them, and finds what is wrong with them.
-@Suite(.realKafka, .serialized, .timeLimit(.minutes(5))) struct KafkaTopicTests {
+@Suite(.realKafka, .serialized, .timeLimit(.minutes(15))) struct KafkaTopicTests {
     private func topic(_ words: [String], _ kafka: LocalKafka) async -> CommandRun {
         await CommandRun(["topic"] + words + ["--log", "kafka:\(kafka.bootstrap)"])
     }

@@ -3,7 +3,7 @@ import ReelLab
 import Testing
 
 /// The cluster that the other suites here run on does what it is told, and proves it.
-@Suite(.realKafka, .serialized, .timeLimit(.minutes(5))) struct LocalKafkaTests {
+@Suite(.realKafka, .serialized, .timeLimit(.minutes(15))) struct LocalKafkaTests {
     @Test func aBrokerThatIsKilledComesBackWithItsData() throws {
         let kafka = try LocalKafka(try RealKafka.home(), brokers: 1)
         #expect(kafka.controller() == 1)

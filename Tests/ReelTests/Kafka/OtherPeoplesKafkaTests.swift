@@ -5,7 +5,7 @@ import ReelNet
 import Testing
 
 /// Kafka programs that we have not written read our topic, and write to it.
-@Suite(.realKafka, .serialized, .timeLimit(.minutes(5))) struct OtherPeoplesKafkaTests {
+@Suite(.realKafka, .serialized, .timeLimit(.minutes(15))) struct OtherPeoplesKafkaTests {
     @Test func everybodyReadsTheSameBytesAndDenseOffsets() async throws {
         let deployment = try await KafkaDeployment()
         for number in 0..<40 {
