@@ -25,12 +25,14 @@ public final class Gateway: Sendable {
     /// Ends it in good order.
     public let end: NodeEnd
 
-    /// Opens a gateway on a log and listens. `state` answers questions about state in this process; without it they are
-    /// passed on to a snapshot node. The log is the caller's to close, after the end. Not on an event loop.
+    /// Opens a gateway on a log and listens. `number`: how many logs were the current one before. `state` answers
+    /// questions about state in this process; without it they are passed on to a snapshot node. The log is the caller's
+    /// to close, after the end. Not on an event loop.
     ///
     /// Throws `LogError` where the log cannot be read and `NetError` where the address cannot be listened on.
     public init(
         log: any EventLog,
+        number: Int = 0,
         settings: GatewaySettings = GatewaySettings(),
         journal: Journal = Journal(),
         metrics: Metrics = Metrics(),
@@ -43,6 +45,7 @@ public final class Gateway: Sendable {
         let share = GatewayShare(
             nodeID: settings.node.id,
             log: log,
+            number: number,
             bounds: bounds,
             starts: starts,
             settings: settings,
@@ -57,10 +60,8 @@ public final class Gateway: Sendable {
             share.announcement(role: role, url: url.withLock { $0 })
         }
         self.announcer = announcer
-        let answers = NodeAnswers(epoch: log.epoch, partitions: log.partitions, announcer: announcer, metrics: metrics)
-        {
-            share.readiness
-        }
+        let current = CurrentLog(epoch: log.epoch, partitions: log.partitions, number: number)
+        let answers = NodeAnswers(log: current, announcer: announcer, metrics: metrics) { share.readiness }
         var parts: [LoopBound<Part>] = []
         for index in 0..<settings.node.loops {
             let loop = try EventLoop()

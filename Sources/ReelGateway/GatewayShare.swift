@@ -52,6 +52,8 @@ final class GatewayShare: Sendable {
     let nodeID: String
     let log: any EventLog
     let epoch: Epoch
+    /// How many logs were the current one before this one.
+    let number: Int
     let partitions: Int
     let settings: GatewaySettings
     let journal: Journal
@@ -62,10 +64,11 @@ final class GatewayShare: Sendable {
     /// Whether there may be something among the refusals.
     private let hasRefusals = Atomic<Bool>(false)
 
-    /// For a log whose partitions have these ends now, and are read from these starts on.
+    /// For the log of this number, whose partitions have these ends now, and are read from these starts on.
     init(
         nodeID: String,
         log: any EventLog,
+        number: Int,
         bounds: [LogBounds],
         starts: [WarmStart],
         settings: GatewaySettings,
@@ -79,6 +82,7 @@ final class GatewayShare: Sendable {
         self.journal = journal
         self.state = state
         epoch = log.epoch
+        self.number = number
         partitions = log.partitions
         meters = GatewayMeters(metrics, epoch: log.epoch, journal: journal)
         standing = Mutex(

@@ -151,6 +151,7 @@ final class SocketClient {
         ServerFrame.Welcome(
             node: gateway.share.nodeID,
             epoch: gateway.share.epoch,
+            number: gateway.share.number,
             partitions: gateway.share.partitions,
             limits: ServerFrame.Limits(
                 frame: settings.frameBytes,

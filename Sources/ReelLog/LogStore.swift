@@ -14,8 +14,8 @@ public protocol LogStore: AnyObject, Sendable {
     /// Opens a log of this store, the current one or another.
     func open(_ epoch: Epoch) throws(LogError) -> any EventLog
 
-    /// Makes a log the current one. Its number is the former's + 1, or 0 for the first; `conflict` where it is not,
-    /// because somebody else was faster.
+    /// Makes a log the current one. Its number is the former's + 1; `conflict` where it is not, because somebody else
+    /// was faster. Where there is no current log it may have any number: it may go on for a store that was lost.
     func advance(to next: CurrentLog) throws(LogError)
 
     /// Closes connections and files. Logs that were opened stay open.

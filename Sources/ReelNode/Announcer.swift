@@ -1,4 +1,4 @@
-public import ReelCore
+import ReelCore
 public import ReelLog
 public import ReelNet
 import Synchronization
@@ -49,15 +49,16 @@ public final class Announcer: Sendable {
     }
 
     /// The body of `GET /v1/cluster`: every node that announced itself lately, by id.
-    public func clusterBody(epoch: Epoch, partitions: Int) -> [UInt8] {
+    public func clusterBody(of log: CurrentLog) -> [UInt8] {
         let nodes = nodes.sorted { $0.id < $1.id }
-        var heads = [Seq](repeating: .none, count: partitions)
+        var heads = [Seq](repeating: .none, count: log.partitions)
         for position in nodes.flatMap(\.positions) where heads.indices.contains(position.partition) {
             heads[position.partition] = max(heads[position.partition], position.seq)
         }
         var body = JSONObjectWriter()
-        body.member("epoch", epoch.description)
-        body.member("partitions", partitions)
+        body.member("epoch", log.epoch.description)
+        body.member("number", log.number)
+        body.member("partitions", log.partitions)
         body.objects("nodes", nodes) { object, node in
             object.member("id", node.id)
             object.member("role", node.role)

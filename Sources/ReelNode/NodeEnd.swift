@@ -1,4 +1,3 @@
-import Glibc
 public import ReelNet
 import Synchronization
 
@@ -39,16 +38,6 @@ public final class NodeEnd: Sendable {
         state = Mutex(State(drain: Drain(spreadMs: settings.drainSpreadMs, limitMs: settings.drainLimitMs)))
     }
 
-    /// Ends the node when the process is asked to, by SIGTERM or SIGINT, from the return of this call on; a node with a
-    /// certificate or keys reads their files again at SIGHUP. Throws `closed` once the loop has stopped.
-    public func onSignals() throws {
-        try loop.sync { [self] in
-            for signal in [SIGTERM, SIGINT] { loop.onSignal(signal) { self.begin() } }
-            guard settings.tls != nil || settings.tokens != nil else { return }
-            loop.onSignal(SIGHUP) { self.settings.reload(self.journal) }
-        }
-    }
-
     /// Begins to end, or ends at once what has begun to. From any thread.
     public func begin() {
         loop.execute { [self] in
@@ -62,7 +51,7 @@ public final class NodeEnd: Sendable {
         }
     }
 
-    /// Whether somebody has asked for it, by `begin` or a signal.
+    /// Whether somebody has asked for it.
     public var isRequested: Bool { state.withLock { $0.isRequested } }
 
     /// Sends the clients away within so long, because the node is to begin anew; nothing if it ends already. On the

@@ -1,4 +1,5 @@
-public import ReelCore
+import ReelCore
+public import ReelLog
 public import ReelNet
 
 /// The routes that every node has.
@@ -22,8 +23,7 @@ extension Router {
 
 /// What a node says of itself and of the cluster.
 public struct NodeAnswers: Sendable {
-    private let epoch: Epoch
-    private let partitions: Int
+    private let log: CurrentLog
     private let announcer: Announcer
     private let metrics: Metrics
     private let readiness: @Sendable () -> (readiness: Readiness, log: String, detail: String?)
@@ -31,14 +31,12 @@ public struct NodeAnswers: Sendable {
     /// `readiness` says where the node stands now and how the log does, in a word and, where there is more to say, in a
     /// sentence.
     public init(
-        epoch: Epoch,
-        partitions: Int,
+        log: CurrentLog,
         announcer: Announcer,
         metrics: Metrics,
         readiness: @escaping @Sendable () -> (readiness: Readiness, log: String, detail: String?)
     ) {
-        self.epoch = epoch
-        self.partitions = partitions
+        self.log = log
         self.announcer = announcer
         self.metrics = metrics
         self.readiness = readiness
@@ -48,12 +46,15 @@ public struct NodeAnswers: Sendable {
     public func response(_ endpoint: NodeEndpoint) -> HTTPResponse {
         switch endpoint {
         case .cluster:
-            return .json(announcer.clusterBody(epoch: epoch, partitions: partitions))
+            return .json(announcer.clusterBody(of: log))
         case .health:
             return .json(Array(#"{"healthy":true}"#.utf8))
         case .readiness:
-            let (readiness, log, detail) = readiness()
-            return .json(readiness.body(log: log, detail: detail, epoch: epoch), status: readiness.isReady ? 200 : 503)
+            let (readiness, state, detail) = readiness()
+            return .json(
+                readiness.body(log: state, detail: detail, epoch: log.epoch),
+                status: readiness.isReady ? 200 : 503
+            )
         case .metrics:
             return HTTPResponse(
                 status: 200,

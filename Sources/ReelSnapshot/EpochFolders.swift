@@ -60,14 +60,14 @@ enum EpochFolders {
         return next
     }
 
-    /// How many partitions the log has whose files lie in the folder; nil: there are none.
-    static func partitions(in epochFolder: String) -> Int? {
+    /// What a file in the folder says of the log: its `partitions`, or its `number`; nil: none does.
+    static func meta(_ meta: String, in epochFolder: String) -> Int? {
         names(in: epochFolder).lazy.filter { $0.hasSuffix(".sqlite") }.compactMap { name in
             guard let connection = try? Connection(path: "\(epochFolder)/\(name)", mode: .readOnly, busyMs: 1_000)
             else {
                 return nil
             }
-            return try? connection.integer("SELECT value FROM meta WHERE name = 'partitions'").map { Int($0) }
+            return try? connection.integer("SELECT value FROM meta WHERE name = '\(meta)'").map { Int($0) }
         }.first
     }
 

@@ -32,6 +32,7 @@ final class PartitionKeeper: @unchecked Sendable {
     let identity: SnapshotFile.Identity
     let place: FilePlace
     private let log: any EventLog
+    private let number: Int
     private let settings: SnapshotSettings
     private let journal: Journal
     private let metrics: SnapshotMetrics
@@ -48,6 +49,7 @@ final class PartitionKeeper: @unchecked Sendable {
 
     init(
         log: any EventLog,
+        number: Int,
         partition: Int,
         settings: SnapshotSettings,
         journal: Journal,
@@ -60,6 +62,7 @@ final class PartitionKeeper: @unchecked Sendable {
             EpochFolders.file(partition, in: EpochFolders.path(of: log.epoch, in: settings.folder))
         )
         self.log = log
+        self.number = number
         self.settings = settings
         self.journal = journal
         self.metrics = metrics
@@ -114,6 +117,7 @@ final class PartitionKeeper: @unchecked Sendable {
             throw LogError(.epochChanged, "found epoch \(log.epoch), expected \(identity.epoch)")
         }
         let file = try SnapshotFile(path: place.path, identity: identity)
+        try file.setMeta("number", Int64(number))
         let folder = try PartitionFolder(file: file, identity: identity, settings: settings)
         var verifier = try TailVerifier.resuming(
             StoredPosition(reading: file.connection),

@@ -8,6 +8,8 @@ public final class SnapshotArchive: StateArchive {
     public let epoch: Epoch
     /// How many partitions it has.
     public let partitions: Int
+    /// How many logs were the current one before it; −1: no file says so.
+    public let number: Int
     private let folders: [String]
 
     /// The files of an epoch (nil: the last one of which there are any) in these folders: each the data folder of a
@@ -32,10 +34,11 @@ public final class SnapshotArchive: StateArchive {
         }
         self.epoch = epoch
         self.folders = roots.map { EpochFolders.path(of: epoch, in: $0) }
-        guard let partitions = self.folders.lazy.compactMap(EpochFolders.partitions).first else {
+        guard let partitions = self.folders.lazy.compactMap({ EpochFolders.meta("partitions", in: $0) }).first else {
             throw SnapshotError(.badRequest, "found no partition's file of epoch \(epoch)")
         }
         self.partitions = partitions
+        number = self.folders.lazy.compactMap { EpochFolders.meta("number", in: $0) }.first ?? -1
     }
 
     /// The highest state of a partition: of the folder whose file is furthest and holds all streams with their

@@ -16,9 +16,11 @@ public final class SnapshotNode: StateSource {
     private let turns: AnswerTurns
 
     /// Takes the folder for itself and begins to fold. The log must be this node's own: when folding does not keep up,
-    /// its tails are held back. Throws where the folder is another process's or cannot be made.
+    /// its tails are held back. `number`: how many logs were the current one before; it stands in the files too, for
+    /// where only they are left. Throws where the folder is another process's or cannot be made.
     public init(
         log: any EventLog,
+        number: Int = 0,
         settings: SnapshotSettings,
         journal: Journal,
         metrics: Metrics
@@ -32,7 +34,14 @@ public final class SnapshotNode: StateSource {
         self.metrics = counted
         let closed = Mutex(log.partitions)
         keepers = (0..<log.partitions).map {
-            PartitionKeeper(log: log, partition: $0, settings: settings, journal: journal, metrics: counted) {
+            PartitionKeeper(
+                log: log,
+                number: number,
+                partition: $0,
+                settings: settings,
+                journal: journal,
+                metrics: counted
+            ) {
                 // What the old epoch was folded to is not needed any more once all of the new one is.
                 let isLast = closed.withLock { closed in
                     closed -= 1

@@ -104,6 +104,18 @@ import Testing
         #expect(fold.streams.first?.value.site(ended)?.op == 0)
     }
 
+    @Test func `A new log that does not hold what was written to it does not become the current one`() async throws {
+        let store = try await store(seed: testSeed(3_250), steps: 200)
+        let before = try judged(store)
+        store.loseSeed()
+        let error = #expect(throws: LogError.self) { try EpochChange(store, partitions: 2).run() }
+        #expect(error?.code == .damaged)
+        #expect(try store.current()?.number == 0)
+        // Written once more it is whole.
+        _ = try EpochChange(store).run()
+        #expect(try judged(store) == before)
+    }
+
     @Test func `Of two operators at once both come to the same epoch`() async throws {
         let store = try await store(seed: testSeed(3_300), steps: 200)
         let before = try judged(store)

@@ -12,6 +12,12 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     /// Seqs of other streams are empty here.
     var streams: [StreamName?] = []
     var epoch = Epoch(1)
+    var number = 0
+    /// The log before this one, which some nodes have not left yet.
+    var former: FormerLog?
+    var lagging: Set<String> = []
+    /// The nodes that a client said hello to, one after the other.
+    var greeted: [String] = []
     var down: Set<String> = []
     var hasSnapshots = true
     var connections: [FakeConnection] = []
@@ -31,6 +37,8 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     var isSilent = false
     /// No publish gets an answer.
     var dropsAcks = false
+    /// So many times as fast as said all pauses pass.
+    var haste: Int64 = 1
     /// Requests by HTTP get no answer before `answerHeld`.
     var holdsAnswers = false
     var heldAnswers: [@Sendable () -> Void] = []
@@ -98,7 +106,7 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         guard !request.isCancelled else { return }
         requests.append("\(node) \(target)")
         if down.contains(node) { return receive(.failed("refused")) }
-        let (status, body) = answer(target)
+        let (status, body) = asSeen(by: node) { answer(target) }
         receive(.status(status))
         // Cut anywhere.
         for piece in stride(from: 0, to: body.count, by: 1_000) where !request.isCancelled {
@@ -119,7 +127,7 @@ final class FakeNetwork: Transport, @unchecked Sendable {
             deadlines.append((request, body))
             return request
         }
-        request.timer = loop.timer(after: .milliseconds(ms)) { if !request.isCancelled { body() } }
+        request.timer = loop.timer(after: .milliseconds(ms / haste)) { if !request.isCancelled { body() } }
         return request
     }
 
@@ -162,23 +170,16 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     }
 
     func fold(_ stream: StreamName) -> Fold {
-        var fold = Fold(stream: stream, partition: 0, epoch: epoch)
-        var event = ParsedEvent()
-        for (seq, value) in log.enumerated() where streams[seq] == stream {
+        var partition = PartitionFold(partition: 0, of: 1, epoch: epoch)
+        for (seq, value) in log.enumerated() {
             value.withUnsafeBytes { value in
-                if (try? event.parse(value)) != nil { _ = fold.apply(event, value, seq: Seq(seq)) }
+                let key = streams[seq]?.key ?? Array((Barrier.read(value) == nil ? "~" : StreamName.barrierKey).utf8)
+                _ = key.withUnsafeBytes { partition.read(key: $0, value: value, seq: Seq(seq)) }
             }
         }
+        var fold = partition.streams[stream] ?? Fold(stream: stream, partition: 0, epoch: epoch)
         fold.advance(to: head)
         return fold
-    }
-
-    /// The log is replaced by an empty one; connections break.
-    func beginEpoch(_ epoch: Epoch) {
-        self.epoch = epoch
-        log = []
-        streams = []
-        for connection in connections { connection.end("reset") }
     }
 
     /// Every node says this to its clients.
@@ -244,7 +245,7 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
     func send(_ text: [UInt8]) {
         network.loop.execute { [self] in
             guard receive != nil, let frame = text.withUnsafeBytes({ try? ClientFrame($0) }) else { return }
-            handle(frame)
+            network.asSeen(by: node) { handle(frame) }
         }
     }
 
@@ -267,9 +268,11 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
 
     func push() {
         guard !network.isSilent else { return }
-        for (stream, after) in proven where after < network.head {
-            proven[stream] = network.head
-            say(.events(network.events(stream, after + 1, network.head)))
+        network.asSeen(by: node) {
+            for (stream, after) in proven where after < network.head {
+                proven[stream] = network.head
+                say(.events(network.events(stream, after + 1, network.head)))
+            }
         }
     }
 
@@ -283,7 +286,19 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
                 subscriptions: 100,
                 fetch: 100_000
             )
-            say(.welcome(.init(node: node, epoch: network.epoch, partitions: 1, limits: limits, pingS: 20)))
+            network.greeted.append(node)
+            say(
+                .welcome(
+                    .init(
+                        node: node,
+                        epoch: network.epoch,
+                        number: network.number,
+                        partitions: 1,
+                        limits: limits,
+                        pingS: 20
+                    )
+                )
+            )
         case .subscribe(let subscribe):
             network.subscribes.append(subscribe)
             var after = network.head
@@ -317,7 +332,8 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
             for range in fetch.ranges {
                 say(.events(network.events(fetch.stream, range.lowerBound, range.upperBound)), ref: frame.ref)
             }
-        case .publish(let publish): handle(publish)
+        // Behind the end of an epoch nothing is taken.
+        case .publish(let publish): if !network.lagging.contains(node) { handle(publish) }
         }
     }
 

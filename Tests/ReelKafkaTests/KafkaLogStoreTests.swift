@@ -54,12 +54,11 @@ import Testing
         }
     }
 
-    @Test func theFirstNumberIsNought() throws {
+    @Test func brokersWithoutALogGoOnWithTheNumberOfOneThatWasLost() throws {
         try withControl { _, store in
-            let error = #expect(throws: LogError.self) {
-                try store.advance(to: CurrentLog(epoch: .random(), partitions: 4, number: 1))
-            }
-            #expect(error?.code == .conflict)
+            let next = CurrentLog(epoch: .random(), partitions: 4, number: 3)
+            try store.advance(to: next)
+            #expect(try store.current() == next)
         }
     }
 

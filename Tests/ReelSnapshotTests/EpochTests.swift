@@ -58,6 +58,21 @@ import Testing
         #expect(isThere(open, lab) && !isThere(other, lab))
     }
 
+    @Test("an epoch whose partitions have not all ended, or lead to different ones, is kept", arguments: [false, true])
+    func halfEnded(hasEnded: Bool) async throws {
+        let lab = try Lab(partitions: 2)
+        let next = Epoch(0x77)
+        try await lab.log.append([barrier(.end(next))], key: "~reel", to: 0)
+        if hasEnded { try await lab.log.append([barrier(.end(Epoch(0x78)))], key: "~reel", to: 1) }
+        let node = try node(lab.log, lab)
+        try await eventually("all is folded") { node.positions == [0, hasEnded ? 0 : -1] }
+        node.close()
+        EpochFolders.removeEnded(before: next, in: lab.folder.path)
+        #expect(isThere(lab.log.epoch, lab))
+        EpochFolders.removeEnded(before: Epoch(0x78), in: lab.folder.path)
+        #expect(isThere(lab.log.epoch, lab))
+    }
+
     @Test("files of a folder that had no epochs are those of the log") func filesOfBefore() async throws {
         let lab = try Lab(partitions: 1)
         var writer = Writer(seed: 5)

@@ -77,7 +77,6 @@ extension SyncClient {
             stream.catchUpFailures += 1
             switch error.code {
             case .truncated, .aheadOfLog, .diverged, .badRange: stream.needsSnapshot = true
-            case .epochChanged where stream.view != nil: epochChanged(stream)
             default: break
             }
             if stream.catchUpFailures == Self.catchUpFailuresMax, stream.needsSnapshot || stream.isFromOldEpoch {
@@ -117,10 +116,9 @@ extension SyncClient {
         took(progress, stream)
     }
 
-    /// The log was replaced: the queue stays, the state comes anew.
+    /// A node that is not behind is at another log: the queue stays, the state comes anew.
     func epochChanged(_ stream: StreamState) {
         stream.connectionLost()
-        if let fold = stream.view?.fold, fold.next != nil { formerEpochs.insert(fold.epoch) }
         stream.view = nil
         stream.unwritten = []
         stream.isFromOldEpoch = true

@@ -41,9 +41,14 @@ extension SyncClient {
 
     func welcomed(_ welcome: ServerFrame.Welcome) {
         guard let link, link.welcome == nil else { return }
-        guard !formerEpochs.contains(welcome.epoch) else {
-            return lost(link.number, "the node is still in the epoch \(welcome.epoch), which has ended")
+        // What it would say of own events is of an earlier moment: to believe it could make them happen twice.
+        guard welcome.number >= logNumber else {
+            return lost(
+                link.number,
+                "the node is still at log number \(welcome.number), epoch \(welcome.epoch); expected is \(logNumber)"
+            )
         }
+        if welcome.number > logNumber { (logNumber, logNumberIsWritten) = (welcome.number, false) }
         failover.welcomed(nowMs: transport.nowMs)
         if let lostAtMs {
             counters.failoverMs = transport.nowMs - lostAtMs

@@ -57,15 +57,12 @@ extension SyncClient {
         guard let stream = streams[subscribed.stream], stream.phase == .subscribing, let welcome = link?.welcome else {
             return
         }
-        guard subscribed.partition < welcome.partitions else {
+        guard subscribed.partition < welcome.partitions, subscribed.epoch == welcome.epoch else {
             throw ReelError(
                 .badFrame,
-                "found partition \(subscribed.partition), expected less than \(welcome.partitions)"
+                "found partition \(subscribed.partition) of \(subscribed.epoch), expected less than"
+                    + " \(welcome.partitions) of \(welcome.epoch)"
             )
-        }
-        if let epoch = stream.view?.fold.epoch, epoch != subscribed.epoch {
-            epochChanged(stream)
-            return advance(stream)
         }
         if stream.view == nil {
             let fold = Fold(
@@ -141,8 +138,9 @@ extension SyncClient {
         guard stream.phase != .stopped else { return }
         switch error.code {
         case .epochChanged:
-            epochChanged(stream)
-            advance(stream)
+            // The node's log was replaced under it; only `welcome` says which one is the next.
+            guard let number = link?.number else { return }
+            lost(number, "\(error.code.rawValue): \(error.message)")
         case .aheadOfLog, .diverged:
             stop(stream, "\(error.code.rawValue): \(error.message)")
         case _ where ref == Ref.fetch:

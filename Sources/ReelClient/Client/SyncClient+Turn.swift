@@ -83,14 +83,12 @@ extension SyncClient {
         for stream in streams {
             if let lines = try stateToWrite(stream) { states.append((stream, lines)) }
         }
-        let formerEpochs = formerEpochs
+        let logNumber = logNumberIsWritten ? nil : logNumber
         try store.commit(durably: isPromise) { () throws(SQLiteError) in
+            if let logNumber { try store.write(logNumber: logNumber) }
             for (stream, writes) in writes {
                 try store.write(writes, stream.row)
-                if stream.unwrittenEpoch {
-                    try store.dropEvents(stream.row)
-                    for epoch in formerEpochs { try store.write(formerEpoch: epoch) }
-                }
+                if stream.unwrittenEpoch { try store.dropEvents(stream.row) }
                 for event in stream.unwritten {
                     try event.value.withUnsafeBytesTyped { (value) throws(SQLiteError) in
                         try store.write(event: value, seq: event.seq, stream.row)
@@ -113,6 +111,7 @@ extension SyncClient {
                 try store.write(position, stream.row)
             }
         }
+        logNumberIsWritten = true
         for stream in streams { stream.unwritten = [] }
         for (stream, _) in states {
             stream.unwrittenState = false

@@ -48,8 +48,9 @@ public actor SyncClient {
     var isTurnScheduled = false
     var isClosed = false
     var failure: ReelError?
-    /// Epochs whose end was folded, and that were left: a node that is still there is behind.
-    var formerEpochs: Set<Epoch> = []
+    /// The highest number of a log that a node was at: a node at a lower one is behind.
+    var logNumber: Int
+    var logNumberIsWritten = true
 
     /// One attempt at a connection, and what came of it.
     struct Link {
@@ -82,7 +83,7 @@ public actor SyncClient {
         case .memory: self.store = nil
         case .file(let path): self.store = try DeviceStore(path: path)
         }
-        formerEpochs = try self.store?.formerEpochs() ?? []
+        logNumber = try self.store?.logNumber() ?? 0
         let seed = seed ?? UInt64.random(in: .min ... .max)
         random = SeededGenerator(seed: seed)
         failover = Failover(nodes: nodes, seed: seed &+ 1)

@@ -2,7 +2,7 @@ internal import ReelCore
 internal import ReelSQLite
 
 /// The device's SQLite file: for each stream the queue of own events, and what was received: a folded state in the
-/// lines of a snapshot, the events behind it, and the ranges of seq that both prove.
+/// lines of a snapshot, the events behind it, and the ranges of seq that both prove; for all of them the log's number.
 ///
 /// Position and data change in one transaction. What an app was promised (an event in the queue, an op that was given)
 /// waits for the disk; what can be received again does not, but stays behind it in the file, so that a lost end of the
@@ -35,7 +35,7 @@ final class DeviceStore {
     private var isFull = true
 
     private let putStream: Statement
-    private let putFormerEpoch: Statement
+    private let putLogNumber: Statement
     private let putPosition: Statement
     private let putSite: Statement
     private let putEntry: Statement
@@ -68,15 +68,13 @@ final class DeviceStore {
                         lines BLOB NOT NULL, PRIMARY KEY (stream, piece)) WITHOUT ROWID;
                     CREATE TABLE IF NOT EXISTS event (stream INTEGER NOT NULL, seq INTEGER NOT NULL,
                         value BLOB NOT NULL, PRIMARY KEY (stream, seq)) WITHOUT ROWID;
-                    CREATE TABLE IF NOT EXISTS former_epoch (epoch TEXT PRIMARY KEY) WITHOUT ROWID;
+                    CREATE TABLE IF NOT EXISTS log (row INTEGER PRIMARY KEY, number INTEGER NOT NULL);
                     PRAGMA user_version = \(Self.format);
                     """
                 )
             }
             putStream = try connection.prepare("INSERT INTO stream (name, site, next_op) VALUES (?, ?, ?)")
-            putFormerEpoch = try connection.prepare(
-                "INSERT OR IGNORE INTO former_epoch VALUES (?)"
-            )
+            putLogNumber = try connection.prepare("INSERT OR REPLACE INTO log VALUES (1, ?)")
             putPosition = try connection.prepare(
                 "UPDATE stream SET epoch = ?, partition = ?, partitions = ?, covered = ? WHERE row = ?"
             )
@@ -95,15 +93,10 @@ final class DeviceStore {
 
     // MARK: Reading
 
-    /// The epochs whose end was folded.
-    func formerEpochs() throws(ReelError) -> Set<Epoch> {
+    /// The highest number of a log that a node was at.
+    func logNumber() throws(ReelError) -> Int {
         do throws(SQLiteError) {
-            var epochs: Set<Epoch> = []
-            let select = try connection.prepare("SELECT epoch FROM former_epoch")
-            while try select.step() {
-                if let epoch = Epoch(select.text(0)) { epochs.insert(epoch) }
-            }
-            return epochs
+            return Int(try connection.integer("SELECT max(number) FROM log") ?? 0)
         } catch {
             throw ReelError(error, "reading")
         }
@@ -255,10 +248,10 @@ final class DeviceStore {
         try putPosition.run()
     }
 
-    /// An epoch whose end was folded, and that was left. Inside `commit`.
-    func write(formerEpoch epoch: Epoch) throws(SQLiteError) {
-        putFormerEpoch.bind(1, epoch.description)
-        try putFormerEpoch.run()
+    /// The highest number of a log that a node was at. Inside `commit`.
+    func write(logNumber: Int) throws(SQLiteError) {
+        putLogNumber.bind(1, Int64(logNumber))
+        try putLogNumber.run()
     }
 
     /// Drops all events of a stream: they are of a log that has ended, and their seqs mean something else in the next.

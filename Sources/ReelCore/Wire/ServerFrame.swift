@@ -66,6 +66,8 @@ extension ServerFrame {
         public var node: String
         /// The epoch of its log.
         public var epoch: Epoch
+        /// The log's number: how many logs of this deployment were the current one before it.
+        public var number: Int
         /// How many partitions the log has.
         public var partitions: Int
         /// What the client may do.
@@ -74,9 +76,10 @@ extension ServerFrame {
         public var pingS: Int
 
         /// A welcome.
-        public init(node: String, epoch: Epoch, partitions: Int, limits: Limits, pingS: Int) {
+        public init(node: String, epoch: Epoch, number: Int, partitions: Int, limits: Limits, pingS: Int) {
             self.node = node
             self.epoch = epoch
+            self.number = number
             self.partitions = partitions
             self.limits = limits
             self.pingS = pingS

@@ -36,7 +36,7 @@ final class ControlTopic: Sendable {
     func advance(to next: CurrentLog) throws(LogError) {
         let former = try current()
         if former == next { return }
-        guard next.follows(former), former != nil || next.number == 0 else { throw .anotherIsCurrent(former, next) }
+        guard next.follows(former) else { throw .anotherIsCurrent(former, next) }
         try writer.append(key: CurrentLog.key, value: next.json)
         let found = try current()
         guard found == next else { throw .anotherIsCurrent(found, next) }

@@ -35,7 +35,7 @@ final class OldLog {
         if let known {
             current = known
         } else if let archive {
-            current = CurrentLog(epoch: archive.epoch, partitions: archive.partitions, number: -1)
+            current = CurrentLog(epoch: archive.epoch, partitions: archive.partitions, number: archive.number)
         } else {
             throw LogError(.logUnavailable, "there is no log yet, and so no epoch that could end")
         }

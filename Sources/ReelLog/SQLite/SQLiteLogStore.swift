@@ -39,8 +39,7 @@ public final class SQLiteLogStore: LogStore {
     /// Makes a log the current one; see `LogStore.advance`.
     public func advance(to next: CurrentLog) throws(LogError) {
         try locked { [path] tables in
-            let found = try tables.current()?.number ?? -1
-            guard next.number == found + 1 else {
+            if let found = try tables.current()?.number, next.number != found + 1 {
                 throw LogError(
                     .conflict,
                     "found the current log's number \(found), expected \(next.number - 1): \(path)"

@@ -19,9 +19,10 @@ extension Command {
         ]
     ) { options, console in
         var settings = try GatewayArguments.settings(options)
-        return try await NodeRun.run(options, console) { run in
+        return try await NodeRun.run(options, settings.node, console) { run in
             settings.node.listen = run.listen
-            return NodeRun.Started(node: try Gateway(log: run.log, settings: settings, journal: run.journal))
+            let gateway = try Gateway(log: run.log, number: run.number, settings: settings, journal: run.journal)
+            return NodeRun.Started(node: gateway)
         }
     }
 }

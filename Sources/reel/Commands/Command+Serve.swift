@@ -21,7 +21,7 @@ extension Command {
     ) { options, console in
         var settings = try GatewayArguments.settings(options)
         let folder = try LogArguments.path("snapshot", inDataOf: options)
-        return try await NodeRun.run(options, console) { run in
+        return try await NodeRun.run(options, settings.node, console) { run in
             settings.node.listen = run.listen
             // Its own opening of the log: when folding does not keep up, only its own tails are held back.
             let folded = try run.store.open(run.log.epoch)
@@ -34,6 +34,7 @@ extension Command {
             do {
                 let state = try SnapshotNode(
                     log: folded,
+                    number: run.number,
                     settings: SnapshotSettings(folder: folder),
                     journal: run.journal,
                     metrics: metrics
@@ -41,6 +42,7 @@ extension Command {
                 snapshot = state
                 let gateway = try Gateway(
                     log: run.log,
+                    number: run.number,
                     settings: settings,
                     journal: run.journal,
                     metrics: metrics,

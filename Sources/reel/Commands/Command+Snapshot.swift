@@ -21,11 +21,12 @@ extension Command {
     ) { options, console in
         var node = try ServingArguments.nodeSettings(options)
         let folder = try LogArguments.path("snapshot", inDataOf: options)
-        return try await NodeRun.run(options, console) { run in
+        return try await NodeRun.run(options, node, console) { run in
             node.listen = run.listen
             return NodeRun.Started(
                 node: try SnapshotServer(
                     log: run.log,
+                    number: run.number,
                     settings: SnapshotSettings(folder: folder),
                     common: node,
                     journal: run.journal

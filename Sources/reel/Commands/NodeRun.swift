@@ -21,6 +21,8 @@ extension SnapshotServer: ServingNode {}
 struct NodeRun {
     /// The log of this run, and where it came from.
     let log: any EventLog
+    /// How many logs were the current one before it.
+    let number: Int
     let store: any LogStore
     /// Where the node listens.
     let listen: String
@@ -36,6 +38,7 @@ struct NodeRun {
     /// Calls `start` for the current log, and for each that follows.
     static func run(
         _ options: Options,
+        _ settings: NodeSettings,
         _ console: Console,
         _ start: (NodeRun) throws -> Started
     ) async throws -> ExitCode {
@@ -44,10 +47,17 @@ struct NodeRun {
         defer { store.close() }
         var listen = options[ServingArguments.listen]
         var log = try LogArguments.open(options, ifAbsent: .make, console)
+        // Between the two calls another log may have become the current one.
+        guard var current = try store.current() else { throw Complaint(.unreachable, "the log is gone again") }
+        if current.epoch != log.epoch {
+            log.close()
+            log = try store.open(current.epoch)
+        }
+        let signals = try NodeSignals(settings, journal: journal)
         var isFirst = true
         while true {
-            let run = NodeRun(log: log, store: store, listen: listen, journal: journal)
-            let next = try await run.once { run in
+            let run = NodeRun(log: log, number: current.number, store: store, listen: listen, journal: journal)
+            let next = try await run.once(signals) { run in
                 let started = try start(run)
                 if isFirst {
                     try console.print("listening on \(started.node.address)")
@@ -56,18 +66,23 @@ struct NodeRun {
                 (isFirst, listen) = (false, "\(started.node.address)")
                 return started
             }
-            guard let next else { return .done }
-            log = try store.open(next.epoch)
+            guard let next, !signals.isEndRequested else { return .done }
+            current = next
+            log = try store.open(current.epoch)
         }
     }
 
     /// Runs the node until it has ended, and says which log it is to begin anew with, if any.
-    private func once(_ start: (NodeRun) throws -> Started) async throws -> CurrentLog? {
+    private func once(
+        _ signals: NodeSignals,
+        _ start: (NodeRun) throws -> Started
+    ) async throws -> CurrentLog? {
         defer { log.close() }
         let started = try start(self)
         defer { started.close() }
         let node = started.node
-        try node.end.onSignals()
+        signals.meet(node.end)
+        defer { signals.meet(nil) }
         let watch = EpochWatch(store, epoch: log.epoch, end: node.end, journal: journal) { node.epochHasEnded }
         await node.waitUntilEnded()
         return watch.next

@@ -65,6 +65,25 @@ import Testing
         #expect(node.process.end == .exited(0), "\(node.journal)")
     }
 
+    @Test(arguments: ["gateway", "snapshot"])
+    func aSignalBetweenTheNodesOfTwoEpochsEndsTheProcessInGoodOrder(kind: String) async throws {
+        let folder = try TemporaryFolder(prefix: "reel-leaving-")
+        let node = try Self.node(kind, in: folder)
+        let log = folder.path + "/log.sqlite"
+        let change = try await BuiltProgram.run(["epoch", "new", "--log", "sqlite:\(log)"])
+        #expect(change.code == 0, "\(change)")
+        try await eventually("that it moves on") { node.journal.contains("moving to the next epoch") }
+        // Who has the lock keeps the log from being opened or closed: so the node cannot begin anew.
+        let lock = open(log + ".lock", O_RDWR)
+        defer { close(lock) }
+        try #require(flock(lock, LOCK_EX) == 0)
+        try await eventually("the first node's end") { node.journal.contains("event=ended") }
+        node.process.signal(SIGTERM)
+        try #require(flock(lock, LOCK_UN) == 0)
+        try await eventually("its end") { node.process.hasEnded() }
+        #expect(node.process.end == .exited(0), "\(node.journal)")
+    }
+
     @Test(arguments: ["serve", "gateway", "snapshot"])
     func whoIsToldTwiceEndsAtOnce(kind: String) async throws {
         let folder = try TemporaryFolder(prefix: "reel-leaving-")

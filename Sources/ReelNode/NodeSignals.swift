@@ -1,0 +1,48 @@
+import Glibc
+import ReelNet
+import Synchronization
+
+/// The signals of a process that runs nodes, one after the other: none has its own effect between two of them.
+///
+/// SIGTERM and SIGINT end the present node in good order, and no other follows; where there is none at the moment, a
+/// second one ends the process at once. At SIGHUP the files of certificate and keys are read again, if there are any.
+public final class NodeSignals: Sendable {
+    private struct State {
+        var requests = 0
+        var node: NodeEnd?
+    }
+
+    private let loop: EventLoop
+    private let state = Mutex(State())
+
+    /// Takes the signals over, for the rest of the process's life.
+    public init(_ settings: NodeSettings, journal: Journal) throws {
+        loop = try EventLoop()
+        try loop.sync { [self] in
+            for signal in [SIGTERM, SIGINT] { loop.onSignal(signal) { self.received() } }
+            guard settings.tls != nil || settings.tokens != nil else { return }
+            loop.onSignal(SIGHUP) { settings.reload(journal) }
+        }
+    }
+
+    /// Whether the process was asked to end.
+    public var isEndRequested: Bool { state.withLock { $0.requests > 0 } }
+
+    /// From now on this node is the one that ends; nil: there is none.
+    public func meet(_ node: NodeEnd?) {
+        let requests = state.withLock { state in
+            state.node = node
+            return state.requests
+        }
+        for _ in 0..<min(requests, 2) { node?.begin() }
+    }
+
+    private func received() {
+        let (node, requests) = state.withLock { state in
+            state.requests += 1
+            return (state.node, state.requests)
+        }
+        if let node { return node.begin() }
+        if requests > 1 { _exit(EXIT_FAILURE) }
+    }
+}

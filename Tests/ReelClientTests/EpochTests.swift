@@ -1,0 +1,106 @@
+import ReelCore
+import Testing
+
+@testable import ReelClient
+
+/// A device between nodes of a new epoch and nodes that have not left the old one: each event happens once.
+@Suite(.timeLimit(.minutes(5))) struct EpochTests {
+    private let name = StreamName("s")!
+
+    private func add(_ stream: SyncStream) async throws -> Publication {
+        try await stream.publish(.update("m", "0", operations: ["n": .increment(1)]))
+    }
+
+    /// How often `add` has happened, by the log.
+    private func count(_ network: FakeNetwork) async throws -> Double? {
+        let value = try await network.on { [name] network -> JSON? in
+            let object = network.fold(name).object(model: "m", id: "0")
+            return object.map { SyncObject($0, readAt: 0)["n"] ?? .null }
+        }
+        guard case .number(let number)? = value else { return nil }
+        return number
+    }
+
+    @Test(arguments: [false, true]) func whatTheNewEpochHasConsumedIsNotSentAnewAfterALookAtTheOldOne(
+        isStartedAgain: Bool
+    ) async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        var client = try network.client(nodes: ["new", "old"], store: .file(path))
+        var stream = try await client.open("s")
+        try await stream.publish(.insert("m", "0", ["n": 0])).fate()
+        try await network.on { $0.down = ["old"] }
+        try await network.on { $0.goOver(to: Epoch(2), lagging: ["old"]) }
+        try await add(stream).fate()
+        // The new log consumes one more, of which the device hears nothing but that it is durable.
+        try await network.on { $0.isSilent = true }
+        _ = try await add(stream).acked()
+        if isStartedAgain { await client.close() }
+        try await network.on { network in
+            network.kill("new")
+            network.down = ["new"]
+            network.greeted = []
+        }
+        if isStartedAgain {
+            client = try network.client(nodes: ["new", "old"], store: .file(path))
+            stream = try await client.open("s")
+        }
+        // It is not content with the node that lags.
+        try await eventually { (try? await network.on { $0.greeted.count }) ?? 0 > 1 }
+        try await network.on { network in
+            network.isSilent = false
+            network.down = []
+        }
+        try await eventually { await stream.queued == 0 }
+        let seen = await stream.object("m", "0")?["n"]
+        #expect(try await count(network) == 2 && seen == .number(2))
+        #expect(await client.connectedNode == "new")
+        // Once that node has gone over it is as good as the other.
+        try await network.on { network in
+            network.kill("new")
+            network.catchUp()
+        }
+        try await add(stream).fate()
+        #expect(try await count(network) == 3)
+        #expect(await client.connectedNode == "old")
+        await client.close()
+    }
+
+    @Test func aDeviceThatHopsBetweenEpochsCountsEachEventOnce() async throws {
+        try await Seeds.runAsync(5) { seed in
+            let network = try FakeNetwork(seed: seed)
+            let nodes = ["a", "b", "c"]
+            let client = try network.client(nodes: nodes, seed: seed)
+            let stream = try await client.open("s")
+            try await stream.publish(.insert("m", "0", ["n": 0])).fate()
+            var random = SeededGenerator(seed: seed)
+            var added = 0
+            try await network.on { ($0.breaksPercent, $0.haste) = (20, 50) }
+            for epoch in UInt64(2)...4 {
+                let late = Set(nodes.filter { _ in random.next().isMultiple(of: 2) }.prefix(2))
+                try await network.on { $0.goOver(to: Epoch(epoch), lagging: late) }
+                for _ in 0..<12 {
+                    let node = nodes[Int(random.next() % 3)]
+                    try await network.on { network in
+                        network.down = [node]
+                        network.kill(node)
+                    }
+                    for _ in 0..<Int(random.next() % 3) {
+                        _ = try await add(stream)
+                        added += 1
+                    }
+                    try await Task.sleep(for: .milliseconds(random.next() % 8))
+                }
+                try await network.on { network in
+                    network.down = []
+                    network.catchUp()
+                }
+                try await eventually { await stream.queued == 0 }
+                let (inLog, seen) = (try await count(network), await stream.object("m", "0")?["n"])
+                #expect(inLog == Double(added) && seen == .number(Double(added)), "seed \(seed), epoch \(epoch)")
+            }
+            await client.close()
+        }
+    }
+}
