@@ -173,7 +173,7 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         var partition = PartitionFold(partition: 0, of: 1, epoch: epoch)
         for (seq, value) in log.enumerated() {
             value.withUnsafeBytes { value in
-                let key = streams[seq]?.key ?? Array((Barrier.read(value) == nil ? "~" : StreamName.barrierKey).utf8)
+                let key = streams[seq]?.key ?? Array(StreamName.barrierKey.utf8)
                 _ = key.withUnsafeBytes { partition.read(key: $0, value: value, seq: Seq(seq)) }
             }
         }
@@ -351,8 +351,8 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
             network.append(publish.stream, value)
             acks.append(.init(site: intake.event.site, op: intake.event.op, seq: network.head))
             if breaks() {
-                network.pushAll()
-                return end("broken behind")
+                end("broken behind")
+                return network.pushAll()
             }
         }
         guard !network.dropsAcks else { return network.pushAll() }
