@@ -28,6 +28,7 @@ final class SimulatedGateway: @unchecked Sendable {
         share = GatewayShare(
             nodeID: name,
             log: handle,
+            number: 0,
             bounds: bounds,
             starts: starts,
             settings: settings,
