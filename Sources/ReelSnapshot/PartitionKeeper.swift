@@ -23,6 +23,8 @@ final class PartitionKeeper: @unchecked Sendable {
         var refusal: SnapshotError? {
             switch problem?.code {
             case .diverged, .aheadOfLog, .epochChanged: problem
+            // What it has is whole, but nobody can go on from there.
+            case .truncated: problem.map { SnapshotError(.nodeBehind, $0.message) }
             default:
                 isVerified ? nil : SnapshotError(.nodeBehind, "this node has not compared its file with the log yet")
             }
@@ -184,6 +186,14 @@ final class PartitionKeeper: @unchecked Sendable {
             (problem, waitMs) = putAside((error as? SnapshotFile.Unusable)?.reason ?? "\(error)")
         case let error as SQLiteError:
             problem = SnapshotError(.nodeBehind, "the snapshot cannot be written: \(error)")
+        case let error as LogError where error.code == .truncated:
+            problem = SnapshotError(
+                .truncated,
+                "\(error.message): the log was trimmed while this node did not read it; stop it, put a copy of the"
+                    + " folder \(identity.epoch) of another snapshot node, also stopped, in place of its own, and start"
+                    + " it"
+            )
+            waitMs = 5_000
         case let error as LogError:
             problem = SnapshotError(error.code, error.message)
             // What was lost may be brought back, but not soon.

@@ -1,5 +1,7 @@
+import Foundation
 import ReelCore
 import ReelLog
+import ReelNode
 import Testing
 
 @testable import ReelSnapshot
@@ -55,6 +57,31 @@ struct LostLogTests {
         defer { second.close() }
         try await eventually("a refusal after a restart") { second.refusals == [.diverged] }
         #expect(second.positions == [19])
+    }
+
+    @Test("a node that slept through a trim says what to do, and goes on from a copy of a peer's folder")
+    func slept() async throws {
+        let (lab, peer) = (try Lab(partitions: 1), try Lab(partitions: 1))
+        try await folded(20, lab)
+        var writer = Writer(seed: 5)
+        try await lab.log.append((20..<40).map { writer.event(at: $0) }, key: "todo", to: 0)
+        let whole = try SnapshotNode(log: lab.log, settings: peer.settings, journal: Journal(), metrics: Metrics())
+        try await eventually("the peer has folded all") { whole.positions == [39] }
+        whole.close()
+        lab.log.trim(0, before: 30)
+        let late = try lab.node()
+        try await eventually("what to do") { late.problems.first?.contains("put a copy of the folder") ?? false }
+        #expect(late.refusals == [.nodeBehind])
+        late.close()
+
+        let own = EpochFolders.path(of: lab.log.epoch, in: lab.folder.path)
+        try FileManager.default.removeItem(atPath: own)
+        let whereItIsWhole = EpochFolders.path(of: lab.log.epoch, in: peer.folder.path)
+        try FileManager.default.copyItem(atPath: whereItIsWhole, toPath: own)
+        let node = try lab.node()
+        defer { node.close() }
+        try await lab.log.append([writer.event(at: 40)], key: "todo", to: 0)
+        try await lab.reach(node, 0, 40)
     }
 
     @Test("what was trimmed is not compared, and the node goes on")

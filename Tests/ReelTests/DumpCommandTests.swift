@@ -63,6 +63,27 @@ import Testing
         #expect(run.output.contains(#""consumed":2,"#))
     }
 
+    @Test func eachLineNamesItsEpochAndOneOfSeveralIsFolded() async throws {
+        try await makeLog([("todo", event(0))])
+        let log = folder.path + "/log.sqlite"
+        let before = await dump().output
+        #expect(await CommandRun(["epoch", "new", "--log", "sqlite:\(log)"]).code == .done)
+        let after = await dump().output
+        let epochs = try [before, after].map { try #require(try LogLine.read(Array($0.utf8)).first?.epoch) }
+        #expect(epochs[0] != epochs[1])
+        #expect(try LogLine.read(Array(after.utf8)).allSatisfy { $0.epoch == epochs[1] })
+        let file = folder.path + "/lines.jsonl"
+        try Data((before + after).utf8).write(to: URL(filePath: file))
+        let mixed = await CommandRun(["fold", file, "--stream", "todo", "--partitions", "4"])
+        #expect(mixed.code == .usage && mixed.errors.contains("say with --epoch"), "\(mixed.errors)")
+        for epoch in epochs {
+            let words = ["fold", file, "--stream", "todo", "--partitions", "4", "--epoch", "\(epoch)", "--check"]
+            let run = await CommandRun(words)
+            #expect(run.code == .done, "\(run.errors)")
+            #expect(run.output.contains(#""epoch":"\#(epoch)""#), "\(run.output)")
+        }
+    }
+
     @Test func aLogThatIsNotThereIsNotMade() async throws {
         let run = await dump()
         #expect(run.code == .unreachable)

@@ -7,8 +7,8 @@ extension Command {
         "dump",
         "print the records of a log as lines of JSON",
         about: """
-            One line a record, {"partition","seq","key","value"}, the value as a string, by partition and seq, up to
-            the end that the log has now. Nodes may go on meanwhile.
+            One line a record, {"partition","seq","key","value","epoch"}, the value as a string, by partition and seq,
+            up to the end that the log has now. Nodes may go on meanwhile.
             """,
         settings: [
             LogArguments.log, KafkaArguments.properties, LogArguments.data, NodeArguments.epoch, stream, partition,
@@ -91,7 +91,14 @@ extension Command {
             for entry in batch.entries {
                 batch.withRecord(entry) { found, value in
                     if let key, !found.elementsEqual(key), !(StreamName.barrierKey.utf8.elementsEqual(found)) { return }
-                    LogLine.write(partition: partition, seq: entry.seq, key: found, value: value, to: &lines)
+                    LogLine.write(
+                        partition: partition,
+                        seq: entry.seq,
+                        key: found,
+                        value: value,
+                        epoch: log.epoch,
+                        to: &lines
+                    )
                 }
             }
             try console.write(lines)

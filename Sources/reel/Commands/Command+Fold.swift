@@ -7,9 +7,10 @@ extension Command {
         "fold",
         "fold the records of one stream, as `dump` prints them, and print the snapshot",
         about: """
-            Reads lines of JSON, {"partition","seq","key","value"}, from FILE or standard input, in the order of seq:
-            the records of one stream with the barriers between them, or of a whole log. No node is asked. Prints
-            the lines of the snapshot, behind the outcome of each record if that is asked for.
+            Reads lines of JSON, {"partition","seq","key","value","epoch"}, from FILE or standard input, in the order of
+            seq: the records of one stream with the barriers between them, or of a whole log. A line may do without
+            its epoch. No node is asked. Prints the lines of the snapshot, behind the outcome of each record if that is
+            asked for.
             """,
         operands: [Operand("FILE", .optional)],
         settings: [stream, outcomes, judged, NodeArguments.epoch, LogArguments.partitions],
@@ -19,12 +20,10 @@ extension Command {
             Example("reel fold --check events.jsonl", "the same, compared with a second, naive fold"),
         ]
     ) { options, console in
-        let lines = try LogLine.read(try InputFile.read(options.operands.first ?? "-"))
+        let all = try LogLine.read(try InputFile.read(options.operands.first ?? "-"))
+        let epoch = try epochMeant(by: all, wanted: options[NodeArguments.epoch])
+        let lines = all.filter { $0.epoch == nil || $0.epoch == epoch }
         let input = try StreamInput(lines, stream: options[stream], partitions: options[LogArguments.partitions])
-        let name = options[NodeArguments.epoch] ?? Epoch(0).description
-        guard let epoch = Epoch(name) else {
-            throw Complaint(.usage, "--epoch is `\(name)`; expected are 16 lower-case hex digits")
-        }
         var folding = StreamFolding(input.stream, partition: input.partition, of: input.partitions, epoch: epoch)
         var judge: Judge? = options[judged] ? Judge(input, epoch: epoch) : nil
         for line in input.lines {
@@ -42,6 +41,22 @@ extension Command {
         try console.write(snapshot)
         try judge?.compare(snapshot)
         return .done
+    }
+
+    /// The epoch that is meant: the one wanted, else the only one that the lines name.
+    private static func epochMeant(by lines: [LogLine], wanted: String?) throws(Complaint) -> Epoch {
+        if let wanted {
+            guard let epoch = Epoch(wanted) else {
+                throw Complaint(.usage, "--epoch is `\(wanted)`; expected are 16 lower-case hex digits")
+            }
+            return epoch
+        }
+        let named = Set(lines.compactMap(\.epoch)).sorted { $0.value < $1.value }
+        guard named.count <= 1 else {
+            let names = named.map(\.description).joined(separator: ", ")
+            throw Complaint(.usage, "the input holds records of the epochs \(names); say with --epoch which is meant")
+        }
+        return named.first ?? Epoch(0)
     }
 
     private static let stream = Setting<String?>.text("stream", "NAME", "the stream that is meant")

@@ -1,7 +1,10 @@
 import ReelCore
 
-/// A record of the log as a line of JSON: `{"partition":3,"seq":14,"key":"todo","value":"{…}"}`, the value as a string.
+/// A record of the log as a line of JSON: `{"partition":3,"seq":14,"key":"todo","value":"{…}","epoch":"9f…"}`, the value
+/// as a string.
 struct LogLine: Equatable {
+    /// Nil: the line names none.
+    var epoch: Epoch?
     var partition: Int
     var seq: Seq
     var key: [UInt8]
@@ -11,12 +14,20 @@ struct LogLine: Equatable {
 extension LogLine {
     /// Appends the line with its line feed. A key or value that is not UTF-8, which only a void record can
     /// have, is written with replacement characters.
-    static func write(partition: Int, seq: Seq, key: Bytes, value: Bytes, to output: inout [UInt8]) {
+    static func write(
+        partition: Int,
+        seq: Seq,
+        key: Bytes,
+        value: Bytes,
+        epoch: Epoch,
+        to output: inout [UInt8]
+    ) {
         output.appendObject { object in
             object.member("partition", partition)
             object.member("seq", seq)
             object.member("key", String(decoding: key, as: UTF8.self))
             object.member("value", String(decoding: value, as: UTF8.self))
+            object.member("epoch", epoch.description)
         }
         output.append(UInt8(ascii: "\n"))
     }
@@ -39,6 +50,7 @@ extension LogLine {
     private init(_ line: Bytes) throws(ReelError) {
         var (partition, seq): (Int64?, Seq?)
         var (key, value): ([UInt8]?, [UInt8]?)
+        var epoch: Epoch?
         var reader = JSONReader(line, levels: Limits.depth, shape: .badEvent)
         try reader.object { (reader, name) throws(ReelError) in
             switch name.raw {
@@ -46,6 +58,7 @@ extension LogLine {
             case "seq": seq = try reader.integer()
             case "key": key = try reader.text().bytes
             case "value": value = try reader.text().bytes
+            case "epoch": epoch = Epoch(try reader.string())
             default: try reader.skip()
             }
         }
@@ -53,7 +66,7 @@ extension LogLine {
         guard let partition, let seq, let key, let value else {
             throw ReelError(.badEvent, "a member is missing, expected are partition, seq, key and value")
         }
-        self.init(partition: Int(partition), seq: seq, key: key, value: value)
+        self.init(epoch: epoch, partition: Int(partition), seq: seq, key: key, value: value)
     }
 }
 

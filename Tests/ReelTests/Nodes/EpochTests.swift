@@ -1,47 +1,9 @@
 import Foundation
-import ReelClient
-import ReelCore
 import ReelLab
 import Testing
 
 /// A new epoch under nodes and devices: nothing that was queued is lost, and nothing happens twice.
 @Suite(.timeLimit(.minutes(5))) struct EpochTests {
-    /// A device whose events count themselves: each adds 1 to the `n` of its object, so `n` says how many happened.
-    private final class Counter: Sendable {
-        let name: String
-        let nodes: [String]
-        private let file: String
-        private let transport: NetTransport
-
-        init(_ name: String, _ nodes: [String], in folder: TemporaryFolder) throws {
-            self.name = name
-            self.nodes = nodes
-            file = "\(folder.path)/\(name).device"
-            transport = try NetTransport()
-        }
-
-        /// The device, with nodes that it can reach or without.
-        func open(isOnline: Bool = true) throws -> SyncClient {
-            let nodes = isOnline ? nodes : ["http://127.0.0.1:9"]
-            return try SyncClient(nodes: nodes, store: .file(file), transport: transport)
-        }
-
-        func make(_ stream: SyncStream) async throws {
-            try await stream.publish(.insert("counter", name, ["n": 0]))
-        }
-
-        func add(_ count: Int, _ stream: SyncStream) async throws {
-            for _ in 0..<count {
-                try await stream.publish(.update("counter", name, operations: ["n": .increment(1)]))
-            }
-        }
-    }
-
-    private func value(_ name: String, on stream: SyncStream) async -> Double? {
-        guard case .number(let number)? = await stream.object("counter", name)?["n"] else { return nil }
-        return number
-    }
-
     private func newEpoch(_ words: String..., in folder: String) async throws -> BuiltProgram.Run {
         let run = try await BuiltProgram.run(["epoch", "new", "--log", "sqlite:\(folder)/log.sqlite"] + words)
         #expect(run.code == 0, "\(run)")
@@ -57,7 +19,9 @@ import Testing
         let gateways = [try NodeProcess.gateway("one", in: folder), try NodeProcess.gateway("two", in: folder)]
         let snapshot = try NodeProcess.snapshot(in: folder)
         let (nodes, path) = (gateways.map(\.url), folder.path)
-        let (away, busy) = (try Counter("away", nodes, in: folder), try Counter("busy", nodes, in: folder))
+        let (away, busy) = (
+            try CountingDevice("away", nodes, in: folder), try CountingDevice("busy", nodes, in: folder)
+        )
 
         // One device is offline from before the end on, with a queue of which a part may have been sent.
         var client = try away.open()
@@ -70,7 +34,7 @@ import Testing
         client = try away.open(isOnline: false)
         stream = try await client.open("todo")
         try await away.add(20, stream)
-        #expect(await value("away", on: stream) != nil)
+        #expect(await away.count(on: stream) != nil)
         await client.close()
 
         // The other one publishes all the time, through three epochs.
@@ -109,8 +73,8 @@ import Testing
             return mine == others
         }
         for stream in [stream, busyStream] {
-            #expect(await value("away", on: stream) == 35)
-            #expect(await value("busy", on: stream) == Double(added))
+            #expect(await away.count(on: stream) == 35)
+            #expect(await busy.count(on: stream) == Double(added))
             #expect(await stream.epoch?.description == (try await epoch(gateways[1])))
         }
         await client.close()
@@ -122,7 +86,7 @@ import Testing
         let folder = try TemporaryFolder(prefix: "reel-epoch-")
         let node = try NodeProcess.gateway(in: folder)
         let state = try NodeProcess.snapshot(in: folder)
-        let counter = try Counter("device", [node.url], in: folder)
+        let counter = try CountingDevice("device", [node.url], in: folder)
         let client = try counter.open()
         let stream = try await client.open("todo")
         try await counter.make(stream)
@@ -145,7 +109,7 @@ import Testing
                 let (queued, now) = (await stream.queued, try? await epoch(node))
                 return queued == 0 && now != before
             }
-            #expect(await value("device", on: stream) == Double(added), "round \(round)")
+            #expect(await counter.count(on: stream) == Double(added), "round \(round)")
         }
         _ = state
         await client.close()
@@ -155,7 +119,7 @@ import Testing
         let folder = try TemporaryFolder(prefix: "reel-epoch-")
         let gateway = try NodeProcess.gateway(in: folder)
         let snapshot = try NodeProcess.snapshot(in: folder)
-        let counter = try Counter("device", [gateway.url], in: folder)
+        let counter = try CountingDevice("device", [gateway.url], in: folder)
         let client = try counter.open()
         let stream = try await client.open("todo")
         try await counter.make(stream)
@@ -183,7 +147,7 @@ import Testing
             let queued = await same.queued
             return queued == 0
         }
-        #expect(await value("device", on: same) == 35)
+        #expect(await counter.count(on: same) == 35)
         await again.close()
     }
 }

@@ -1,0 +1,228 @@
+import Foundation
+import ReelClient
+import ReelLab
+import Testing
+
+/// `reel epoch new` against a real broker, with nodes and devices that go on meanwhile.
+@Suite(.realKafka, .serialized, .timeLimit(.minutes(8))) struct KafkaEpochTests {
+    /// A deployment with a snapshot node, streams with a state, and a device.
+    private struct Ground {
+        let deployment: KafkaDeployment
+        let snapshot: NodeProcess
+        let device: CountingDevice
+
+        static let streams = (0..<8).map { "stream-\($0)" }
+
+        init() async throws {
+            deployment = try await KafkaDeployment()
+            snapshot = try NodeProcess(
+                ["snapshot", "--log", deployment.log, "--data", deployment.folder.path + "/state"],
+                in: deployment.folder,
+                name: "snapshot"
+            )
+            device = try CountingDevice("device", [deployment.gateway.url], in: deployment.folder)
+            for (number, stream) in Self.streams.enumerated() {
+                let site = "00000000-0000-4000-8000-" + String(2_000_000_000_000 + number).dropFirst()
+                let events = [
+                    #""type":"insert","id":"kept","fields":{"n":\#(number)}"#, #""type":"insert","id":"dead""#,
+                    #""type":"delete","id":"dead""#,
+                    #""type":"update","id":"kept","fields":{"t":"x","n":\#(number + 1)}"#,
+                ].enumerated().map { #"{"site":"\#(site)","op":\#($0),"model":"m",\#($1)}"# }
+                let answer = try await deployment.gateway.ask(
+                    "POST",
+                    "/v1/streams/\(stream)/events",
+                    body: #"{"events":[\#(events.joined(separator: ","))]}"#
+                )
+                try #require(answer.status == 200)
+            }
+        }
+
+        /// Runs `reel epoch new`.
+        func change(_ words: String...) async throws -> BuiltProgram.Run {
+            try await BuiltProgram.run(["epoch", "new", "--log", deployment.log] + words)
+        }
+
+        /// The epoch and the number of the log that a node is at; nil: it does not answer.
+        func log(of node: NodeProcess) async -> (epoch: String, number: Int)? {
+            guard let cluster = try? await node.members("/v1/cluster"), let epoch = cluster["epoch"] as? String,
+                let number = cluster["number"] as? Int
+            else { return nil }
+            return (epoch, number)
+        }
+
+        /// Waits until both nodes are at a log of this number or a later one.
+        func haveGoneOver(to number: Int) async throws {
+            for node in [deployment.gateway, snapshot] {
+                try await eventually("\(node.name) is at log number \(number)") {
+                    await log(of: node)?.number ?? -1 >= number
+                }
+            }
+        }
+
+        /// What the streams hold, without what has a meaning in one log only; nil: the node does not say.
+        func state() async throws -> Set<String>? {
+            var state: Set<String> = []
+            for stream in Self.streams {
+                guard let answer = try? await snapshot.ask("GET", "/v1/streams/\(stream)/snapshot"),
+                    answer.status == 200
+                else { return nil }
+                let lines = try answer.body.split(separator: 0x0a).map {
+                    try JSONSerialization.jsonObject(with: Data($0)) as? [String: Any] ?? [:]
+                }
+                let sites = lines.first?["sites"] as? [String] ?? []
+                for line in lines.dropFirst() {
+                    if let object = line["object"] as? [String], let fields = line["fields"] as? [String: [Any]] {
+                        let values = fields.map { "\($0)=\($1[0])" }.sorted()
+                        state.insert("\(stream) \(object) \(values)")
+                    } else if let object = line["deleted"] as? [String] {
+                        state.insert("\(stream) \(object) is deleted")
+                    } else if let site = line["site"] as? Int, let op = line["op"] as? Int {
+                        state.insert("\(stream) \(sites[site]) op \(op)")
+                    }
+                }
+            }
+            return state
+        }
+
+        /// The state once all that was published is folded.
+        func settled() async throws -> Set<String> {
+            var found: Set<String> = []
+            try await eventually("each stream has an object, a tombstone and a site") {
+                found = try await state() ?? []
+                return found.count == 3 * Self.streams.count
+            }
+            return found
+        }
+
+        /// Waits until the snapshot node holds this state again.
+        func holds(_ expected: Set<String>) async throws {
+            try await eventually("the same state as before") { try await state() == expected }
+        }
+    }
+
+    @Test func aNewEpochWithAnyNumberOfPartitionsHasTheStateAndDevicesGoOn() async throws {
+        let ground = try await Ground()
+        let before = try await ground.settled()
+        let client = try ground.device.open()
+        let stream = try await client.open("todo")
+        try await ground.device.make(stream)
+        var added = 0
+        for (number, partitions) in [(1, 8), (2, 3), (3, 3)] {
+            let words = partitions == 3 && number == 3 ? [] : ["--partitions", "\(partitions)"]
+            async let change = BuiltProgram.run(["epoch", "new", "--log", ground.deployment.log] + words)
+            for _ in 0..<40 {
+                try await ground.device.add(2, stream)
+                added += 2
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            let run = try await change
+            #expect(run.code == 0, "\(run)")
+            #expect(run.output.contains("\(partitions) partitions, log number \(number)"), "\(run)")
+            #expect(!run.output.contains("lost"), "\(run)")
+            try await ground.haveGoneOver(to: number)
+        }
+        try await eventually("all is consumed") { await stream.queued == 0 }
+        #expect(await ground.device.count(on: stream) == Double(added))
+        try await ground.holds(before)
+        let epoch = try #require(await ground.log(of: ground.snapshot)?.epoch)
+        let topic = try ground.deployment.kafka.topics("--describe", "--topic", "reel.\(epoch)")
+        #expect(topic.contains("PartitionCount: 3"), "\(topic)")
+        let check = try await BuiltProgram.run(["topic", "check", "--log", ground.deployment.log])
+        #expect(check.code == 0, "\(check)")
+        await client.close()
+    }
+
+    @Test func anOperatorWhoIsKilledAnywhereRunsItAgain() async throws {
+        var numbers = SeededNumbers("anOperatorWhoIsKilledOnKafka")
+        let ground = try await Ground()
+        let before = try await ground.settled()
+        let client = try ground.device.open()
+        let stream = try await client.open("todo")
+        try await ground.device.make(stream)
+        try await ground.device.add(30, stream)
+        let start = ContinuousClock.now
+        #expect(try await ground.change().code == 0)
+        let whole = Int((ContinuousClock.now - start) / .milliseconds(1))
+        for _ in 0..<6 * effort {
+            let words = ["epoch", "new", "--log", ground.deployment.log]
+            let process = try ChildProcess(
+                BuiltProgram.path,
+                words,
+                errorLog: ground.deployment.folder.path + "/operator.log"
+            )
+            try await Task.sleep(for: .milliseconds(Int.random(in: 0...whole, using: &numbers)))
+            process.killNow()
+            try await ground.device.add(5, stream)
+        }
+        let run = try await ground.change()
+        #expect(run.code == 0 && !run.output.contains("lost"), "\(run)")
+        let number = try #require(run.output.firstMatch(of: /log number (\d+)/).flatMap { Int($0.1) })
+        try await ground.haveGoneOver(to: number)
+        try await eventually("all is consumed") { await stream.queued == 0 }
+        #expect(await ground.device.count(on: stream) == Double(30 + 30 * effort))
+        try await ground.holds(before)
+        await client.close()
+    }
+
+    @Test func ofTwoOperatorsAtOnceNoneSpoilsTheOthersWork() async throws {
+        let ground = try await Ground()
+        let before = try await ground.settled()
+        var last = 0
+        for round in 0..<2 {
+            let runs = try await withThrowingTaskGroup(of: BuiltProgram.Run.self) { group in
+                for _ in 0..<2 { group.addTask { try await ground.change() } }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(runs.contains { $0.code == 0 }, "round \(round): \(runs)")
+            for run in runs where run.code != 0 { #expect(run.errors.contains("conflict"), "\(run)") }
+            let made = runs.compactMap { $0.output.firstMatch(of: /log number (\d+)/).flatMap { Int($0.1) } }
+            let number = try #require(made.max())
+            #expect((last + 1...last + 2).contains(number), "\(runs)")
+            last = number
+            try await ground.haveGoneOver(to: number)
+            try await ground.holds(before)
+        }
+    }
+
+    @Test func whereTheTopicOrAllThatKnewItIsLostTheNextEpochBeginsWithTheSnapshot() async throws {
+        let ground = try await Ground()
+        let before = try await ground.settled()
+        let client = try ground.device.open()
+        let stream = try await client.open("todo")
+        try await ground.device.make(stream)
+        try await ground.device.add(20, stream)
+        try await eventually("all is consumed") { await stream.queued == 0 }
+        _ = try await ground.snapshot.snapshot(of: "todo", upTo: await stream.seq)
+        let kafka = ground.deployment.kafka
+        for (number, lost) in [(1, ["data"]), (2, ["data", "control"])] {
+            let epoch = try #require(await ground.log(of: ground.snapshot)?.epoch)
+            for node in [ground.deployment.gateway, ground.snapshot] { node.process.killNow() }
+            for name in lost {
+                let topic = name == "data" ? "reel.\(epoch)" : "reel.control"
+                try kafka.topics("--delete", "--topic", topic)
+                try await eventually("\(topic) is gone") {
+                    try !kafka.topics("--list").split(separator: "\n").contains { $0 == topic }
+                }
+            }
+            let without = try await ground.change()
+            #expect(without.code != 0, "\(without)")
+            let run = try await ground.change(
+                "--from-snapshot",
+                ground.deployment.folder.path + "/state",
+                "--partitions",
+                "\(KafkaDeployment.partitions)"
+            )
+            #expect(run.code == 0, "\(run)")
+            #expect(run.output.contains("log number \(number)\n"), "\(run)")
+            #expect(run.output.contains("lost: what followed, if anything did"), "\(run)")
+            for node in [ground.deployment.gateway, ground.snapshot] { try node.restart() }
+            try await ground.haveGoneOver(to: number)
+            try await ground.holds(before)
+            try await ground.device.add(5, stream)
+            try await eventually("the device goes on") { await stream.queued == 0 }
+            #expect(await ground.device.count(on: stream) == Double(20 + 5 * number))
+            _ = try await ground.snapshot.snapshot(of: "todo", upTo: await stream.seq)
+        }
+        await client.close()
+    }
+}

@@ -1,0 +1,39 @@
+import ReelClient
+import ReelLab
+
+/// A device whose events count themselves: each adds 1 to the `n` of its object, so `n` says how many happened.
+final class CountingDevice: Sendable {
+    let name: String
+    let nodes: [String]
+    private let file: String
+    private let transport: NetTransport
+
+    init(_ name: String, _ nodes: [String], in folder: TemporaryFolder) throws {
+        self.name = name
+        self.nodes = nodes
+        file = "\(folder.path)/\(name).device"
+        transport = try NetTransport()
+    }
+
+    /// The device, with nodes that it can reach or without.
+    func open(isOnline: Bool = true) throws -> SyncClient {
+        let nodes = isOnline ? nodes : ["http://127.0.0.1:9"]
+        return try SyncClient(nodes: nodes, store: .file(file), transport: transport)
+    }
+
+    func make(_ stream: SyncStream) async throws {
+        try await stream.publish(.insert("counter", name, ["n": 0]))
+    }
+
+    func add(_ count: Int, _ stream: SyncStream) async throws {
+        for _ in 0..<count {
+            try await stream.publish(.update("counter", name, operations: ["n": .increment(1)]))
+        }
+    }
+
+    /// How many happened, as a device sees it.
+    func count(on stream: SyncStream) async -> Double? {
+        guard case .number(let number)? = await stream.object("counter", name)?["n"] else { return nil }
+        return number
+    }
+}
