@@ -1,4 +1,6 @@
 import Foundation
+import ReelClient
+import ReelCore
 import ReelLab
 import Testing
 
