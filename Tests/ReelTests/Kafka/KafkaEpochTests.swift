@@ -1,6 +1,8 @@
 import Foundation
 import ReelClient
+import ReelCore
 import ReelLab
+import ReelNet
 import Testing
 
 /// `reel epoch new` against a real broker, with nodes and devices that go on meanwhile.
