@@ -110,8 +110,9 @@ import Testing
         try await ground.device.make(stream)
         var added = 0
         for (number, partitions) in [(1, 8), (2, 3), (3, 3)] {
-            let words = partitions == 3 && number == 3 ? [] : ["--partitions", "\(partitions)"]
-            async let change = BuiltProgram.run(["epoch", "new", "--log", ground.deployment.log] + words)
+            let other = number == 3 ? [] : ["--partitions", "\(partitions)"]
+            let words = ["epoch", "new", "--log", ground.deployment.log] + other
+            async let change = BuiltProgram.run(words)
             for _ in 0..<40 {
                 try await ground.device.add(2, stream)
                 added += 2
@@ -171,8 +172,9 @@ import Testing
         let before = try await ground.settled()
         var last = 0
         for round in 0..<2 {
+            let words = ["epoch", "new", "--log", ground.deployment.log]
             let runs = try await withThrowingTaskGroup(of: BuiltProgram.Run.self) { group in
-                for _ in 0..<2 { group.addTask { try await ground.change() } }
+                for _ in 0..<2 { group.addTask { try await BuiltProgram.run(words) } }
                 return try await group.reduce(into: []) { $0.append($1) }
             }
             #expect(runs.contains { $0.code == 0 }, "round \(round): \(runs)")
