@@ -67,6 +67,24 @@ import Testing
         }
     }
 
+    @Test func aByteThatATextMayNotHoldIsFoundAtEachPlace() {
+        for size in 1...18 {
+            for place in 1...size {
+                for byte in UInt8.min ... .max {
+                    var text = [UInt8](repeating: 0x61, count: size + 2)
+                    (text[0], text[size + 1]) = (0x22, 0x22)
+                    text[place] = byte
+                    let isPlain = (0x20..<0x80).contains(byte) && byte != 0x22 && byte != 0x5c
+                    // A backslash in front of a letter `a` or the quote is no text either.
+                    guard isCanonical(text) == isPlain, ((try? canonical(text)) != nil) == isPlain else {
+                        Issue.record("byte \(byte) at \(place) of \(size)")
+                        return
+                    }
+                }
+            }
+        }
+    }
+
     @Test func anyValueWrittenInAnyWayHasOneForm() throws {
         let seeded = Seeded()
         var random = seeded.generator

@@ -17,6 +17,7 @@ extension Bytes {
     }
 
     /// Whether these bytes are those of the text. Reads as a `case "name":` in a switch over bytes.
+    @inline(__always)
     public static func ~= (name: StaticString, bytes: Bytes) -> Bool {
         bytes.count == name.utf8CodeUnitCount
             && (bytes.isEmpty || memcmp(bytes.baseAddress!, name.utf8Start, name.utf8CodeUnitCount) == 0)
@@ -62,6 +63,24 @@ enum ASCII {
         case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt64(byte - UInt8(ascii: "a") + 10)
         default: nil
         }
+    }
+
+    /// The value of eight lower-case hex digits, two times four as they lie in memory; nil for anything else. All at
+    /// once, a byte of the word for each digit.
+    @inline(__always)
+    static func lowerHex(_ first: UInt32, _ second: UInt32) -> UInt64? {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let text = UInt64(UInt32(littleEndian: first)) | UInt64(UInt32(littleEndian: second)) << 32
+        // Digits are 30 to 39, letters 61 to 66.
+        let letters = text >> 6 & ones
+        let low = text & (ones &* 0x0f)
+        let isTooHigh = (low &+ ones &* 6 &+ letters &* 3) & (ones &* 0x10)
+        let isTooLow = (letters &* 0x10) & ~(low &+ ones &* 0x0f)
+        guard text & (ones &* 0xf0) == ones &* 0x30 &+ letters &* 0x30, isTooHigh | isTooLow == 0 else { return nil }
+        var value = (low &+ letters &* 9).byteSwapped
+        value = (value | value >> 4) & 0x00ff_00ff_00ff_00ff
+        value = (value | value >> 8) & 0x0000_ffff_0000_ffff
+        return (value | value >> 16) & 0xffff_ffff
     }
 
     /// The lower-case hex digit of the low four bits.

@@ -6,6 +6,10 @@ struct CanonicalReader {
     let base: UnsafePointer<UInt8>
     let count: Int
     var position = 0
+    /// What must stand in front of the next member that `member` reads: the brace of its object, or a comma.
+    private var lead = ASCII.openBrace
+    /// The text that was read last is written without any escape.
+    private(set) var isPlain = true
     /// The code of the errors it throws.
     let code: ErrorCode
 
@@ -50,7 +54,7 @@ struct CanonicalReader {
         let isFirst = last.start == 0
         if !isFirst { try expect(ASCII.comma) }
         let key = try text()
-        if !isFirst, try !precedes(last, key) { throw unordered(last, key) }
+        if !isFirst, memberOrder(last, key) >= 0 { throw unordered(last, key) }
         try expect(ASCII.colon)
         last = key
         return key
@@ -71,12 +75,6 @@ struct CanonicalReader {
         return true
     }
 
-    /// Whether a member's key stands before another one in canonical JSON.
-    @inline(__always)
-    func precedes(_ a: Slice, _ b: Slice) throws(ReelError) -> Bool {
-        memberOrder(a, b) < 0
-    }
-
     /// The order of two keys by UTF-16 code units.
     @inline(__always)
     func memberOrder(_ a: Slice, _ b: Slice) -> Int {
@@ -90,6 +88,44 @@ struct CanonicalReader {
             return Int(x) - Int(y)
         }
         return JSONText(bytes(a)).memberOrder(JSONText(bytes(b)))
+    }
+
+    // MARK: Objects whose members are known
+
+    /// An object begins here. Its members are asked for one by one, in the order of their keys; so what comes out of
+    /// order or twice is found where the object should end.
+    @inline(__always)
+    mutating func open() {
+        lead = ASCII.openBrace
+    }
+
+    /// Reads on to the value of this member, if it comes next. `key`: with its quotes and the colon.
+    @inline(__always)
+    mutating func member(_ key: StaticString) -> Bool {
+        guard byte == lead, holds(key, at: position + 1) else { return false }
+        position += 1 + key.utf8CodeUnitCount
+        lead = ASCII.comma
+        return true
+    }
+
+    /// The object ends here.
+    @inline(__always)
+    mutating func close() throws(ReelError) {
+        if lead == ASCII.openBrace { try expect(ASCII.openBrace) }
+        guard byte == ASCII.closeBrace else { throw misplaced() }
+        position += 1
+        lead = ASCII.comma
+    }
+
+    /// Why there is no end of the object.
+    @inline(never)
+    private mutating func misplaced() -> ReelError {
+        do throws(ReelError) {
+            if lead == ASCII.comma { try expect(ASCII.comma) }
+            return unknown(try text())
+        } catch {
+            return error
+        }
     }
 
     // MARK: Values
@@ -115,18 +151,22 @@ struct CanonicalReader {
         }
     }
 
+    @inline(__always)
     mutating func literal(_ word: StaticString) throws(ReelError) {
-        let length = word.utf8CodeUnitCount
-        guard position + length <= count, memcmp(base + position, word.utf8Start, length) == 0 else {
-            throw unexpected("a value")
-        }
-        position += length
+        guard holds(word, at: position) else { throw unexpected("a value") }
+        position += word.utf8CodeUnitCount
+    }
+
+    /// Whether these bytes stand there.
+    @inline(__always)
+    private func holds(_ word: StaticString, at place: Int) -> Bool {
+        place + word.utf8CodeUnitCount <= count && memcmp(base + place, word.utf8Start, word.utf8CodeUnitCount) == 0
     }
 
     /// Reads a string and returns what is between its quotes.
-    @inline(__always)
     mutating func text() throws(ReelError) -> Slice {
         guard byte == ASCII.quote else { throw unexpected("a string") }
+        isPlain = true
         let start = position + 1
         var next = start
         while true {
@@ -159,6 +199,7 @@ struct CanonicalReader {
     private mutating func unusual() throws(ReelError) {
         let byte = byte
         if byte == ASCII.backslash {
+            isPlain = false
             position += 1
             switch self.byte {
             case ASCII.quote, ASCII.backslash, UInt8(ascii: "b"), UInt8(ascii: "t"), UInt8(ascii: "n"),

@@ -188,6 +188,6 @@ extension JSONText {
         let quotes = word ^ ones &* 0x22
         let backslashes = word ^ ones &* 0x5c
         let marks = (word &- ones &* 0x20) | (quotes &- ones) | (backslashes &- ones) | word
-        return marks & ones &* 0x80
+        return marks & (ones &* 0x80)
     }
 }

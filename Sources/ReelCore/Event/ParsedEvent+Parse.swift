@@ -44,35 +44,38 @@ extension ParsedEvent {
         case insert, update, delete, batch, noop
     }
 
-    /// What of an event or part has been met so far.
+    /// The members that an event and a part may have, as far as they are there.
     private struct Draft {
-        var type: Kind?
-        var model: Slice?
-        var id: Slice?
         var fields: Range<Int>?
-        var ops: Range<Int>?
+        var id: Slice?
         var guards: Range<Int>?
+        var model: Slice?
+        var ops: Range<Int>?
+        var type: Kind?
     }
 
     private mutating func event(_ reader: inout CanonicalReader) throws(ReelError) {
         var (site, op, base): (Site?, Op?, Seq?) = (nil, nil, nil)
         var draft = Draft()
-        var lastKey = Slice(start: 0, count: 0)
-        try reader.expect(ASCII.openBrace)
-        while let key = try reader.nextKey(&lastKey) {
-            switch reader.bytes(key) {
-            case "at": at = try reader.integer()
-            case "base": base = try reader.integer(from: -1)
-            case "by": by = try reader.name("by")
-            case "events": try batch(&reader)
-            case "last":
-                try reader.literal("true")
-                last = true
-            case "op": op = try reader.integer()
-            case "site": site = try reader.site()
-            default: try member(key, of: &draft, levels: Limits.depth - 1, &reader)
-            }
+        let levels = Limits.depth - 1
+        reader.open()
+        if reader.member(#""at":"#) { at = try reader.integer() }
+        if reader.member(#""base":"#) { base = try reader.integer(from: -1) }
+        if reader.member(#""by":"#) { by = try reader.name("by") }
+        if reader.member(#""events":"#) { try batch(&reader) }
+        if reader.member(#""fields":"#) { draft.fields = try fields(levels: levels, &reader) }
+        if reader.member(#""id":"#) { draft.id = try reader.name("an id") }
+        if reader.member(#""if":"#) { draft.guards = try guards(&reader) }
+        if reader.member(#""last":"#) {
+            try reader.literal("true")
+            last = true
         }
+        if reader.member(#""model":"#) { draft.model = try reader.name("a model") }
+        if reader.member(#""op":"#) { op = try reader.integer() }
+        if reader.member(#""ops":"#) { draft.ops = try operations(levels: levels, &reader) }
+        if reader.member(#""site":"#) { site = try reader.site() }
+        if reader.member(#""type":"#) { draft.type = try type(&reader) }
+        try reader.close()
         guard let type = draft.type else { throw reader.missing("type") }
         guard let site else { throw reader.missing("site") }
         guard let op else { throw reader.missing("op") }
@@ -97,13 +100,7 @@ extension ParsedEvent {
         try reader.expect(ASCII.openBracket)
         var isFirst = true
         while try reader.nextElement(&isFirst) {
-            var draft = Draft()
-            var lastKey = Slice(start: 0, count: 0)
-            try reader.expect(ASCII.openBrace)
-            while let key = try reader.nextKey(&lastKey) {
-                try member(key, of: &draft, levels: Limits.depth - 3, &reader)
-            }
-            try finish(draft, &reader)
+            try finish(try part(&reader), &reader)
             guard parts.count <= Limits.parts else {
                 throw reader.error("found a batch of more than \(Limits.parts) parts")
             }
@@ -111,23 +108,18 @@ extension ParsedEvent {
         guard !parts.isEmpty else { throw reader.error("found a batch of no parts, expected 1 to \(Limits.parts)") }
     }
 
-    /// A member that an event and a part may have; `levels` may lie inside of its value.
-    @inline(__always)
-    private mutating func member(
-        _ key: Slice,
-        of draft: inout Draft,
-        levels: Int,
-        _ reader: inout CanonicalReader
-    ) throws(ReelError) {
-        switch reader.bytes(key) {
-        case "fields": draft.fields = try fields(levels: levels, &reader)
-        case "id": draft.id = try reader.name("an id")
-        case "if": draft.guards = try guards(&reader)
-        case "model": draft.model = try reader.name("a model")
-        case "ops": draft.ops = try operations(levels: levels, &reader)
-        case "type": draft.type = try type(&reader)
-        default: throw reader.unknown(key)
-        }
+    private mutating func part(_ reader: inout CanonicalReader) throws(ReelError) -> Draft {
+        var draft = Draft()
+        let levels = Limits.depth - 3
+        reader.open()
+        if reader.member(#""fields":"#) { draft.fields = try fields(levels: levels, &reader) }
+        if reader.member(#""id":"#) { draft.id = try reader.name("an id") }
+        if reader.member(#""if":"#) { draft.guards = try guards(&reader) }
+        if reader.member(#""model":"#) { draft.model = try reader.name("a model") }
+        if reader.member(#""ops":"#) { draft.ops = try operations(levels: levels, &reader) }
+        if reader.member(#""type":"#) { draft.type = try type(&reader) }
+        try reader.close()
+        return draft
     }
 
     private func type(_ reader: inout CanonicalReader) throws(ReelError) -> Kind {
@@ -308,11 +300,11 @@ extension CanonicalReader {
         return text
     }
 
+    /// Whether the text that was read last may be a name.
     @inline(__always)
     func checkName(_ name: Slice, _ what: StaticString) throws(ReelError) {
-        if name.count > 0, name.count <= Limits.name, memchr(base + Int(name.start), 0x5c, Int(name.count)) == nil {
-            return
-        }
+        // Controls are written as escapes.
+        if name.count > 0, name.count <= Limits.name, isPlain { return }
         try checkUnusualName(name, what)
     }
 

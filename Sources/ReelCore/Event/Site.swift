@@ -46,21 +46,17 @@ extension Site: LosslessStringConvertible {
     /// The site of `8-4-4-4-12` lower-case hex digits; nil for any other bytes.
     public init?(bytes: Bytes) {
         guard bytes.count == Site.textCount else { return nil }
-        var halves = (high: UInt64(0), low: UInt64(0))
-        for index in 0..<Site.textCount {
-            switch index {
-            case 8, 13, 18, 23:
-                guard bytes[index] == ASCII.minus else { return nil }
-            default:
-                guard let digit = ASCII.lowerHex(bytes[index]) else { return nil }
-                if index < 18 {
-                    halves.high = halves.high << 4 | digit
-                } else {
-                    halves.low = halves.low << 4 | digit
-                }
-            }
+        for place in [8, 13, 18, 23] where bytes[place] != ASCII.minus { return nil }
+        func digits(_ first: Int, _ second: Int) -> UInt64? {
+            ASCII.lowerHex(
+                bytes.loadUnaligned(fromByteOffset: first, as: UInt32.self),
+                bytes.loadUnaligned(fromByteOffset: second, as: UInt32.self)
+            )
         }
-        self.init(high: halves.high, low: halves.low)
+        guard let a = digits(0, 4), let b = digits(9, 14), let c = digits(19, 24), let d = digits(28, 32) else {
+            return nil
+        }
+        self.init(high: a << 32 | b, low: c << 32 | d)
     }
 
     /// Appends the text, 36 bytes, without quotes.
