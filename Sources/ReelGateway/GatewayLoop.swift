@@ -75,8 +75,9 @@ final class GatewayLoop {
 
     private func readBack(_ batch: TailBatch) {
         var settled: [PublishLedger.Settled] = []
-        for item in batch.items {
-            guard case .event(let stream, let site, let op) = item.kind else { continue }
+        for index in batch.kinds.indices {
+            guard case .event(let stream, let site, let op) = batch.kinds[index] else { continue }
+            let item = batch[index]
             settled += batch.withValue(item) { value in
                 ledger.readBack(stream: batch.streams[stream], site: site, op: op, seq: item.entry.seq, value: value)
             }

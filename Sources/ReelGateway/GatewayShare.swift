@@ -145,7 +145,7 @@ final class GatewayShare: Sendable {
 
     /// A batch of the tail came.
     func read(_ batch: TailBatch) {
-        meters.eventsRead.add(batch.items.count)
+        meters.eventsRead.add(batch.kinds.count)
         if !batch.voids.isEmpty { meters.voids.note(batch.voids, in: batch.partition) }
         if let end = batch.end, end.seq >= batch.seqs.lowerBound {
             journal.warning(
@@ -154,10 +154,9 @@ final class GatewayShare: Sendable {
             )
             change { $0.ends[batch.partition] = end }
         }
-        let seedsEnd = batch.seedsEnd
         standing.withLock { standing in
             standing.readiness.read(batch.partition, to: batch.last)
-            if let seedsEnd { standing.seedsEnds[batch.partition] = seedsEnd }
+            if let seedsEnd = batch.seedsEnd { standing.seedsEnds[batch.partition] = seedsEnd }
             if standing.firsts[batch.partition] < 0 { standing.firsts[batch.partition] = batch.seqs.lowerBound }
         }
     }

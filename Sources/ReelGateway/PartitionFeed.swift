@@ -136,10 +136,9 @@ final class PartitionFeed: LogSink {
 
     /// Says what each record is. Stops before a barrier that is not known.
     private func take(_ batch: RecordBatch, _ state: inout State) -> (TailBatch?, stoppedBefore: Seq?) {
-        var names: [StreamName: Int] = [:]
-        var streams: [StreamName] = []
-        var items: [TailBatch.Item] = []
-        items.reserveCapacity(batch.entries.count)
+        var streams = StreamTable()
+        var kinds: [TailBatch.Kind] = []
+        kinds.reserveCapacity(batch.entries.count)
         var voids = VoidTally()
         var end = batch.seqs.upperBound
         var seq = batch.seqs.lowerBound
@@ -150,13 +149,8 @@ final class PartitionFeed: LogSink {
                 switch state.rules.read(key: key, value: value, into: &state.event) {
                 case .event:
                     // The rules have let only valid names through.
-                    guard let name = StreamName(bytes: key) else { return .void }
-                    let index = names[name] ?? streams.count
-                    if index == streams.count {
-                        names[name] = index
-                        streams.append(name)
-                    }
-                    return .event(stream: index, site: state.event.site, op: state.event.op)
+                    guard let stream = streams.index(ofKey: key) else { return .void }
+                    return .event(stream: stream, site: state.event.site, op: state.event.op)
                 case .barrier(let barrier):
                     if case .end(let next) = barrier { state.end = EpochEnd(seq: entry.seq, next: next) }
                     return .barrier
@@ -171,7 +165,7 @@ final class PartitionFeed: LogSink {
                 end = entry.seq
                 break
             }
-            items.append(TailBatch.Item(entry: entry, kind: kind))
+            kinds.append(kind)
         }
         if end == batch.seqs.upperBound { Self.hole(seq..<end, &state.rules, &voids) }
         state.next = end
@@ -181,8 +175,8 @@ final class PartitionFeed: LogSink {
         let read = TailBatch(
             records: batch,
             seqs: seqs,
-            items: items,
-            streams: streams,
+            kinds: kinds,
+            streams: streams.names,
             voids: voids,
             end: state.end
         )
@@ -196,5 +190,26 @@ final class PartitionFeed: LogSink {
         guard !seqs.isEmpty else { return }
         rules.hole()
         voids.add(holes: seqs)
+    }
+}
+
+/// The streams of a batch, numbered as they come. The keys must stay where they are meanwhile.
+private struct StreamTable {
+    private(set) var names: [StreamName] = []
+    private var indexes: [StreamName: Int] = [:]
+    /// Most often the next record is of the same stream.
+    private var last: (key: Bytes, index: Int) = (Bytes(start: nil, count: 0), 0)
+
+    /// Nil for a key that is no stream's name.
+    mutating func index(ofKey key: Bytes) -> Int? {
+        if !names.isEmpty, key.equals(last.key) { return last.index }
+        guard let name = StreamName(bytes: key) else { return nil }
+        let index = indexes[name] ?? names.count
+        if index == names.count {
+            indexes[name] = index
+            names.append(name)
+        }
+        last = (key, index)
+        return index
     }
 }

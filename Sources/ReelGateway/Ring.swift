@@ -9,17 +9,26 @@ struct Ring {
         var seqs = Queue<Seq>()
         var sites: [Site: Run] = [:]
 
-        mutating func remember(_ seq: Seq, _ site: Site, _ op: Op, mayBegin: Bool) {
-            seqs.append(seq)
-            if sites[site] == nil, op == 0, mayBegin { sites[site] = Run() }
-            sites[site]?.remember(seq, op)
+        /// Adds the events of a batch. `mayBegin`: those of a site from op 0 on may be its first.
+        mutating func remember(_ batch: TailBatch, _ places: [Int], mayBegin: Bool) {
+            for place in places {
+                guard case .event(_, let site, let op) = batch.kinds[place] else { continue }
+                let seq = batch.records.entries[place].seq
+                seqs.append(seq)
+                if op == 0, mayBegin, sites[site] == nil, Ring.isFresh(batch[place], batch) { sites[site] = Run() }
+                guard let run = sites.index(forKey: site) else { continue }
+                sites.values[run].remember(seq, op)
+            }
         }
 
-        mutating func forget(_ seq: Seq, _ site: Site) {
-            _ = seqs.popFirst()
-            guard sites[site]?.seqs.first == seq else { return }
-            _ = sites[site]?.seqs.popFirst()
-            if sites[site]?.seqs.isEmpty == true { sites[site] = nil }
+        /// Takes the events of a batch, the oldest, out again.
+        mutating func forget(_ batch: TailBatch, _ places: [Int]) {
+            for place in places {
+                guard case .event(_, let site, _) = batch.kinds[place], let seq = seqs.popFirst() else { continue }
+                guard let run = sites.index(forKey: site), sites.values[run].seqs.first == seq else { continue }
+                _ = sites.values[run].seqs.popFirst()
+                if sites.values[run].seqs.isEmpty { sites.remove(at: run) }
+            }
         }
     }
 
@@ -45,10 +54,10 @@ struct Ring {
 
     /// The lowest seq that the ring accounts for; `head + 1` if none.
     private(set) var first: Seq
+    /// The last seq read; −1: none.
+    private(set) var head: Seq
     /// The last record read, with its hash; nil until one was read.
     private(set) var witness: Witness?
-    /// Each seq from `first` on: its batch, and its place there (−1: a hole).
-    private var slots = Queue<(batch: TailBatch, item: Int)>()
     private var batches = Queue<TailBatch>()
     private var tracks: [StreamName: Track] = [:]
     private var barriers = Queue<Seq>()
@@ -60,35 +69,27 @@ struct Ring {
     /// A ring that begins at this seq.
     init(from first: Seq, byteLimit: Int) {
         self.first = first
+        head = first - 1
         self.byteLimit = byteLimit
     }
-
-    /// The last seq read; −1: none.
-    var head: Seq { first + Seq(slots.count) - 1 }
 
     /// Takes the next batch in. False, and nothing is taken, if it does not follow what was read.
     mutating func append(_ batch: TailBatch) -> Bool {
         guard batch.seqs.lowerBound == head + 1 else { return false }
-        var index = 0
-        for seq in batch.seqs {
-            guard index < batch.items.count, batch.items[index].entry.seq == seq else {
-                slots.append((batch, -1))
-                continue
+        // Seeds stand before all events.
+        if batch.seedsEnd != nil { hasSeeds = true }
+        // With an event before the ring's first, or a seed, a site may have begun already: nothing is proven then.
+        let mayBegin = first == 0 && !hasSeeds
+        for (name, places) in zip(batch.streams, batch.places) {
+            tracks[name, default: Track()].remember(batch, places, mayBegin: mayBegin)
+        }
+        if batch.hasBarriers {
+            for index in batch.kinds.indices where batch.kinds[index] == .barrier {
+                barriers.append(batch.records.entries[index].seq)
             }
-            slots.append((batch, index))
-            switch batch.items[index].kind {
-            case .event(let stream, let site, let op):
-                // With an event before the ring's first, or a seed, the site may have begun already: nothing is proven
-                // then.
-                let mayBegin = op == 0 && first == 0 && !hasSeeds && Self.isFresh(batch, batch.items[index])
-                tracks[batch.streams[stream], default: Track()].remember(seq, site, op, mayBegin: mayBegin)
-            case .barrier: barriers.append(seq)
-            case .seed: hasSeeds = true
-            case .void: break
-            }
-            index += 1
         }
         batches.append(batch)
+        head = batch.last
         byteCount += batch.byteCount + Self.overhead(batch)
         witness = batch.witness ?? witness
         while byteCount > byteLimit, batches.count > 1 { evict() }
@@ -96,7 +97,7 @@ struct Ring {
     }
 
     /// Whether an event is surely not `stale`, whatever the stream's horizon is.
-    private static func isFresh(_ batch: TailBatch, _ item: TailBatch.Item) -> Bool {
+    private static func isFresh(_ item: TailBatch.Item, _ batch: TailBatch) -> Bool {
         let base = batch.withValue(item) { PublishedContent($0).baseSeq }
         return base.map { $0 >= item.entry.seq - horizonSeqs } ?? false
     }
@@ -107,13 +108,10 @@ struct Ring {
     private mutating func evict() {
         guard let batch = batches.popFirst() else { return }
         byteCount -= batch.byteCount + Self.overhead(batch)
-        for _ in batch.seqs { _ = slots.popFirst() }
         first = batch.seqs.upperBound
         while let seq = barriers.first, seq < first { _ = barriers.popFirst() }
-        for item in batch.items {
-            guard case .event(let stream, let site, _) = item.kind else { continue }
-            let name = batch.streams[stream]
-            tracks[name]?.forget(item.entry.seq, site)
+        for (name, places) in zip(batch.streams, batch.places) {
+            tracks[name]?.forget(batch, places)
             if tracks[name]?.seqs.isEmpty == true { tracks[name] = nil }
         }
     }
@@ -123,8 +121,8 @@ struct Ring {
     /// The record of a seq; nil if it is a hole or no longer here.
     func item(at seq: Seq) -> (batch: TailBatch, item: TailBatch.Item)? {
         guard seq >= first, seq <= head else { return nil }
-        let slot = slots[Int(seq - first)]
-        return slot.item < 0 ? nil : (slot.batch, slot.batch.items[slot.item])
+        let batch = batches[batches.partition { $0.last < seq }]
+        return batch.records.index(of: seq).map { (batch, batch[$0]) }
     }
 
     /// The events of a stream from `from` on, up to `to` at most: as many as fit, at least one where there is one.

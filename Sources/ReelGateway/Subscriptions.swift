@@ -194,7 +194,7 @@ struct Subscriptions<Client: AnyObject> {
         var chunks = [EventsChunk(from: batch.seqs.lowerBound, to: batch.last)]
         let limit = bodyLimit(name)
         for place in batch.delivered(in: stream) {
-            let item = batch.items[place]
+            let item = batch[place]
             var chunk = chunks.removeLast()
             if chunk.count > 0, chunk.body.count + EventsChunk.size(value: item.entry.byteCount) > limit {
                 chunk.to = item.entry.seq - 1

@@ -23,7 +23,8 @@ final class TailBatch: Sendable {
         case void
     }
 
-    struct Item: Sendable {
+    /// A record and what it is.
+    struct Item {
         var entry: RecordBatch.Entry
         var kind: Kind
     }
@@ -31,13 +32,15 @@ final class TailBatch: Sendable {
     let records: RecordBatch
     /// The seqs that the batch accounts for.
     let seqs: Range<Seq>
-    /// One for each record, by seq.
-    let items: [Item]
+    /// What each record is, by seq: those behind `seqs` are left out.
+    let kinds: [Kind]
     /// The streams that have events here, each once.
     let streams: [StreamName]
-    /// For each of `streams` the indexes of its events in `items`.
+    /// For each of `streams` the indexes of its events.
     let places: [[Int]]
     let hasBarriers: Bool
+    /// The seq behind the last seed of the batch; nil if it has none.
+    let seedsEnd: Seq?
     /// What has no effect.
     let voids: VoidTally
     /// Where the epoch has ended, if that is in or before the batch.
@@ -49,44 +52,48 @@ final class TailBatch: Sendable {
     init(
         records: RecordBatch,
         seqs: Range<Seq>,
-        items: [Item],
+        kinds: [Kind],
         streams: [StreamName],
         voids: VoidTally = VoidTally(),
         end: EpochEnd? = nil
     ) {
         self.records = records
         self.seqs = seqs
-        self.items = items
+        self.kinds = kinds
         self.streams = streams
         self.voids = voids
         self.end = end
         var places = [[Int]](repeating: [], count: streams.count)
         var hasBarriers = false
-        for (index, item) in items.enumerated() {
-            switch item.kind {
+        var seedsEnd: Seq?
+        var byteCount = 0
+        for (index, kind) in kinds.enumerated() {
+            byteCount += records.entries[index].byteCount
+            switch kind {
             case .event(let stream, _, _): places[stream].append(index)
             case .barrier: hasBarriers = true
-            case .seed, .void: break
+            case .seed: seedsEnd = records.entries[index].seq + 1
+            case .void: break
             }
         }
         self.places = places
         self.hasBarriers = hasBarriers
-        byteCount = items.reduce(0) { $0 + $1.entry.byteCount }
-        witness = items.last.map { records.witness(of: $0.entry) }
+        self.seedsEnd = seedsEnd
+        self.byteCount = byteCount
+        witness = kinds.isEmpty ? nil : records.witness(of: records.entries[kinds.count - 1])
     }
-
-    /// The seq behind the last seed of the batch; nil if it has none.
-    var seedsEnd: Seq? { items.last { $0.kind == .seed }.map { $0.entry.seq + 1 } }
 
     var partition: Int { records.partition }
     /// The last seq that the batch accounts for.
     var last: Seq { seqs.upperBound - 1 }
 
+    subscript(index: Int) -> Item { Item(entry: records.entries[index], kind: kinds[index]) }
+
     /// What is delivered of the batch in a stream: its events and the barriers, by seq.
     func delivered(in stream: Int) -> [Int] {
         guard hasBarriers else { return places[stream] }
-        return items.indices.filter { index in
-            switch items[index].kind {
+        return kinds.indices.filter { index in
+            switch kinds[index] {
             case .event(stream, _, _), .barrier: true
             default: false
             }

@@ -104,25 +104,24 @@ public final class RecordBatch: @unchecked Sendable {
 
     /// The entry of a seq; nil if it is a hole or not in this batch.
     public func entry(at seq: Seq) -> Entry? {
+        index(of: seq).map { entries[$0] }
+    }
+
+    /// Where the entry of a seq stands in `entries`; nil if it is a hole or not in this batch.
+    public func index(of seq: Seq) -> Int? {
         guard seqs.contains(seq) else { return nil }
-        // Without holes it stands where it is expected.
-        let place = Int(seq - seqs.lowerBound)
-        if place < entries.count, entries[place].seq == seq { return entries[place] }
-        return entries.first { $0.seq == seq }
+        // Each hole before it moves it forward by one.
+        var (low, high) = (0, min(entries.count, Int(seq - seqs.lowerBound) + 1))
+        if high > 0, entries[high - 1].seq == seq { return high - 1 }
+        while low < high {
+            let middle = (low + high) / 2
+            if entries[middle].seq < seq { low = middle + 1 } else { high = middle }
+        }
+        return low < entries.count && entries[low].seq == seq ? low : nil
     }
 
     /// What a gateway that has read this entry last stamps on the records it hands over.
     public func witness(of entry: Entry) -> Witness {
-        withRecord(entry) { key, value in Witness(seq: entry.seq, hash: recordHash(key: key, value: value)) }
+        withRecord(entry) { key, value in Witness(seq: entry.seq, hash: FNV1a.record(key: key, value: value)) }
     }
-}
-
-/// FNV-1a 64 of key, a zero byte, value: what header `p` says of a record.
-public func recordHash(key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) -> UInt64 {
-    let prime: UInt64 = 0x100_0000_01b3
-    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-    for byte in key { hash = (hash ^ UInt64(byte)) &* prime }
-    hash = hash &* prime
-    for byte in value { hash = (hash ^ UInt64(byte)) &* prime }
-    return hash
 }

@@ -56,8 +56,7 @@ enum Batches {
         let batch = RecordBatch(partition: 0, seqs: seqs, entries: entries) {
             UnsafeMutableRawPointer(bitPattern: address)?.deallocate()
         }
-        let items = zip(entries, kinds).map { TailBatch.Item(entry: $0, kind: $1) }
-        return TailBatch(records: batch, seqs: seqs, items: items, streams: streams)
+        return TailBatch(records: batch, seqs: seqs, kinds: kinds, streams: streams)
     }
 
     /// The frames in what a gateway sends at once.

@@ -236,7 +236,7 @@ import Testing
         var records = values.map { LogAppend(key: todo.key, value: $0) }
         records[1] = LogAppend(key: Array("~reel".utf8), value: Array(#"{"fold":2,"type":"barrier"}"#.utf8))
         // The last one says that its gateway had read all before it, so that a gateway begins there.
-        let hash = todo.key.withUnsafeBytes { key in values[2].withUnsafeBytes { recordHash(key: key, value: $0) } }
+        let hash = todo.key.withUnsafeBytes { key in values[2].withUnsafeBytes { FNV1a.record(key: key, value: $0) } }
         records[3].witness = Witness(seq: 2, hash: hash)
         log.append(records, to: 0) { _ in }
         try await LiveGateway.with(log, { $0.warmRecords = 1 }) { live in
