@@ -67,7 +67,7 @@ public struct KafkaConfiguration: Sendable {
     private static let tailing = [
         (name: "topic.metadata.propagation.max.ms", value: "3000"),
         (name: "fetch.min.bytes", value: "1"),
-        (name: "fetch.wait.max.ms", value: "100"),
+        (name: "fetch.wait.max.ms", value: "250"),
         (name: "fetch.error.backoff.ms", value: "20"),
         (name: "queued.min.messages", value: "1000000"),
         (name: "queued.max.messages.kbytes", value: "131072"),

@@ -14,8 +14,8 @@ public struct KafkaLogCounts: Equatable, Sendable {
     public var holes: Int
     /// Ranges that were read again because an offset was missing.
     public var rereads: Int
-    /// How often a tail stopped and looked at the log with other eyes before it went on: after a lost connection, a
-    /// missing offset, an error.
+    /// How often a tail stopped and looked at the log again before it went on: after a lost connection, a missing
+    /// offset, an error.
     public var doubts: Int
     /// Producers that met a fatal error and were replaced.
     public var rebuilds: Int

@@ -18,6 +18,7 @@ public final class KafkaLog: EventLog {
     private let counters = KafkaCounters()
     private let appender: Appender
     private let reading: PartitionReading
+    private let doubts: TailDoubts
     private let tails = Mutex(Tails())
     private let ended = EndedTails()
 
@@ -43,6 +44,7 @@ public final class KafkaLog: EventLog {
         self.directory = directory
         self.log = log
         reading = PartitionReading(topic: topic, configuration: configuration, counters: counters, log: log)
+        doubts = TailDoubts(reading: reading)
         appender = try Appender(topic: topic, configuration: configuration, counters: counters, log: log)
     }
 
@@ -97,7 +99,7 @@ public final class KafkaLog: EventLog {
             let reader = try TailReader(
                 topic: topic,
                 configuration: configuration,
-                reading: reading,
+                doubts: doubts,
                 counters: counters,
                 ended: ended,
                 log: log

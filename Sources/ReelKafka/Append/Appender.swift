@@ -39,6 +39,9 @@ final class Appender: @unchecked Sendable {
     private static let pauseMinMs: Int64 = 1_000
     /// A right that is missing is given by a person.
     private static let pauseMaxMs: Int64 = 30_000
+    /// A look at the clock while nothing comes; what must be seen at once wakes the thread.
+    private static let pollMs: Int32 = 1_000
+    private static let closingPollMs: Int32 = 100
     /// So long `close` waits for what is in flight.
     static let closeMs: Int64 = 5_000
     /// What Kafka puts around the records of a batch, and we around one.
@@ -148,8 +151,9 @@ final class Appender: @unchecked Sendable {
     /// Takes reports until the producer is of no use any more and all that it was given is answered.
     private func serve(_ producer: Producer) {
         var isPurged = false
+        var waitMs = Self.pollMs
         while true {
-            let isFatal = poll(producer)
+            let isFatal = poll(producer, waitMs: waitMs)
             settleCutShort()
             let (left, isClosed, closeAtMs) = state.withLock { state in
                 if isFatal {
@@ -160,6 +164,7 @@ final class Appender: @unchecked Sendable {
             }
             let isOver = isFatal || producer.isFatal
             if left == 0, isOver || isClosed { return }
+            waitMs = isOver || isClosed ? Self.closingPollMs : Self.pollMs
             if !isPurged, isOver || isClosed && nowMs() >= closeAtMs {
                 isPurged = true
                 producer.purge()
@@ -168,8 +173,8 @@ final class Appender: @unchecked Sendable {
     }
 
     /// One look at the producer's events. True once it has met a fatal error.
-    private func poll(_ producer: Producer) -> Bool {
-        guard let event = rd_kafka_queue_poll(producer.queue, 100) else { return producer.isFatal }
+    private func poll(_ producer: Producer, waitMs: Int32) -> Bool {
+        guard let event = rd_kafka_queue_poll(producer.queue, waitMs) else { return producer.isFatal }
         var finished: [PendingAppend] = []
         switch rd_kafka_event_type(event) {
         case RD_KAFKA_EVENT_DR:

@@ -6,8 +6,7 @@ internal import ReelLog
 final class RangeReader: @unchecked Sendable {
     private let handle: KafkaHandle
     private let topic: KafkaTopic
-    private let queue: OpaquePointer
-    private let buffer: UnsafeMutableBufferPointer<UnsafeMutablePointer<rd_kafka_message_t>?>
+    private let queue: MessageQueue
 
     /// After so long without an answer it is asked whether the partition is there at all.
     private static let silenceMs: Int64 = 500
@@ -21,17 +20,7 @@ final class RangeReader: @unchecked Sendable {
     init(topic: String, configuration: KafkaConfiguration, log: @escaping KafkaLogLine) throws(LogError) {
         handle = try KafkaHandle(.reading, configuration, log: log)
         self.topic = try KafkaTopic(topic, of: handle)
-        queue = rd_kafka_queue_new(handle.pointer)
-        let main = rd_kafka_queue_get_main(handle.pointer)
-        rd_kafka_queue_forward(main, queue)
-        rd_kafka_queue_destroy(main)
-        buffer = .allocate(capacity: 1024)
-        buffer.initialize(repeating: nil)
-    }
-
-    deinit {
-        rd_kafka_queue_destroy(queue)
-        buffer.deallocate()
+        queue = MessageQueue(of: handle, messagesMax: 1024)
     }
 
     /// The first offset kept and the one that will be given next, as the leader says.
@@ -77,23 +66,18 @@ final class RangeReader: @unchecked Sendable {
         untilMs: Int64
     ) throws(KafkaFailure) -> Reading {
         let doing = "read partition \(partition) from seq \(from) on"
-        guard rd_kafka_consume_start_queue(topic.pointer, Int32(partition), from, queue) == 0 else {
+        guard queue.start(topic, partition, from: from) else {
             throw KafkaFailure(rd_kafka_last_error(), doing, handle, topic: topic.name)
         }
-        defer { rd_kafka_consume_stop(topic.pointer, Int32(partition)) }
+        defer { queue.stop(topic, partition) }
         var range = RangeGathering(messages: KafkaMessages(of: handle), next: from, to: to, bytes: bytes)
         while true {
             let leftMs = untilMs - nowMs()
             guard leftMs > 0 else { throw KafkaFailure(RD_KAFKA_RESP_ERR__TIMED_OUT, doing, handle, topic: topic.name) }
-            guard let first = rd_kafka_consume_queue(queue, Int32(clamping: min(leftMs, Self.silenceMs))) else {
-                try lookForLeader(partition, doing, untilMs: untilMs)
-                continue
-            }
-            buffer[0] = first
-            let more = rd_kafka_consume_batch_queue(queue, 0, buffer.baseAddress! + 1, buffer.count - 1)
+            let messages = queue.take(waitMs: Int32(clamping: min(leftMs, Self.silenceMs)))
+            if messages.isEmpty { try lookForLeader(partition, doing, untilMs: untilMs) }
             var failure: KafkaFailure?
-            for index in 0...max(0, more) {
-                guard let message = buffer[index] else { continue }
+            for case let message? in messages {
                 let code = message.pointee.err
                 if !range.take(message), code != RD_KAFKA_RESP_ERR_NO_ERROR, code != RD_KAFKA_RESP_ERR__PARTITION_EOF {
                     failure = failure ?? KafkaFailure(code, doing, handle, topic: topic.name)

@@ -1,9 +1,9 @@
-internal import Glibc
 internal import ReelCore
 internal import ReelLog
 
-/// A tail that met something else than the next record: a lost connection, a missing offset, an error. Another handle
-/// looks whether the log still has what was read last, and what comes next; it asks until the log has answered.
+/// A tail that met something else than the next record: a missing offset, an error, a topic that is another one.
+/// Another handle looks whether the log still has what was read last, and what comes next; it asks until the log has
+/// answered.
 struct TailDoubt: Sendable {
     enum Outcome: Sendable {
         /// What comes next, nothing if that is nothing yet; and the last record known by now.
@@ -15,48 +15,46 @@ struct TailDoubt: Sendable {
     let tail: RunningTail
     /// The last record that was delivered.
     let last: Witness?
-    let reading: PartitionReading
     /// Told the outcome, once.
     let done: @Sendable (Outcome) -> Void
+    /// When it is to be looked at again.
+    private(set) var dueMs: Int64 = 0
+    private var pauseMs: Int64 = 20
+    private var earlyEndSinceMs: Int64?
 
-    private static let pauseMsMax: UInt32 = 1_000
+    private static let pauseMsMax: Int64 = 1_000
     /// So long it asks again whether the log really ends before what was read: a broker that was hung answers for what
     /// it led, as far as it got then, until it hears that another one leads it now.
     private static let endDoubtMs: Int64 = 5_000
 
-    /// On a thread of its own: the partition's leader may be away while others are there.
-    func look() {
-        do throws(LogError) {
-            try LogThread.detach("kafka-doubt") { done(ask()) }
+    init(tail: RunningTail, last: Witness?, done: @escaping @Sendable (Outcome) -> Void) {
+        self.tail = tail
+        self.last = last
+        self.done = done
+    }
+
+    /// Asks once; nil if it has to be asked again.
+    mutating func ask(_ reading: PartitionReading) -> Outcome? {
+        do throws(KafkaFailure) {
+            if let last { try compare(last, reading) }
+            return try next(reading)
         } catch {
-            done(.failed(error, last: last))
-        }
-    }
-
-    private func ask() -> Outcome {
-        var pauseMs: UInt32 = 20
-        var earlyEndSinceMs: Int64?
-        while true {
-            do throws(KafkaFailure) {
-                if let last { try compare(last) }
-                return try next()
-            } catch {
-                let isDoubtful: Bool
-                if error.error.code == .aheadOfLog {
-                    let sinceMs = earlyEndSinceMs ?? nowMs()
-                    earlyEndSinceMs = sinceMs
-                    isDoubtful = nowMs() - sinceMs < Self.endDoubtMs
-                } else {
-                    isDoubtful = error.kind == .away
-                }
-                guard isDoubtful, !tail.hasEnded else { return .failed(error.error, last: last) }
+            let isDoubtful: Bool
+            if error.error.code == .aheadOfLog {
+                let sinceMs = earlyEndSinceMs ?? nowMs()
+                earlyEndSinceMs = sinceMs
+                isDoubtful = nowMs() - sinceMs < Self.endDoubtMs
+            } else {
+                isDoubtful = error.kind == .away
             }
-            usleep(pauseMs * 1_000)
+            guard isDoubtful, !tail.hasEnded else { return .failed(error.error, last: last) }
+            dueMs = nowMs() + pauseMs
             pauseMs = min(2 * pauseMs, Self.pauseMsMax)
+            return nil
         }
     }
 
-    private func next() throws(KafkaFailure) -> Outcome {
+    private func next(_ reading: PartitionReading) throws(KafkaFailure) -> Outcome {
         let (partition, next) = (tail.partition, tail.next)
         let batch = try reading.ask(partition, from: next, to: largestInteger, bytes: 1 << 20)
         if batch.seqs.isEmpty {
@@ -69,7 +67,7 @@ struct TailDoubt: Sendable {
     }
 
     /// The record that was read last must still be what it was, if it is kept.
-    private func compare(_ last: Witness) throws(KafkaFailure) {
+    private func compare(_ last: Witness, _ reading: PartitionReading) throws(KafkaFailure) {
         let batch: RecordBatch
         do throws(KafkaFailure) {
             batch = try reading.ask(tail.partition, from: last.seq, to: last.seq, bytes: 1)

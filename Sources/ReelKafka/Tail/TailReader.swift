@@ -3,8 +3,10 @@ internal import ReelCore
 internal import ReelLog
 internal import Synchronization
 
-/// A handle that follows partitions, each for one tail, on a thread of its own. Whatever is not plainly the next record
-/// is a doubt: the partition rests, and `TailDoubt` looks at the log with another handle.
+/// A handle that follows partitions, each for one tail, on a thread of its own.
+///
+/// Behind trouble with the brokers it reads the last record once more: it must be what it was. Whatever else is not
+/// plainly the next record is a doubt: the partition rests, and `TailDoubt` looks at the log with another handle.
 final class TailReader: @unchecked Sendable {
     private struct Inbox {
         var begun: [RunningTail] = []
@@ -19,20 +21,23 @@ final class TailReader: @unchecked Sendable {
         var next: Seq
         /// The last record that was delivered.
         var last: Witness?
-        /// `troubles` of the handle when it was last known that the log is still the same.
+        /// `troubles` of the handle when it was last known that the log is still the same, or began to be looked at.
         var troubles: Int
+        /// The last record is read again and has not come yet.
+        var isChecking = false
     }
 
     private let handle: KafkaHandle
     private let topic: KafkaTopic
-    private let queue: OpaquePointer
-    private let reading: PartitionReading
+    private let queue: MessageQueue
+    private let doubts: TailDoubts
     private let counters: KafkaCounters
     private let ended: EndedTails
     private let inbox = Mutex(Inbox())
     private let thread = Mutex<LogThread?>(nil)
-    private let buffer: UnsafeMutableBufferPointer<UnsafeMutablePointer<rd_kafka_message_t>?>
     private var places: [Int: Place] = [:]
+    /// Partitions that were stopped, to be begun again at their last record.
+    private var unsure: [Place] = []
     private var topicChanges = 0
 
     private static let messagesMax = 8192
@@ -42,29 +47,19 @@ final class TailReader: @unchecked Sendable {
     init(
         topic: String,
         configuration: KafkaConfiguration,
-        reading: PartitionReading,
+        doubts: TailDoubts,
         counters: KafkaCounters,
         ended: EndedTails,
         log: @escaping KafkaLogLine
     ) throws(LogError) {
-        self.reading = reading
+        self.doubts = doubts
         self.counters = counters
         self.ended = ended
         handle = try KafkaHandle(.tail, configuration, log: log)
         self.topic = try KafkaTopic(topic, of: handle)
-        queue = rd_kafka_queue_new(handle.pointer)
-        let main = rd_kafka_queue_get_main(handle.pointer)
-        rd_kafka_queue_forward(main, queue)
-        rd_kafka_queue_destroy(main)
-        buffer = .allocate(capacity: Self.messagesMax)
-        buffer.initialize(repeating: nil)
+        queue = MessageQueue(of: handle, messagesMax: Self.messagesMax)
         let thread = try LogThread("kafka-tail") { self.run() }
         self.thread.withLock { $0 = thread }
-    }
-
-    deinit {
-        rd_kafka_queue_destroy(queue)
-        buffer.deallocate()
     }
 
     /// Begins a tail, unless another one reads its partition here.
@@ -75,20 +70,16 @@ final class TailReader: @unchecked Sendable {
             inbox.begun.append(tail)
             return true
         }
-        if isTaken { wake() }
+        if isTaken { queue.wake() }
         return isTaken
     }
 
     /// Ends all tails and the thread.
     func close() {
         inbox.withLock { $0.isClosed = true }
-        wake()
+        queue.wake()
         let thread = thread.withLock { $0.take() }
         if let thread, !thread.isCurrent { thread.join() }
-    }
-
-    private func wake() {
-        rd_kafka_queue_yield(queue)
     }
 
     // MARK: The thread
@@ -96,12 +87,11 @@ final class TailReader: @unchecked Sendable {
     private func run() {
         while takeInbox() {
             lookForChanges()
-            guard let first = rd_kafka_consume_queue(queue, 1_000) else { continue }
-            buffer[0] = first
-            let more = rd_kafka_consume_batch_queue(queue, 0, buffer.baseAddress! + 1, buffer.count - 1)
-            deliver(1 + max(0, more))
+            deliver(queue.take(waitMs: 1_000))
+            for place in unsure { check(place) }
+            unsure = []
         }
-        for partition in places.keys { rd_kafka_consume_stop(topic.pointer, Int32(partition)) }
+        for partition in places.keys { queue.stop(topic, partition) }
         // Those that are in doubt, too.
         for tail in inbox.withLock({ $0.tails.values.map(\.self) }) { tail.cancel() }
     }
@@ -127,23 +117,35 @@ final class TailReader: @unchecked Sendable {
     private func start(_ tail: RunningTail, last: Witness?, isSure: Bool = false) {
         let place = Place(tail: tail, next: tail.next, last: last, troubles: handle.troubles)
         guard tail.next >= 0, isSure || last == nil,
-            rd_kafka_consume_start_queue(topic.pointer, Int32(tail.partition), tail.next, queue) == 0
+            queue.start(topic, tail.partition, from: tail.next)
         else { return doubt(place) }
         places[tail.partition] = place
     }
 
     private func stop(_ partition: Int) {
         guard places.removeValue(forKey: partition) != nil else { return }
-        rd_kafka_consume_stop(topic.pointer, Int32(partition))
+        queue.stop(topic, partition)
+    }
+
+    /// Reads the last record again, and on from there.
+    private func check(_ place: Place) {
+        guard let last = place.last, queue.start(topic, place.tail.partition, from: last.seq) else {
+            return doubt(place)
+        }
+        counters.doubts.add(1, ordering: .relaxed)
+        var place = place
+        (place.troubles, place.isChecking) = (handle.troubles, true)
+        places[place.tail.partition] = place
     }
 
     private func doubt(_ place: Place) {
         counters.doubts.add(1, ordering: .relaxed)
-        let doubt = TailDoubt(tail: place.tail, last: place.last, reading: reading) { outcome in
-            self.inbox.withLock { $0.settled.append((place.tail, outcome)) }
-            self.wake()
-        }
-        doubt.look()
+        doubts.look(
+            TailDoubt(tail: place.tail, last: place.last) { outcome in
+                self.inbox.withLock { $0.settled.append((place.tail, outcome)) }
+                self.queue.wake()
+            }
+        )
     }
 
     /// A topic whose partitions were more or less a moment ago may be another one of the same name.
@@ -170,11 +172,11 @@ final class TailReader: @unchecked Sendable {
 
     // MARK: Delivering
 
-    /// Hands on what lies in the buffer, in runs of one partition.
-    private func deliver(_ count: Int) {
-        var index = 0
-        while index < count {
-            guard let message = buffer[index] else { return }
+    /// Hands messages on, in runs of one partition.
+    private func deliver(_ messages: MessageQueue.Messages) {
+        var index = messages.startIndex
+        while index < messages.endIndex {
+            guard let message = messages[index] else { return }
             let partition = Int(message.pointee.partition)
             guard var place = places[partition], isPlain(message, place) else {
                 refuse(message)
@@ -184,7 +186,7 @@ final class TailReader: @unchecked Sendable {
             let start = index
             let from = place.next
             var bytes = 0
-            while index < count, bytes < Self.bytesMax, let message = buffer[index],
+            while index < messages.endIndex, bytes < Self.bytesMax, let message = messages[index],
                 Int(message.pointee.partition) == partition,
                 message.pointee.err == RD_KAFKA_RESP_ERR_NO_ERROR, message.pointee.offset == place.next
             {
@@ -192,12 +194,12 @@ final class TailReader: @unchecked Sendable {
                 place.next += 1
                 index += 1
             }
-            let messages = KafkaMessages(of: handle, buffer[start..<index])
+            let run = KafkaMessages(of: handle, messages[start..<index])
             let batch = RecordBatch(
                 partition: partition,
                 seqs: from..<place.next,
-                entries: messages.entries,
-                release: { withExtendedLifetime(messages) {} }
+                entries: run.entries,
+                release: { withExtendedLifetime(run) {} }
             )
             place.last = batch.entries.last.map(batch.witness(of:))
             places[partition] = place
@@ -206,20 +208,39 @@ final class TailReader: @unchecked Sendable {
     }
 
     /// The next record of a partition that nothing has happened to.
-    private func isPlain(_ message: UnsafeMutablePointer<rd_kafka_message_t>, _ place: Place) -> Bool {
+    private func isPlain(_ message: MessageQueue.Message, _ place: Place) -> Bool {
         message.pointee.err == RD_KAFKA_RESP_ERR_NO_ERROR && message.pointee.offset == place.next
-            && place.troubles == handle.troubles && !place.tail.hasEnded
+            && place.troubles == handle.troubles && !place.isChecking && !place.tail.hasEnded
     }
 
-    private func refuse(_ message: UnsafeMutablePointer<rd_kafka_message_t>) {
+    private func refuse(_ message: MessageQueue.Message) {
         defer { rd_kafka_message_destroy(message) }
         let partition = Int(message.pointee.partition)
         // Left over from before the partition was stopped.
         guard let place = places[partition] else { return }
         guard !place.tail.hasEnded else { return stop(partition) }
-        let isEnd = message.pointee.err == RD_KAFKA_RESP_ERR__PARTITION_EOF
-        if isEnd, message.pointee.offset <= place.next, place.troubles == handle.troubles { return }
+        let isCalm = place.troubles == handle.troubles
+        let isExpected =
+            switch message.pointee.err {
+            case RD_KAFKA_RESP_ERR_NO_ERROR where place.isChecking: place.last.map(message.holds) ?? false
+            case RD_KAFKA_RESP_ERR_NO_ERROR: message.pointee.offset == place.next
+            case RD_KAFKA_RESP_ERR__PARTITION_EOF: !place.isChecking && message.pointee.offset <= place.next
+            default: false
+            }
+        if isExpected, isCalm {
+            places[partition]?.isChecking = false
+            return
+        }
         stop(partition)
-        doubt(place)
+        if isExpected { unsure.append(place) } else { doubt(place) }
+    }
+}
+
+extension MessageQueue.Message {
+    /// Whether it is the record that was known at its offset.
+    fileprivate func holds(_ known: Witness) -> Bool {
+        let key = UnsafeRawBufferPointer(start: pointee.key, count: pointee.key_len)
+        let value = UnsafeRawBufferPointer(start: pointee.payload, count: pointee.len)
+        return pointee.offset == known.seq && FNV1a.record(key: key, value: value) == known.hash
     }
 }
