@@ -1,3 +1,4 @@
+#include "clock.h"
 #include "kafka_floor.h"
 #include <librdkafka/rdkafka.h>
 #include <pthread.h>
@@ -6,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { batch_max = 1000 };
 
@@ -27,18 +27,6 @@ struct kafka_floor {
     double *due, *micros;
     double last_through, longest;
 };
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
-}
-
-static void sleep_until(double micros) {
-    struct timespec t = {.tv_sec = (time_t)(micros / 1e6)};
-    t.tv_nsec = (long)((micros - t.tv_sec * 1e6) * 1e3);
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
-}
 
 static rd_kafka_t *client(rd_kafka_type_t type, const char *const *settings, char *error, int error_bytes) {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();

@@ -1,4 +1,5 @@
 #define _GNU_SOURCE
+#include "clock.h"
 #include "kafka_floor.h"
 #include "fan_out_floor.h"
 #include <pthread.h>
@@ -6,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 // A publisher on a gateway's socket that does the least: one thread writes what is due, one reads acks.
@@ -17,18 +17,6 @@ typedef struct {
     pthread_mutex_t lock;
     pthread_cond_t moved;
 } publisher;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
-}
-
-static void sleep_until(double micros) {
-    struct timespec t = {.tv_sec = (time_t)(micros / 1e6)};
-    t.tv_nsec = (long)((micros - t.tv_sec * 1e6) * 1e3);
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
-}
 
 static int whole(int fd, char *bytes, size_t count, ssize_t (*move)(int, char *, size_t)) {
     for (size_t done = 0; done < count;) {
