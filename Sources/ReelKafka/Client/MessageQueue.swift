@@ -34,8 +34,8 @@ final class MessageQueue: @unchecked Sendable {
         rd_kafka_consume_stop(topic.pointer, Int32(partition))
     }
 
-    /// Waits for a message and takes all that is there with it; none if none came. They are the caller's to destroy, and
-    /// the buffer is used again by the next call.
+    /// Waits for a message and takes all that is there with it; none if none came. They are the caller's to destroy,
+    /// and the buffer is used again by the next call.
     func take(waitMs: Int32) -> Messages {
         guard let first = rd_kafka_consume_queue(pointer, waitMs) else { return buffer[..<0] }
         buffer[0] = first

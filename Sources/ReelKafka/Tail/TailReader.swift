@@ -16,15 +16,9 @@ final class TailReader: @unchecked Sendable {
     }
 
     /// A partition that is read; belongs to the thread.
-    private struct Place {
+    private struct Reading {
         let tail: RunningTail
-        var next: Seq
-        /// The last record that was delivered.
-        var last: Witness?
-        /// `troubles` of the handle when it was last known that the log is still the same, or began to be looked at.
-        var troubles: Int
-        /// The last record is read again and has not come yet.
-        var isChecking = false
+        var place: TailPlace
     }
 
     private let handle: KafkaHandle
@@ -35,9 +29,9 @@ final class TailReader: @unchecked Sendable {
     private let ended: EndedTails
     private let inbox = Mutex(Inbox())
     private let thread = Mutex<LogThread?>(nil)
-    private var places: [Int: Place] = [:]
+    private var readings: [Int: Reading] = [:]
     /// Partitions that were stopped, to be begun again at their last record.
-    private var unsure: [Place] = []
+    private var unsure: [Reading] = []
     private var topicChanges = 0
 
     private static let messagesMax = 8192
@@ -88,10 +82,10 @@ final class TailReader: @unchecked Sendable {
         while takeInbox() {
             lookForChanges()
             deliver(queue.take(waitMs: 1_000))
-            for place in unsure { check(place) }
+            for reading in unsure { check(reading) }
             unsure = []
         }
-        for partition in places.keys { queue.stop(topic, partition) }
+        for partition in readings.keys { queue.stop(topic, partition) }
         // Those that are in doubt, too.
         for tail in inbox.withLock({ $0.tails.values.map(\.self) }) { tail.cancel() }
     }
@@ -115,34 +109,35 @@ final class TailReader: @unchecked Sendable {
 
     /// Reads on from where the tail is. `isSure`: the log was just seen to be what it was.
     private func start(_ tail: RunningTail, last: Witness?, isSure: Bool = false) {
-        let place = Place(tail: tail, next: tail.next, last: last, troubles: handle.troubles)
-        guard tail.next >= 0, isSure || last == nil,
-            queue.start(topic, tail.partition, from: tail.next)
-        else { return doubt(place) }
-        places[tail.partition] = place
+        let place = TailPlace(next: tail.next, last: last, troubles: handle.troubles)
+        let reading = Reading(tail: tail, place: place)
+        guard tail.next >= 0, isSure || last == nil, queue.start(topic, tail.partition, from: tail.next) else {
+            return doubt(reading)
+        }
+        readings[tail.partition] = reading
     }
 
     private func stop(_ partition: Int) {
-        guard places.removeValue(forKey: partition) != nil else { return }
+        guard readings.removeValue(forKey: partition) != nil else { return }
         queue.stop(topic, partition)
     }
 
     /// Reads the last record again, and on from there.
-    private func check(_ place: Place) {
-        guard let last = place.last, queue.start(topic, place.tail.partition, from: last.seq) else {
-            return doubt(place)
+    private func check(_ reading: Reading) {
+        var reading = reading
+        reading.place.recheck(troubles: handle.troubles)
+        guard let last = reading.place.last, queue.start(topic, reading.tail.partition, from: last.seq) else {
+            return doubt(reading)
         }
         counters.doubts.add(1, ordering: .relaxed)
-        var place = place
-        (place.troubles, place.isChecking) = (handle.troubles, true)
-        places[place.tail.partition] = place
+        readings[reading.tail.partition] = reading
     }
 
-    private func doubt(_ place: Place) {
+    private func doubt(_ reading: Reading) {
         counters.doubts.add(1, ordering: .relaxed)
         doubts.look(
-            TailDoubt(tail: place.tail, last: place.last) { outcome in
-                self.inbox.withLock { $0.settled.append((place.tail, outcome)) }
+            TailDoubt(tail: reading.tail, last: reading.place.last) { outcome in
+                self.inbox.withLock { $0.settled.append((reading.tail, outcome)) }
                 self.queue.wake()
             }
         )
@@ -152,9 +147,9 @@ final class TailReader: @unchecked Sendable {
     private func lookForChanges() {
         guard handle.topicChanges != topicChanges else { return }
         topicChanges = handle.topicChanges
-        for (partition, place) in places {
+        for (partition, reading) in readings {
             stop(partition)
-            doubt(place)
+            doubt(reading)
         }
     }
 
@@ -174,73 +169,78 @@ final class TailReader: @unchecked Sendable {
 
     /// Hands messages on, in runs of one partition.
     private func deliver(_ messages: MessageQueue.Messages) {
-        var index = messages.startIndex
-        while index < messages.endIndex {
-            guard let message = messages[index] else { return }
-            let partition = Int(message.pointee.partition)
-            guard var place = places[partition], isPlain(message, place) else {
-                refuse(message)
-                index += 1
-                continue
-            }
-            let start = index
-            let from = place.next
-            var bytes = 0
-            while index < messages.endIndex, bytes < Self.bytesMax, let message = messages[index],
-                Int(message.pointee.partition) == partition,
-                message.pointee.err == RD_KAFKA_RESP_ERR_NO_ERROR, message.pointee.offset == place.next
-            {
-                bytes += message.pointee.len
-                place.next += 1
-                index += 1
-            }
-            let run = KafkaMessages(of: handle, messages[start..<index])
-            let batch = RecordBatch(
-                partition: partition,
-                seqs: from..<place.next,
-                entries: run.entries,
-                release: { withExtendedLifetime(run) {} }
-            )
-            place.last = batch.entries.last.map(batch.witness(of:))
-            places[partition] = place
-            place.tail.deliver(batch)
+        var rest = messages
+        while let message = rest.first ?? nil {
+            let count = take(message) ? deliverRun(of: rest) : 0
+            if count == 0 { rd_kafka_message_destroy(message) }
+            rest = rest.dropFirst(max(1, count))
         }
     }
 
-    /// The next record of a partition that nothing has happened to.
-    private func isPlain(_ message: MessageQueue.Message, _ place: Place) -> Bool {
-        message.pointee.err == RD_KAFKA_RESP_ERR_NO_ERROR && message.pointee.offset == place.next
-            && place.troubles == handle.troubles && !place.isChecking && !place.tail.hasEnded
-    }
-
-    private func refuse(_ message: MessageQueue.Message) {
-        defer { rd_kafka_message_destroy(message) }
+    /// Whether the message is to be delivered; if not, does what it asks for.
+    private func take(_ message: MessageQueue.Message) -> Bool {
         let partition = Int(message.pointee.partition)
         // Left over from before the partition was stopped.
-        guard let place = places[partition] else { return }
-        guard !place.tail.hasEnded else { return stop(partition) }
-        let isCalm = place.troubles == handle.troubles
-        let isExpected =
-            switch message.pointee.err {
-            case RD_KAFKA_RESP_ERR_NO_ERROR where place.isChecking: place.last.map(message.holds) ?? false
-            case RD_KAFKA_RESP_ERR_NO_ERROR: message.pointee.offset == place.next
-            case RD_KAFKA_RESP_ERR__PARTITION_EOF: !place.isChecking && message.pointee.offset <= place.next
-            default: false
-            }
-        if isExpected, isCalm {
-            places[partition]?.isChecking = false
-            return
+        guard var reading = readings[partition] else { return false }
+        guard !reading.tail.hasEnded else {
+            stop(partition)
+            return false
         }
-        stop(partition)
-        if isExpected { unsure.append(place) } else { doubt(place) }
+        switch reading.place.take(message.arrival, troubles: handle.troubles, hash: { message.hash }) {
+        case .deliver: return true
+        case .goOn: readings[partition] = reading
+        case .check:
+            stop(partition)
+            unsure.append(reading)
+        case .doubt:
+            stop(partition)
+            doubt(reading)
+        }
+        return false
+    }
+
+    /// Delivers the first message, and with it those behind it that follow it plainly; returns how many.
+    private func deliverRun(of messages: MessageQueue.Messages) -> Int {
+        guard let partition = messages.first??.pointee.partition, var reading = readings[Int(partition)] else {
+            return 0
+        }
+        let from = reading.place.next
+        var (next, bytes) = (from, 0)
+        for case let message? in messages {
+            guard message.pointee.partition == partition, message.pointee.err == RD_KAFKA_RESP_ERR_NO_ERROR,
+                message.pointee.offset == next, bytes < Self.bytesMax
+            else { break }
+            bytes += message.pointee.len
+            next += 1
+        }
+        let run = KafkaMessages(of: handle, messages.prefix(Int(next - from)))
+        let batch = RecordBatch(
+            partition: Int(partition),
+            seqs: from..<next,
+            entries: run.entries,
+            release: { withExtendedLifetime(run) {} }
+        )
+        reading.place.next = next
+        reading.place.last = batch.entries.last.map(batch.witness(of:))
+        readings[Int(partition)] = reading
+        reading.tail.deliver(batch)
+        return run.count
     }
 }
 
 extension MessageQueue.Message {
-    /// Whether it is the record that was known at its offset.
-    fileprivate func holds(_ known: Witness) -> Bool {
-        let key = UnsafeRawBufferPointer(start: pointee.key, count: pointee.key_len)
-        let value = UnsafeRawBufferPointer(start: pointee.payload, count: pointee.len)
-        return pointee.offset == known.seq && FNV1a.record(key: key, value: value) == known.hash
+    fileprivate var arrival: TailPlace.Arrival {
+        switch pointee.err {
+        case RD_KAFKA_RESP_ERR_NO_ERROR: .record(pointee.offset)
+        case RD_KAFKA_RESP_ERR__PARTITION_EOF: .end(pointee.offset)
+        default: .error
+        }
+    }
+
+    fileprivate var hash: UInt64 {
+        FNV1a.record(
+            key: UnsafeRawBufferPointer(start: pointee.key, count: pointee.key_len),
+            value: UnsafeRawBufferPointer(start: pointee.payload, count: pointee.len)
+        )
     }
 }

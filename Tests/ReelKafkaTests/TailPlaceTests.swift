@@ -1,0 +1,74 @@
+import ReelCore
+import ReelKafka
+import ReelLog
+import Testing
+
+/// What a tail makes of what comes, without brokers.
+@Suite struct TailPlaceTests {
+    private let last = Witness(seq: 6, hash: 60)
+    private var place: TailPlace { TailPlace(next: 7, last: last, troubles: 0) }
+
+    /// What a place does with each, one after the other; the hash of a record is ten times its seq unless it is another
+    /// one.
+    private func steps(
+        _ place: inout TailPlace,
+        _ arrivals: TailPlace.Arrival...,
+        troubles: Int = 0,
+        another: Bool = false
+    )
+        -> [TailPlace.Step]
+    {
+        arrivals.map { arrival in
+            place.take(arrival, troubles: troubles) {
+                guard case .record(let seq) = arrival else { return 0 }
+                return UInt64(seq) * 10 + (another ? 1 : 0)
+            }
+        }
+    }
+
+    @Test func theNextRecordAndTheEndArePlain() {
+        var place = place
+        #expect(steps(&place, .record(7), .end(7), .end(5)) == [.deliver, .goOn, .goOn])
+    }
+
+    @Test func anythingElseIsADoubt() {
+        var place = place
+        #expect(steps(&place, .record(8), .record(6), .end(8), .error) == [.doubt, .doubt, .doubt, .doubt])
+    }
+
+    @Test func behindTroubleTheLastRecordIsReadAgain() {
+        var place = place
+        #expect(steps(&place, .record(7), .end(7), troubles: 1) == [.check, .check])
+        place.recheck(troubles: 1)
+        #expect(steps(&place, .record(6), .record(7), troubles: 1) == [.goOn, .deliver])
+    }
+
+    @Test func anotherRecordAtTheLastSeqIsADoubt() {
+        var place = place
+        place.recheck(troubles: 1)
+        #expect(steps(&place, .record(6), troubles: 1, another: true) == [.doubt])
+    }
+
+    @Test func whatIsNotTheLastRecordIsADoubtWhileThatIsReadAgain() {
+        for arrival in [.record(5), .record(7), .end(6), .end(7), .error] as [TailPlace.Arrival] {
+            var place = place
+            place.recheck(troubles: 1)
+            #expect(steps(&place, arrival, troubles: 1) == [.doubt])
+        }
+    }
+
+    @Test func troubleWhileTheLastRecordIsReadAgainBeginsAnew() {
+        var place = place
+        place.recheck(troubles: 1)
+        #expect(steps(&place, .record(6), troubles: 2) == [.check])
+        place.recheck(troubles: 2)
+        #expect(steps(&place, .record(7), troubles: 2) == [.doubt])
+    }
+
+    @Test func nothingReadYetIsNothingToReadAgain() {
+        var place = TailPlace(next: 0, last: nil, troubles: 0)
+        #expect(steps(&place, .record(0), troubles: 0) == [.deliver])
+        place.recheck(troubles: 1)
+        #expect(steps(&place, .record(0), troubles: 1) == [.doubt])
+    }
+}
