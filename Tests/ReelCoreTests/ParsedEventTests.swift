@@ -93,7 +93,8 @@ import Testing
             #"{,"base":-1,"op":0,"site":"SITE","type":"noop"}"#,
             #"{"base":-1,"op":0,"site":"SITE","type":"noop","x":1}"#,
             #"{"a":1,"base":-1,"op":0,"site":"SITE","type":"noop"}"#,
-            #"{"base":-1,"events":[{"id":"a","model":"m","op":1,"type":"delete"}],"op":0,"site":"SITE","type":"batch"}"#,
+            #"{"base":-1,"events":[{"id":"a","model":"m","op":1,"type":"delete"}],"op":0,"site":"SITE""#
+                + #","type":"batch"}"#,
             #"{"base":-1,"events":[{"id":"a","model":"m","type":"delete"},],"op":0,"site":"SITE","type":"batch"}"#,
             #"{"base":-1,"by":"","op":0,"site":"SITE","type":"noop"}"#,
             #"{"base":-1,"events":[],"op":0,"site":"SITE","type":"batch"}"#,
