@@ -1,7 +1,7 @@
 import ReelCore
 
-/// A record of the log as a line of JSON: `{"partition":3,"seq":14,"key":"todo","value":"{…}","epoch":"9f…"}`, the value
-/// as a string.
+/// A record of the log as a line of JSON, `{"partition":3,"seq":14,"key":"todo","value":"{…}","epoch":"9f…"}`, with the
+/// value as a string.
 struct LogLine: Equatable {
     /// Nil: the line names none.
     var epoch: Epoch?
