@@ -22,7 +22,14 @@ public final class SnapshotArchive: StateArchive {
                 roots.contains { EpochFolders.following(epoch, in: $0).map(found.contains) ?? false }
             }
         )
-        let last = found.subtracting(followed)
+        // An epoch whose log was lost leads nowhere either: the one that followed has the higher number.
+        let numbers = Dictionary(
+            uniqueKeysWithValues: found.subtracting(followed).map { epoch in
+                let folders = roots.map { EpochFolders.path(of: epoch, in: $0) }
+                return (epoch, folders.lazy.compactMap { EpochFolders.meta("number", in: $0) }.first ?? -1)
+            }
+        )
+        let last = numbers.filter { $0.value == numbers.values.max() }.keys
         guard let epoch = wanted ?? (last.count == 1 ? last.first : nil), found.contains(epoch) else {
             let names = found.map(\.description).sorted().joined(separator: ", ")
             let places = folders.joined(separator: ", ")

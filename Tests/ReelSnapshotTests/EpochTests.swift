@@ -73,6 +73,26 @@ import Testing
         #expect(isThere(lab.log.epoch, lab))
     }
 
+    @Test("of epochs that lead nowhere the one with the highest number is what a new one begins with")
+    func lostEpochs() async throws {
+        let lab = try Lab(partitions: 1)
+        for (number, epoch) in [Epoch(0x99), Epoch(0x11), Epoch(0x55)].enumerated() {
+            let log = try MemoryLog(epoch: epoch, partitions: 1)
+            try await log.append([barrier(.open)], key: "~reel", to: 0)
+            let node = try SnapshotNode(
+                log: log,
+                number: number,
+                settings: lab.settings,
+                journal: Journal(threshold: .error),
+                metrics: Metrics()
+            )
+            try await eventually("it is folded") { node.positions == [0] }
+            node.close()
+            let archive = try SnapshotArchive(folders: [lab.folder.path], epoch: nil)
+            #expect(archive.epoch == epoch && archive.number == number)
+        }
+    }
+
     @Test("files of a folder that had no epochs are those of the log") func filesOfBefore() async throws {
         let lab = try Lab(partitions: 1)
         var writer = Writer(seed: 5)
