@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup setup-kafka libraries build demo demo-kafka failover test simulate test-kafka test-deploy faults bench bench-kafka lint fuzz clean
+.PHONY: help setup setup-kafka libraries build demo demo-kafka failover test simulate test-kafka test-deploy faults soak bench bench-kafka lint fuzz clean
 
 # The C libraries under Sources/Libraries, as pkg-config names them, and the one line that installs them on Debian.
 # README.md shows the same line; the suite Tidy holds the two together.
@@ -68,6 +68,9 @@ test-deploy: build ## Run the image's final stage in a bare Debian, without Dock
 faults: setup build ## Break what can be broken while clients publish, and judge each: KAFKA_HOME=FOLDER for brokers too
 	swift build -c release --static-swift-stdlib --product reel-faults
 	@.build/release/reel-faults
+
+soak: build ## Break a local cluster under load for MINUTES=60, from SEED=n on; on real brokers where KAFKA_HOME names them
+	@$(REEL) chaos --seconds $$(($${MINUTES:-60} * 60)) $${SEED:+--seed "$$SEED"} $${KAFKA_HOME:+--apache-kafka "$$KAFKA_HOME"}
 
 bench: setup build ## Measure, beside the peer or the bare floor of each figure, in under six minutes
 	swift build -c release --static-swift-stdlib --product reel-bench

@@ -7,7 +7,7 @@ enum CommandTable {
         .publish, .tail, .fetch, .get, .digest,
         .ready, .doctor,
         .dump, .fold, .replay,
-        .load, .check,
+        .load, .check, .chaos,
         .tokenKeys, .tokenMake, .tokenShow,
         .help, .version,
     ]

@@ -4,12 +4,6 @@ import ReelLab
 extension Command {
     static let keep = Setting<Bool>.flag("keep", "leave the nodes running, and print what to try")
 
-    private static let kafka = Setting<String?>.text(
-        "apache-kafka",
-        "DIR",
-        "put the log on three brokers of the Kafka in this folder, and kill one of them too"
-    )
-
     /// The main job, shown on one screen.
     static let demo = Command(
         "demo",
@@ -19,7 +13,7 @@ extension Command {
             a range, lose their gateway and join late, and checks at each step what must hold. It ends by itself; exit
             code 0 only if everything held.
             """,
-        settings: [kafka, keep],
+        settings: [CommonSettings.apacheKafka, keep],
         examples: [
             Example("reel demo", "the whole story, in less than half a minute"),
             Example("reel demo --apache-kafka kafka_2.13-4.2.0", "on a real Kafka, as Apache's archive unpacks it"),
@@ -30,7 +24,7 @@ extension Command {
             try? console.print(line)
             try? console.flush()
         }
-        let home = try options[kafka].map { try KafkaHome($0) }
+        let home = try options[CommonSettings.apacheKafka].map { try KafkaHome($0) }
         let demo = try Demo(reel: try ownPath(), kafka: home, screen: screen)
         let held: Bool
         do {
@@ -46,7 +40,7 @@ extension Command {
 }
 
 /// The path of this program.
-private func ownPath() throws(Complaint) -> String {
+func ownPath() throws(Complaint) -> String {
     var path = [CChar](repeating: 0, count: Int(PATH_MAX))
     let count = readlink("/proc/self/exe", &path, path.count - 1)
     guard count > 0 else {

@@ -16,7 +16,9 @@ extension Command {
             (\(LoadProfile.all.map(\.name).joined(separator: ", "))), or is a file with a line NAME=NUMBER for each;
             what is given on the command line wins.
             """,
-        settings: [NodeArguments.url, profile, streamName] + numbers + [settle, seed, history, expect, json, html],
+        settings: [NodeArguments.url, profile, streamName] + numbers + [
+            settle, CommonSettings.seed, history, expect, json, html,
+        ],
         examples: [
             Example("reel load --seconds 10", "ten publishers and ten readers on the local node"),
             Example("reel load --profile fanout --seconds 30 --expect 'p99<25ms'", "and how fast it has to be"),
@@ -59,7 +61,7 @@ extension Command {
         var plan = LoadPlan(urls: try NodeArguments.addresses(options).map(\.description), streams: streams)
         plan.take(values)
         plan.settleSeconds = Double(options[settle])
-        plan.seed = UInt64(options[seed] ?? Int.random(in: 0...Int(Int32.max)))
+        plan.seed = UInt64(options[CommonSettings.seed] ?? Int.random(in: 0...Int(Int32.max)))
         plan.histories = try options[history].map { try HistoryFolder($0) }
         return plan
     }
@@ -94,7 +96,6 @@ extension Command {
         default: 30,
         "seconds to wait for what is under way at the end"
     )
-    private static let seed = Setting<Int?>.number("seed", "N", 0...Int.max, "repeats what chance decides")
     private static let history = Setting<String?>.text(
         "history",
         "DIR",

@@ -1,0 +1,35 @@
+import ReelLab
+import Testing
+
+/// The schedule of a chaos run.
+@Suite struct ChaosFaultTests {
+    private func schedule(_ seed: UInt64, brokers: Int = 3) -> [ChaosFault] {
+        ChaosFault.schedule(seed: seed, forMs: 600_000, gateways: 3, snapshots: 2, brokers: brokers)
+    }
+
+    @Test func aSeedGivesTheSameSchedule() {
+        #expect(schedule(7) == schedule(7))
+        #expect(schedule(7) != schedule(8))
+    }
+
+    @Test func everyKindOfFaultComes() {
+        #expect(Set(schedule(1).map(\.kind)) == Set(ChaosFault.Kind.allCases))
+    }
+
+    @Test func noTargetHasTwoFaultsAtATimeAndBrokersGoOneByOne() {
+        for seed in 0..<50 as Range<UInt64> {
+            var until: [String: Int64] = [:]
+            for fault in schedule(seed) {
+                let name = "\(fault.target)"
+                let group = name.hasPrefix("broker") ? "broker" : name
+                #expect(fault.atMs >= until[group] ?? 0)
+                until[group] = fault.atMs + fault.lastsMs
+                #expect(fault.atMs + fault.lastsMs <= 600_000)
+            }
+        }
+    }
+
+    @Test func withoutBrokersNoneIsBroken() {
+        #expect(!schedule(3, brokers: 0).contains { "\($0.target)".hasPrefix("broker") })
+    }
+}

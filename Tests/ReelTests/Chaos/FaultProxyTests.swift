@@ -1,0 +1,169 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import ReelLab
+
+/// What a proxy does to connections with a node that says everything back.
+@Suite(.timeLimit(.minutes(2))) struct FaultProxyTests {
+    private func echo() throws -> (EchoNode, FaultProxy, PlainSocket) {
+        let node = try EchoNode()
+        let proxy = try FaultProxy(to: "http://127.0.0.1:\(node.port)")
+        let port = try #require(UInt16(proxy.url.split(separator: ":").last ?? ""))
+        let socket = try PlainSocket(port)
+        try socket.say("hello")
+        #expect(socket.hear(5) == "hello")
+        return (node, proxy, socket)
+    }
+
+    private func waitUntil(_ isTrue: () -> Bool) { while !isTrue() { usleep(1_000) } }
+
+    @Test func aDelayMakesEachPieceLateBothWays() throws {
+        let (_, proxy, socket) = try echo()
+        proxy.strike(.delay(ms: 60))
+        waitUntil { proxy.effect.connections == 1 }
+        let before = Clock.nowMs()
+        try socket.say("later")
+        #expect(socket.hear(5) == "later")
+        #expect(Clock.nowMs() - before >= 120)
+        #expect(proxy.heal().bytes == 10)
+        proxy.end()
+    }
+
+    @Test func aBlackHoleHoldsEverythingAndGivesItBack() throws {
+        let (_, proxy, socket) = try echo()
+        proxy.strike(.blackhole)
+        waitUntil { proxy.effect.connections == 1 }
+        try socket.say("held")
+        #expect(!socket.hasNews(withinMs: 100))
+        waitUntil { proxy.effect.bytes == 4 }
+        proxy.heal()
+        #expect(socket.hear(4) == "held")
+        proxy.end()
+    }
+
+    @Test func aResetIsFelt() throws {
+        let (_, proxy, socket) = try echo()
+        proxy.strike(.reset)
+        #expect(socket.hear(1) == nil)
+        waitUntil { proxy.effect.connections == 1 }
+        proxy.end()
+    }
+
+    @Test func aHalfOpenConnectionTakesWordsAndGivesNone() throws {
+        let (node, proxy, socket) = try echo()
+        proxy.strike(.halfOpen)
+        waitUntil { node.ended == 1 }
+        try socket.say("anybody?")
+        waitUntil { proxy.effect.bytes == 8 }
+        #expect(!socket.hasNews(withinMs: 50))
+        proxy.heal()
+        #expect(socket.hear(1) == nil)
+        proxy.end()
+    }
+
+    @Test func aSwallowedAnswerWasHeardByTheNode() throws {
+        let (node, proxy, socket) = try echo()
+        proxy.strike(.swallow)
+        waitUntil { proxy.effect.connections == 1 }
+        try socket.say("done?")
+        #expect(socket.hear(1) == nil)
+        #expect(node.heard == 10)
+        proxy.end()
+    }
+
+    @Test func aNodeThatIsNotThereEndsTheConnection() throws {
+        let node = try EchoNode()
+        let port = node.port
+        node.close()
+        let proxy = try FaultProxy(to: "http://127.0.0.1:\(port)")
+        let own = try #require(UInt16(proxy.url.split(separator: ":").last ?? ""))
+        #expect(try PlainSocket(own).hear(1) == nil)
+        proxy.end()
+    }
+}
+
+/// Says back what it hears, on a thread for each connection.
+private final class EchoNode: Sendable {
+    private struct Counts {
+        var heard = 0
+        var ended = 0
+    }
+
+    let port: UInt16
+    private let listener: Int32
+    private let counts = Mutex(Counts())
+
+    init() throws {
+        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = ProxyLine.loopback(0)
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let listener = listener
+        withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener, $0, size)
+                listen(listener, 8)
+                getsockname(listener, $0, &size)
+            }
+        }
+        port = UInt16(bigEndian: address.sin_port)
+        Thread.detachNewThread { [self] in
+            while case let client = accept(listener, nil, nil), client >= 0 {
+                Thread.detachNewThread { [self] in echo(client) }
+            }
+        }
+    }
+
+    var heard: Int { counts.withLock { $0.heard } }
+    var ended: Int { counts.withLock { $0.ended } }
+
+    private func echo(_ client: Int32) {
+        var buffer = [UInt8](repeating: 0, count: 4_096)
+        while case let count = read(client, &buffer, buffer.count), count > 0 {
+            counts.withLock { $0.heard += count }
+            send(client, buffer, count, Int32(MSG_NOSIGNAL))
+        }
+        Glibc.close(client)
+        counts.withLock { $0.ended += 1 }
+    }
+
+    func close() {
+        shutdown(listener, Int32(SHUT_RDWR))
+        Glibc.close(listener)
+    }
+}
+
+private final class PlainSocket {
+    private let descriptor: Int32
+
+    init(_ port: UInt16) throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = ProxyLine.loopback(port)
+        let descriptor = descriptor
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        try #require(result == 0)
+    }
+
+    deinit { close(descriptor) }
+
+    func say(_ text: String) throws {
+        let bytes = Array(text.utf8)
+        try #require(send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count)
+    }
+
+    /// So many bytes; nil where the connection ends before.
+    func hear(_ count: Int) -> String? {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let got = recv(descriptor, &bytes, count, Int32(MSG_WAITALL))
+        return got == count ? String(decoding: bytes, as: UTF8.self) : nil
+    }
+
+    func hasNews(withinMs ms: Int32) -> Bool {
+        var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&polled, 1, ms) > 0
+    }
+}
