@@ -11,7 +11,7 @@ import Testing
     static let parts: [[UInt64]] = {
         if let seed = environment["SEED"].flatMap(UInt64.init) { return [[seed]] }
         let effort = environment["REEL_EFFORT"].flatMap(Int.init) ?? 1
-        let count = UInt64(environment["SEEDS"].flatMap(Int.init) ?? 100 * effort)
+        let count = UInt64(environment["SEEDS"].flatMap(Int.init) ?? 30 * effort)
         let first = environment["REEL_SEED"].flatMap(UInt64.init) ?? UInt64.random(in: 0..<1 << 32)
         print("simulated: \(count) seeds from REEL_SEED=\(first) on")
         let parts = UInt64(ProcessInfo.processInfo.activeProcessorCount)

@@ -66,9 +66,6 @@ public final class LocalKafka {
     /// Whether the broker's process is there, be it hung.
     public func isRunning(_ broker: Int) -> Bool { self[broker].isRunning }
 
-    /// The broker's process; nil before its first start.
-    func process(_ broker: Int) -> ChildProcess? { self[broker].process }
-
     private subscript(broker: Int) -> KafkaBroker { brokers[broker - 1] }
 
     // MARK: Trouble
