@@ -123,7 +123,8 @@ final class FakeNetwork: Transport, @unchecked Sendable {
 
     func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportRequest {
         let request = FakeRequest()
-        if holdsDeadlines, ms == SyncClient.fetchMs {
+        let limits = (0...SyncClient.fetchDoublings).map { SyncClient.fetchMs << Int64($0) }
+        if holdsDeadlines, limits.contains(ms) {
             deadlines.append((request, body))
             return request
         }

@@ -23,6 +23,20 @@ import Testing
         #expect(code == 1000)
     }
 
+    @Test func aMessageThatComesInPiecesIsHeardOfBeforeItsEnd() async throws {
+        let server = try EchoServer()
+        let parts: Int = try await withCheckedThrowingContinuation { continuation in
+            server.loop.execute {
+                let target = WebSocketTarget(host: "127.0.0.1", port: server.address.port, path: "/ws")
+                let handler = PartCounter { continuation.resume(returning: $0) }
+                WebSocketClient.connect(on: server.loop, to: target, handler: handler) {
+                    continuation.resume(throwing: $0)
+                }
+            }
+        }
+        #expect(parts > 0)
+    }
+
     @Test func agreesOnASubprotocol() async throws {
         let server = try EchoServer()
         var target = WebSocketTarget(host: "127.0.0.1", port: server.address.port, path: "/ws")
@@ -198,6 +212,24 @@ import Testing
             }
         }
     }
+}
+
+/// Sends a text that no read brings in one piece, and counts the pieces before its end.
+private final class PartCounter: WebSocketHandler {
+    let done: (Int) -> Void
+    var parts = 0
+
+    init(_ done: @escaping (Int) -> Void) { self.done = done }
+
+    func opened(_ socket: WebSocket) { socket.send(text: [UInt8](repeating: UInt8(ascii: "a"), count: 900_000)) }
+    func receivedPart(from socket: WebSocket) { parts += 1 }
+
+    func received(text: [UInt8], from socket: WebSocket) {
+        done(parts)
+        socket.close()
+    }
+
+    func closed(_ socket: WebSocket, code: UInt16, reason: String) {}
 }
 
 /// Sends texts, gathers what comes back, closes behind the last.

@@ -27,7 +27,7 @@ final class SimulatedDevice: @unchecked Sendable {
         folder = "\(world.folder)/\(name)"
         process = world.process(name)
         start = process.chance(60) ? .snapshot : process.chance(50) ? .all : .now
-        bytesPerMs = process.chance(20) ? process.pick(1...10) : 1_000
+        bytesPerMs = process.chance(20) ? process.pick(2...10) : 1_000
         try? FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     }
 

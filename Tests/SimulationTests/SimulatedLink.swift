@@ -158,6 +158,12 @@ final class SimulatedLink: @unchecked Sendable {
                 link.gateway.world.trace(link.device.name, "hears \(String(decoding: text.prefix(120), as: UTF8.self))")
                 receive(.text(text))
             }
+            // A long frame comes piece by piece.
+            var partMs = ms - Int64(frame.bytes.count) / link.bytesPerMs + 5_000
+            while partMs < ms {
+                link.device.at(partMs, lane: link.lane) { if !link.down.isCut { link.receive?(.alive) } }
+                partMs += 5_000
+            }
             // The kernel's buffers empty as the device's do, also while it hangs; not if nothing gets through.
             link.gateway.process.at(ms, lane: link.lane) {
                 guard !link.down.isCut else { return }

@@ -2,8 +2,10 @@ internal import ReelCore
 
 // What is missing below the proven seqs of a live subscription is fetched: on the connection, or from another node.
 extension SyncClient {
-    /// A question to whose answer nothing has come for so long is asked elsewhere.
+    /// A question to whose answer nothing has come for so long is asked elsewhere, and the next one gets twice the
+    /// time: on a slow connection the answer is on its way, and answers to all that was asked again would stand behind.
     static let fetchMs: Int64 = 3_000
+    static let fetchDoublings = 4
     /// Events that are asked for at once by HTTP.
     static let fetchEvents = 1_000
 
@@ -71,7 +73,8 @@ extension SyncClient {
     }
 
     private func deadline(_ name: StreamName) -> any TransportRequest {
-        after(Self.fetchMs) { client in
+        let failures = streams[name]?.fetchFailures ?? 0
+        return after(Self.fetchMs << Int64(min(failures, Self.fetchDoublings))) { client in
             guard let stream = client.streams[name] else { return }
             stream.dropFetch()
             stream.fetchFailures += 1

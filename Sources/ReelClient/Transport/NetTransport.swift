@@ -139,6 +139,8 @@ private final class NetConnection: TransportConnection, WebSocketHandler, @unche
 
     func receivedPong(from socket: WebSocket) { receive?(.alive) }
 
+    func receivedPart(from socket: WebSocket) { receive?(.alive) }
+
     func closed(_ socket: WebSocket, code: UInt16, reason: String) {
         self.socket = nil
         end("closed with \(code) \(reason)")

@@ -41,7 +41,7 @@ public enum TransportEvent: Sendable {
     case opened
     /// A whole text frame, valid UTF-8.
     case text([UInt8])
-    /// A sign of life without content, such as a ping, which the transport answers itself.
+    /// A sign of life without content, such as a ping, which the transport answers itself, or a part of a frame.
     case alive
     /// The end, for whatever reason: refused, timed out, reset, closed by the node.
     case closed(String)

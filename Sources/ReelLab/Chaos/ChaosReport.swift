@@ -4,8 +4,9 @@ public struct ChaosReport: Sendable {
     public struct Row: Sendable {
         /// What was to be done.
         public var fault: ChaosFault
-        /// When it was done, and when it was undone, in milliseconds from the start.
+        /// When it was done, in milliseconds from the start.
         public var fromMs: Int64
+        /// When it was undone, in milliseconds from the start.
         public var toMs: Int64
         /// How it showed that it took effect; nil: it did not.
         public var proof: String?

@@ -53,8 +53,8 @@ extension ChaosRun {
         let proof: String?
         switch fault.target {
         case .gateway where fault.kind.isOfNetwork:
+            let shows = hasShown(fault)
             let effect = proxy(fault)?.heal() ?? FaultProxy.Effect()
-            let shows = effect.connections > 0 && (effect.bytes > 0 || fault.kind == .reset)
             proof = shows ? "\(effect.connections) connections, \(effect.bytes) bytes" : nil
         case .broker(let number):
             let state = brokers.flatMap { $0.state(number) }
@@ -65,10 +65,29 @@ extension ChaosRun {
             guard let node = node(fault.target) else { return nil }
             let state = node.process.state
             proof = state == before.state ? state : nil
-            if fault.kind == .hang { node.process.resume() } else { try node.restart() }
+            if fault.kind == .hang { node.process.resume() } else { try await restart(node) }
         }
         let lost = try await load.statistics().reconnects - before.reconnects
         return proof.map { lost > 0 ? "\($0), \(lost) clients went elsewhere" : $0 }
+    }
+
+    /// A node that finds its log away ends, or takes its time: its operator would try again.
+    private func restart(_ node: LocalNode) async throws {
+        for _ in 0..<10 {
+            do throws(ChildProcess.Failure) {
+                return try node.restart(timeoutMs: 60_000)
+            } catch {
+                try await Task.sleep(for: .seconds(1))
+            }
+        }
+        try node.restart(timeoutMs: 60_000)
+    }
+
+    /// Whether a broken way has met connections, and bytes where it is about those.
+    func hasShown(_ fault: ChaosFault) -> Bool {
+        guard fault.kind.isOfNetwork else { return true }
+        guard let effect = proxy(fault)?.effect else { return false }
+        return effect.connections > 0 && (effect.bytes > 0 || fault.kind == .reset)
     }
 
     private func node(_ target: ChaosFault.Target) -> LocalNode? {

@@ -109,8 +109,13 @@ extension WebSocket: TCPHandler {
     /// Bytes of the connection.
     func received(_ bytes: Span<UInt8>) {
         var position = 0
+        var isPart = true
         do throws(WebSocketViolation) {
-            while !tcp.isClosed, let event = try decoder.next(bytes, &position) { handle(event) }
+            while !tcp.isClosed, let event = try decoder.next(bytes, &position) {
+                isPart = false
+                handle(event)
+            }
+            if isPart, !isClosed { handler?.receivedPart(from: self) }
         } catch {
             fail(error)
         }
