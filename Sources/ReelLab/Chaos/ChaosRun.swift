@@ -135,7 +135,7 @@ public final class ChaosRun {
                     continue
                 }
                 lasting.append((fault, fromMs, try await strike(fault)))
-                say(line("\(fault.target) \(fault.kind.title)"))
+                say(line("\(fault.target) \(fault.kind.title) …"))
             } else if let index = lasting.firstIndex(where: { isOver($0.fault, since: $0.fromMs) }) {
                 let (fault, fromMs, before) = lasting.remove(at: index)
                 let undoneMs = nowMs
@@ -144,7 +144,7 @@ public final class ChaosRun {
                 rows.append(ChaosReport.Row(fault: fault, fromMs: fromMs, toMs: nowMs, proof: proof))
                 driver.fault(fault.kind.title, on: "\(fault.target)", proof: proof ?? "none")
                 let lasted = Self.seconds(nowMs - fromMs)
-                say(line("\(fault.target) is back after \(lasted): \(proof ?? "NO EFFECT")"))
+                say(line("\(fault.target) \(fault.kind.title) for \(lasted): \(proof ?? "NO EFFECT")"))
             } else {
                 try await Task.sleep(for: .milliseconds(20))
             }

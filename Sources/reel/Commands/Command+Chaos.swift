@@ -51,7 +51,9 @@ extension Command {
         try console.print("\n\(report.text)\n\n\(report.load.text)\n")
         let verdict = try await judge(folder)
         try console.print(verdict.text)
-        for row in report.withoutEffect { try console.print("no effect: \(row.fault)") }
+        for fault in report.withoutEffect.map(\.fault) {
+            try console.print("no effect: \(fault.target), \(fault.kind.rawValue)")
+        }
         let isComplete = report.load.isComplete && report.withoutEffect.isEmpty
         own?.keep = verdict.word != .valid || !isComplete
         switch verdict.word {
