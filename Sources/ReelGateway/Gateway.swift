@@ -16,8 +16,6 @@ public final class Gateway: Sendable {
 
     /// Where it listens.
     public let address: SocketAddress
-    /// The node's own id, as it announces it.
-    public var nodeID: String { share.nodeID }
     let share: GatewayShare
     private let announcer: Announcer
     private let parts: [LoopBound<Part>]

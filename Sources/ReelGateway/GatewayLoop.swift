@@ -259,19 +259,25 @@ final class GatewayLoop {
             } catch {
                 share.diverged(error)
             }
-        case .failure(var error):
-            if error.code == .forbidden {
-                share.appending(partition, isForbidden: error.message)
-                // It is the gateway that lacks the right, no client.
-                error.code = .logUnavailable
-            }
-            let retryMs: Int64? =
-                switch error.code {
-                case .logUnavailable: 1_000
-                case .overloaded: 200
-                default: nil
-                }
-            answer(ledger.failed(taken, ReelError(error.code, error.message, retryMs: retryMs), nowMs: nowMs))
+        case .failure(let error):
+            if error.code == .forbidden { share.appending(partition, isForbidden: error.message) }
+            for flight in taken { answer(ledger.failed([flight], reason(error, flight), nowMs: nowMs)) }
+        }
+    }
+}
+
+extension GatewayLoop {
+    /// What the author is told of an event that went to the log with others, where the log failed to take them all.
+    private func reason(_ error: LogError, _ flight: Flight) -> ReelError {
+        switch error.code {
+        // It is the gateway that lacks the right, no client.
+        case .logUnavailable, .forbidden: ReelError(.logUnavailable, error.message, retryMs: 1_000)
+        case .overloaded: ReelError(.overloaded, error.message, retryMs: 200)
+        // The log takes less than it did when they were taken. Those that are not too large need only come again.
+        case .tooLarge:
+            refusal(ofBytes: flight.value.count, in: flight.lane.stream)
+                ?? ReelError(.logUnavailable, error.message, retryMs: 0)
+        default: ReelError(error.code, error.message)
         }
     }
 }

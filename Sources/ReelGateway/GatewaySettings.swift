@@ -19,10 +19,6 @@ public struct GatewaySettings: Sendable {
     public var batch = 1_000
     /// The most subscriptions of one connection.
     public var subscriptions = 1_000
-    /// The most ranges of one fetch.
-    public var fetchRanges = 64
-    /// The most seqs of one fetch.
-    public var fetchSeqs: Int64 = 100_000
     /// Fetches of one connection that wait for their turn.
     public var fetches = 64
     /// A connection with more unsent bytes reads too slowly.
@@ -49,6 +45,9 @@ public struct GatewaySettings: Sendable {
     public var publishMs: Int64 = 10_000
     /// Errors that a connection is told before it is closed.
     public var errors = 100
+
+    /// An event on its way into the log counts as so many bytes more than it has.
+    public static let eventCostBytesMin = 256
 
     /// The defaults.
     public init() {}

@@ -15,6 +15,7 @@ final class PartitionFeed: LogSink {
         var end: EpochEnd?
         /// The batches read last, to check what later records say of them.
         var recent = Queue<TailBatch>()
+        var recentBytes = 0
         var tail: (any LogTail)?
         var isFenced = false
     }
@@ -28,7 +29,7 @@ final class PartitionFeed: LogSink {
         case ended(LogError, isFenced: Bool)
     }
 
-    private static let batchesRemembered = 64
+    private static let (batchesRemembered, bytesRemembered) = (64, 8 << 20)
 
     let partition: Int
     private let log: any EventLog
@@ -53,7 +54,11 @@ final class PartitionFeed: LogSink {
     func start() {
         guard let next = state.withLock({ $0.isFenced ? nil : $0.next }) else { return }
         let tail = log.tail(partition, from: next, to: self)
-        state.withLock { $0.tail = tail }
+        let isStopped = state.withLock { state in
+            if !state.isFenced { state.tail = tail }
+            return state.isFenced
+        }
+        if isStopped { tail.cancel() }
     }
 
     /// Whether the log answers for the partition: throws where its last record cannot be had. Not on an event loop.
@@ -180,9 +185,18 @@ final class PartitionFeed: LogSink {
             voids: voids,
             end: state.end
         )
-        state.recent.append(read)
-        if state.recent.count > Self.batchesRemembered { _ = state.recent.popFirst() }
+        remember(read, &state)
         return (read, stoppedBefore)
+    }
+
+    private func remember(_ batch: TailBatch, _ state: inout State) {
+        state.recent.append(batch)
+        state.recentBytes += batch.byteCount
+        while state.recent.count > Self.batchesRemembered
+            || state.recentBytes > Self.bytesRemembered && state.recent.count > 1
+        {
+            state.recentBytes -= state.recent.popFirst()?.byteCount ?? 0
+        }
     }
 
     /// Seqs at which there is no record; the range may be empty.

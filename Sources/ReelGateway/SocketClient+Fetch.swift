@@ -13,20 +13,12 @@ extension SocketClient {
     /// Takes a fetch; those of one connection are answered one after the other.
     func fetch(_ fetch: ClientFrame.Fetch, ref: [UInt8]?) {
         let settings = gateway.share.settings
-        let seqs = fetch.ranges.reduce(0) { $0 + Int64($1.count) }
         let lowest = fetch.ranges.map(\.lowerBound).min() ?? 0
         let highest = fetch.ranges.map(\.upperBound).max() ?? 0
-        var error: ReelError?
-        if fetch.ranges.count > settings.fetchRanges || seqs > settings.fetchSeqs {
-            error = ReelError(
-                .badRange,
-                "found \(fetch.ranges.count) ranges of \(seqs) seqs, expected at most "
-                    + "\(settings.fetchRanges) of \(settings.fetchSeqs) in all"
-            )
-        } else if fetches.count + pendingFetches >= settings.fetches {
-            error = ReelError(.limit, "found more than \(settings.fetches) fetches that wait for their answer")
+        guard fetches.count + pendingFetches < settings.fetches else {
+            let error = ReelError(.limit, "found more than \(settings.fetches) fetches that wait for their answer")
+            return refuse(ServerFrame.Failure(error, stream: fetch.stream), ref: ref)
         }
-        if let error { return refuse(ServerFrame.Failure(error, stream: fetch.stream), ref: ref) }
         pendingFetches += 1
         gateway.admit(fetch.stream, epoch: fetch.epoch, lowest: lowest, highest: highest) { [self] failure in
             pendingFetches -= 1

@@ -158,7 +158,7 @@ final class SocketClient {
                 event: settings.eventBytes,
                 batch: settings.batch,
                 subscriptions: settings.subscriptions,
-                fetch: Int(settings.fetchSeqs)
+                fetch: Int(ClientFrame.fetchSeqs)
             ),
             pingS: Int(settings.pingMs / 1_000)
         )

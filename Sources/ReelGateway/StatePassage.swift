@@ -10,6 +10,8 @@ final class StatePassage {
     private let announcer: Announcer
     private let tls: TLSClient?
     private let journal: Journal
+    /// A node that is away is met by every request.
+    private var warnings = LineLimiter(lines: 10, windowMs: 10_000)
     private var turn = 0
 
     /// `tls`: whom to believe where a node is asked by `https`.
@@ -40,7 +42,7 @@ final class StatePassage {
         }
         let rest = nodes.dropFirst()
         guard let origin = HTTPOrigin(node.url), !origin.isSecure || tls != nil else {
-            journal.warning("a node announced an address that cannot be used", ["node": node.id, "url": node.url])
+            warn("a node announced an address that cannot be used", node, node.url)
             return ask(rest, head, exchange)
         }
         var request = HTTPClientRequest("GET", host: origin.host, port: origin.port, target: head.target)
@@ -54,9 +56,14 @@ final class StatePassage {
         answer.call = client.send(request) { [self] event in
             guard case .failed(let error) = event, !answer.hasBegun else { return answer.take(event) }
             answer.call = nil
-            journal.warning("a snapshot node does not answer", ["node": node.id, "detail": error.message])
+            warn("a snapshot node does not answer", node, error.message)
             ask(rest, head, exchange)
         }
+    }
+
+    private func warn(_ event: String, _ node: NodeAnnouncement, _ detail: String) {
+        guard let unsaid = warnings.admit(nowMs: WallClock.nowMs()) else { return }
+        journal.warning(event, ["node": node.id, "detail": detail, "lines_left_out": "\(unsaid)"])
     }
 }
 

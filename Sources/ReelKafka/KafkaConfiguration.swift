@@ -14,6 +14,12 @@ public struct KafkaConfiguration: Sendable {
     /// The largest batch that a broker must take: a record of 1 MiB with key, header, and what Kafka puts around it.
     public static let messageBytesMax = (1 << 20) + (64 << 10)
 
+    /// The largest batch that a producer makes.
+    package var batchBytes: Int {
+        get { properties["batch.size"].flatMap(Int.init) ?? 1_000_000 }
+        set { properties["batch.size"] = "\(max(1, newValue))" }
+    }
+
     /// What one kind of handle is made with, later ones over earlier ones: what is good, what the user set, what must
     /// be so.
     package func settings(of kind: KafkaHandle.Kind) -> [(name: String, value: String)] {
@@ -43,6 +49,9 @@ public struct KafkaConfiguration: Sendable {
         (name: "request.timeout.ms", value: "3000"),
         (name: "retry.backoff.ms", value: "50"),
         (name: "linger.ms", value: "0"),
+        // As far as they go: what may be on its way is bounded by whoever appends.
+        (name: "queue.buffering.max.messages", value: "2147483647"),
+        (name: "queue.buffering.max.kbytes", value: "2147483647"),
     ]
 
     private static let producerFixed = [

@@ -17,7 +17,7 @@ public struct KafkaLogCounts: Equatable, Sendable {
     /// How often a tail stopped and looked at the log again before it went on: after a lost connection, a missing
     /// offset, an error.
     public var doubts: Int
-    /// Producers that met a fatal error and were replaced.
+    /// Producers that were replaced: they met a fatal error, or their batches had become too large for the brokers.
     public var rebuilds: Int
     /// Records that wait for the brokers.
     public var recordsInFlight: Int

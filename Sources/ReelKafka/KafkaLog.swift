@@ -28,13 +28,16 @@ public final class KafkaLog: EventLog {
     }
 
     /// The log of this epoch in `topic`, which has `partitions` partitions. Nothing is asked of the brokers here, and a
-    /// log whose brokers are away opens as well. `log` takes librdkafka's own lines.
+    /// log whose brokers are away opens as well. `messageBytesMax` asks the brokers for the topic's
+    /// `max.message.bytes`, nil where they do not tell; it is called when they refuse a batch as too large. `log` takes
+    /// librdkafka's own lines.
     public init(
         epoch: Epoch,
         partitions: Int,
         topic: String,
         configuration: KafkaConfiguration,
         directory: any NodeDirectory,
+        messageBytesMax: @escaping @Sendable () -> Int? = { nil },
         log: @escaping KafkaLogLine
     ) throws(LogError) {
         self.epoch = epoch
@@ -45,12 +48,21 @@ public final class KafkaLog: EventLog {
         self.log = log
         reading = PartitionReading(topic: topic, configuration: configuration, counters: counters, log: log)
         doubts = TailDoubts(reading: reading)
-        appender = try Appender(topic: topic, configuration: configuration, counters: counters, log: log)
+        appender = try Appender(
+            topic: topic,
+            configuration: configuration,
+            counters: counters,
+            messageBytesMax: messageBytesMax,
+            log: log
+        )
     }
 
     deinit {
         close()
     }
+
+    /// What the format allows, until the brokers refuse a batch as too large: then what they say they take.
+    public var recordBytesMax: Int { appender.recordBytesMax }
 
     /// What the log has met since it was opened.
     public var counts: KafkaLogCounts {

@@ -122,6 +122,9 @@ public final class KafkaLogStore: LogStore {
             topic: name,
             configuration: configuration,
             directory: nodes,
+            messageBytesMax: { [admin] in
+                (try? admin.settings(of: name))?["max.message.bytes"].flatMap { Int($0) }
+            },
             log: log
         )
     }

@@ -10,6 +10,10 @@ public protocol EventLog: AnyObject, Sendable {
     /// P, fixed when the log is created.
     var partitions: Int { get }
 
+    /// The largest record that is taken, key and value together. It may sink: those of a log on Kafka have brokers
+    /// that can be told to take less.
+    var recordBytesMax: Int { get }
+
     /// The first seq that can be read and the last one; −1 and −1 for an empty partition. Asks the log itself.
     func bounds(_ partition: Int) throws(LogError) -> LogBounds
 
@@ -35,4 +39,9 @@ public protocol EventLog: AnyObject, Sendable {
     /// Ends all tails, waits until what was handed over is answered, and closes files or connections. What is appended
     /// later is answered with `log_unavailable`. Not from inside a sink or a `done`.
     func close()
+}
+
+extension EventLog {
+    /// A log by itself takes every record that the format allows.
+    public var recordBytesMax: Int { .max }
 }

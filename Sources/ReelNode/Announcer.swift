@@ -49,7 +49,7 @@ public final class Announcer: Sendable {
     }
 
     /// The body of `GET /v1/cluster`: every node that announced itself lately, by id.
-    public func clusterBody(of log: CurrentLog) -> [UInt8] {
+    func clusterBody(of log: CurrentLog) -> [UInt8] {
         let nodes = nodes.sorted { $0.id < $1.id }
         var heads = [Seq](repeating: .none, count: log.partitions)
         for position in nodes.flatMap(\.positions) where heads.indices.contains(position.partition) {

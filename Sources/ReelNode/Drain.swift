@@ -1,8 +1,8 @@
 /// How a node leaves: the first request to end makes it unready and sends its clients away, each at a moment of its
 /// own; it has ended once the last one is gone or the limit has passed. A second request ends it at once.
-public struct Drain: Sendable {
+struct Drain: Sendable {
     /// Why a node that leaves ends now.
-    public enum Reason: String, Sendable {
+    enum Reason: String, Sendable {
         /// No client is left.
         case allHaveLeft = "all have left"
         /// The limit has passed.
@@ -12,7 +12,7 @@ public struct Drain: Sendable {
     }
 
     /// What the node has to do now.
-    public enum Action: Equatable, Sendable {
+    enum Action: Equatable, Sendable {
         /// Nothing yet.
         case wait
         /// Stop listening, say unready, and tell each client to go within so many milliseconds.
@@ -32,18 +32,18 @@ public struct Drain: Sendable {
     private let limitMs: Int64
 
     /// Clients leave within `spreadMs`; what is left after `limitMs` is cut.
-    public init(spreadMs: Int64, limitMs: Int64) {
+    init(spreadMs: Int64, limitMs: Int64) {
         self.spreadMs = min(spreadMs, limitMs)
         self.limitMs = limitMs
     }
 
     /// The node takes no new work.
-    public var isLeaving: Bool {
+    var isLeaving: Bool {
         if case .serving = phase { false } else { true }
     }
 
     /// A request to end; clients leave within `spreadMs` where that is given.
-    public mutating func requested(nowMs: Int64, spreadMs: Int64? = nil) -> Action {
+    mutating func requested(nowMs: Int64, spreadMs: Int64? = nil) -> Action {
         switch phase {
         case .serving:
             phase = .leaving(untilMs: nowMs + limitMs)
@@ -55,7 +55,7 @@ public struct Drain: Sendable {
     }
 
     /// Asked again and again while the node leaves.
-    public mutating func tick(nowMs: Int64, connections: Int) -> Action {
+    mutating func tick(nowMs: Int64, connections: Int) -> Action {
         guard case .leaving(let untilMs) = phase else { return .wait }
         guard connections == 0 || nowMs >= untilMs else { return .wait }
         phase = .ended

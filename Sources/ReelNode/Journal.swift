@@ -1,5 +1,5 @@
 import Glibc
-public import ReelCore
+import ReelCore
 
 /// The lines in which a node tells its operator what happens: one line each, `key=value`, with time and level.
 public struct Journal: Sendable {
@@ -53,7 +53,7 @@ public struct Journal: Sendable {
     }
 
     /// The first bytes of what somebody else wrote, as plain ASCII: what is not printable stands as `\xNN`.
-    public static func excerpt(_ bytes: Bytes) -> String {
+    static func excerpt(_ bytes: Bytes) -> String {
         let most = 64
         var text = ""
         for byte in bytes.prefix(most) {
@@ -68,7 +68,7 @@ public struct Journal: Sendable {
 
     static func quoted(_ value: String) -> String {
         let plain = value.utf8.allSatisfy {
-            $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "=")
+            (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "=")
         }
         guard !plain || value.isEmpty else { return value }
         var text = "\""
@@ -77,7 +77,8 @@ public struct Journal: Sendable {
             case "\"": text += "\\\""
             case "\\": text += "\\\\"
             case "\n": text += "\\n"
-            case _ where scalar.value < 0x20 || scalar.value == 0x7f: text += " "
+            // Of them a terminal takes some for commands, those beyond ASCII too.
+            case _ where scalar.properties.generalCategory == .control: text += " "
             default: text.unicodeScalars.append(scalar)
             }
         }

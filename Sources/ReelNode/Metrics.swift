@@ -28,6 +28,16 @@ public final class Metrics: Sendable {
         return counter
     }
 
+    /// A number that only grows and is asked for when it is read.
+    public func counter(
+        _ name: String,
+        _ help: String,
+        labels: [String: String] = [:],
+        measure: @escaping @Sendable () -> Int
+    ) {
+        add(name, help, "counter", labels, .measured(measure))
+    }
+
     /// A number that goes up and down.
     public func gauge(_ name: String, _ help: String, labels: [String: String] = [:]) -> Gauge {
         let gauge = Gauge()

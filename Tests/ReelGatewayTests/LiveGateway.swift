@@ -24,6 +24,9 @@ final class LiveGateway: Sendable {
         settings.node.announceMs = 100
         settings.node.drainSpreadMs = 100
         settings.node.drainLimitMs = 60_000
+        // A test process may be without the processor for long.
+        settings.helloMs = 1_000_000
+        settings.pingMs = 1_000_000
         settings.behindMs = 200
         settings.aheadMs = 200
         change(&settings)

@@ -114,6 +114,28 @@ import Testing
         }
     }
 
+    @Test func aLogThatTakesLessThanBeforeRefusesWhatIsTooLargeAndNothingElse() async throws {
+        let log = try MemoryLog(partitions: 1)
+        try await LiveGateway.with(log) { live in
+            let (socket, other) = (try await live.connect(), try await live.connect())
+            let large = Sent.insert(Site(high: 2, low: 2), 0, "b", String(repeating: "x", count: 1_000))
+            log.onAppend { _, _ in .tooLarge(most: 1_000) }
+            // Both go to the log in one append.
+            socket.send(.publish(.init(stream: todo, events: [Sent.insert(site, 0, "a"), large])))
+            let first = [try await socket.nextNack(), try await socket.nextNack()].map(\.error)
+            #expect(first.map(\.code) == [.logUnavailable, .tooLarge])
+            #expect(first.map(\.retryMs) == [0, nil])
+            #expect(first[1].message.hasSuffix("the log takes at most 996"), "\(first[1].message)")
+            log.onAppend(nil)
+            publish(socket, 0...0)
+            #expect(try await socket.nextAck().acks.map(\.seq) == [0])
+            other.send(.publish(.init(stream: todo, events: [large])))
+            #expect(try await other.nextNack().error.code == .tooLarge, "it does not go to the log any more")
+            publish(socket, 1...1)
+            #expect(try await socket.nextAck().acks.map(\.seq) == [1])
+        }
+    }
+
     @Test func aReportWithoutAPlaceIsAckedWhereTheRecordWasRead() async throws {
         let log = try MemoryLog()
         try await LiveGateway.with(log) { live in

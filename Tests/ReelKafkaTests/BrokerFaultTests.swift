@@ -31,7 +31,11 @@ struct BrokerFaultTests {
 
     @Test("nothing in flight is lost or reordered while all brokers are away") func away() async throws {
         let brokers = try MockBrokers(3)
-        let log = try brokers.log(configuration: brokers.oneRequestAtATime)
+        let refusals = Atomic(0)
+        let log = try brokers.log(
+            configuration: brokers.oneRequestAtATime,
+            lines: { if $1.contains("Connection refused") { refusals.add(1, ordering: .relaxed) } }
+        )
         defer { log.close() }
         let sink = CollectingSink()
         let author = Author()
@@ -40,7 +44,7 @@ struct BrokerFaultTests {
         try await eventually("fifty") { sink.count >= 50 }
         brokers.down()
         author.append(50, to: log)
-        try await Task.sleep(for: .milliseconds(200))
+        try await eventually("librdkafka has noticed") { refusals.load(ordering: .relaxed) > 0 }
         author.append(50, to: log)
         #expect(author.count < 150)
         brokers.up()
@@ -135,6 +139,46 @@ struct BrokerFaultTests {
         }
         #expect(failure?.code == .tooLarge)
         #expect(try await log.append([LogAppend("s", "b")]) == [0])
+    }
+
+    @Test("brokers that take less than before are asked how much, and what is larger is refused before it is sent")
+    func lowered() async throws {
+        let brokers = try MockBrokers()
+        let log = try brokers.log(messageBytesMax: { 100_000 })
+        defer { log.close() }
+        #expect(log.recordBytesMax > 1 << 20)
+        brokers.fail(.produce, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)
+        let refused = await #expect(throws: LogError.self) { try await log.append([record(200_000)]) }
+        #expect(refused?.code == .tooLarge)
+        try await appendOnceItGoes("on", to: log)
+        #expect(log.recordBytesMax < 100_000 && log.counts.rebuilds == 1)
+        let again = await #expect(throws: LogError.self) { try await log.append([record(200_000)]) }
+        #expect(again?.code == .tooLarge)
+        #expect(try await log.append([record(90_000)]).count == 1, "what fits is taken")
+        #expect(log.counts.rebuilds == 1 && log.counts.recordsInFlight == 0)
+    }
+
+    @Test("brokers that do not say how much they take are sent less at once, or less in one record") func notSaid()
+        async throws
+    {
+        let brokers = try MockBrokers()
+        var configuration = brokers.configuration
+        configuration.properties["batch.size"] = "100000"
+        let log = try brokers.log(configuration: configuration)
+        defer { log.close() }
+        let most = log.recordBytesMax
+        brokers.fail(.produce, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)
+        await #expect(throws: LogError.self) { try await log.append([record(500)]) }
+        try await appendOnceItGoes("on", to: log)
+        #expect(log.recordBytesMax == most, "it may have been the batch")
+        brokers.fail(.produce, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)
+        await #expect(throws: LogError.self) { try await log.append([record(200_000)]) }
+        try await appendOnceItGoes("on", to: log)
+        #expect(log.recordBytesMax == 200_000, "it was alone in its batch, and has one byte of key")
+    }
+
+    private func record(_ bytes: Int) -> LogAppend {
+        LogAppend(key: [0x73], value: [UInt8](repeating: 0x61, count: bytes))
     }
 
     @Test("more than may wait for the brokers is refused whole, and taken once there is room") func overloaded()

@@ -40,6 +40,16 @@ import Testing
         ),
         ("1/1 brokers are down", "1/1 brokers are down", false),
         ("", "", false),
+        (
+            "sasl_plaintext://a:1/bootstrap: SASL PLAIN mechanism handshake failed: Broker: Request not valid in current"
+                + " SASL state: broker's supported mechanisms:  (after 2ms in state AUTH_HANDSHAKE)",
+            "a:1 asks for no login", true
+        ),
+        (
+            "ssl://a:1/bootstrap: Disconnected: verify that security.protocol is correctly configured, broker might"
+                + " require SASL authentication (after 9ms in state UP)",
+            "a:1 hangs up before the first answer: it wants a login", true
+        ),
     ]) func aTroubleIsToldInOneSentence(reason: String, says: String, lasts: Bool) {
         let trouble = BrokerTrouble(reason)
         #expect(trouble.text.hasPrefix(says), "\(trouble.text)")

@@ -93,6 +93,7 @@ final class MockBrokers: @unchecked Sendable {
         epoch: Epoch = .random(),
         partitions: Int = 4,
         configuration: KafkaConfiguration? = nil,
+        messageBytesMax: @escaping @Sendable () -> Int? = { nil },
         lines: @escaping KafkaLogLine = { _, _ in }
     ) throws -> KafkaLog {
         let topic = "reel.\(epoch)"
@@ -104,6 +105,7 @@ final class MockBrokers: @unchecked Sendable {
             topic: topic,
             configuration: configuration ?? self.configuration,
             directory: NoDirectory(),
+            messageBytesMax: messageBytesMax,
             log: lines
         )
     }

@@ -49,7 +49,7 @@ import Testing
         ([], "--log is not given; expected is kafka:HOST:PORT"),
         (
             ["--log", "kafka:127.0.0.1:1", "--kafka.security.protocol=ssl", "--kafka.ssl.ca.location=/nowhere"],
-            "the Kafka client does not take its settings: ssl.ca.location"
+            "the Kafka client does not take its settings: ssl.ca.location finds nothing in `/nowhere` that it can use"
         ),
         (["--log", "kafka:127.0.0.1:1", "--kafka.acks=1"], "--kafka.acks cannot be set: it is `all`"),
     ]) func usage(words: [String], says: String) async {

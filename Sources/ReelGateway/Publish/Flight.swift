@@ -37,5 +37,5 @@ final class Flight {
     /// What it costs while it is on its way.
     var cost: Int { Self.cost(of: value) }
 
-    static func cost(of value: [UInt8]) -> Int { value.count + 256 }
+    static func cost(of value: [UInt8]) -> Int { value.count + GatewaySettings.eventCostBytesMin }
 }

@@ -23,7 +23,9 @@ extension GatewayLoop {
             sent.withUnsafeBytes { bytes in
                 do throws(ReelError) {
                     if let refusal { throw refusal }
-                    offers.append(try take(bytes, stamp, hasEpoch: publish.epoch != nil))
+                    let offer = try take(bytes, stamp, hasEpoch: publish.epoch != nil)
+                    if let refusal = self.refusal(ofBytes: offer.value.count, in: publish.stream) { throw refusal }
+                    offers.append(offer)
                 } catch {
                     var error = error
                     error.index = index
@@ -74,6 +76,13 @@ extension GatewayLoop {
             )
         }
         return PublishLedger.Offer(site: intake.event.site, op: intake.event.op, value: value)
+    }
+
+    /// Why the log does not take an event of so many bytes; nil: it does.
+    func refusal(ofBytes count: Int, in stream: StreamName) -> ReelError? {
+        let most = share.log.recordBytesMax - stream.description.utf8.count
+        guard count > most else { return nil }
+        return ReelError(.tooLarge, "found an event of \(count) bytes, the log takes at most \(most)")
     }
 
     /// Tells clients what became of their events: acks of one publish in one frame.

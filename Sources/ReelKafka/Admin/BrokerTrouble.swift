@@ -17,6 +17,14 @@ struct BrokerTrouble: Equatable {
                 "TLS with \(broker) fails (\(Self.lastWords(of: said))); expected is a listener with TLS, which takes"
                 + " the certificate of --kafka.ssl.certificate.location if it asks for one"
             isLasting = true
+        } else if said.contains("not valid in current SASL state") {
+            text = "\(broker) asks for no login; expected is --kafka.security.protocol=plaintext, or ssl"
+            isLasting = true
+        } else if said.contains("might require SASL") {
+            text =
+                "\(broker) hangs up before the first answer: it wants a login; expected is"
+                + " --kafka.security.protocol=sasl_ssl, or sasl_plaintext, with a user name and a password"
+            isLasting = true
         } else if said.contains("mechanism handshake failed") {
             text = "\(broker) does not take the login's mechanism (\(said)); see --kafka.sasl.mechanisms"
             isLasting = true

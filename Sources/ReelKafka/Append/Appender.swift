@@ -10,6 +10,10 @@ internal import Synchronization
 /// A producer that has met a fatal error takes nothing any more. What it had in flight is answered with
 /// `log_unavailable`, which says that it may be in the log; then another producer takes its place. So an op that was
 /// sent again may stand in the log twice, and in any order to those behind it: a fold takes each op once, in order.
+///
+/// A producer whose batch is too large for the brokers is replaced, too, once all that it had is answered: an operator
+/// has lowered what they take. The next one makes no larger batches, and larger records are refused before they are
+/// handed over, so they take no others with them.
 final class Appender: @unchecked Sendable {
     private struct State {
         /// Nil while a new one is being made.
@@ -25,14 +29,17 @@ final class Appender: @unchecked Sendable {
     }
 
     private let topic: String
-    private let configuration: KafkaConfiguration
+    private let messageBytesMax: @Sendable () -> Int?
     private let log: KafkaLogLine
+    private let recordBytes = Atomic(KafkaConfiguration.messageBytesMax - Appender.overhead)
     private let recordsMax: Int
     private let bytesMax: Int
     private let state: Mutex<State>
     private let thread: Mutex<LogThread?>
     private let counters: KafkaCounters
-    /// When the last producer was made, and how long after it the next one may be; they belong to the thread.
+    /// How the next producer is made, when the last one was, and how long after it the next one may be; all belong to
+    /// the thread.
+    private var configuration: KafkaConfiguration
     private var builtMs: Int64 = 0
     private var pauseMs = Appender.pauseMinMs
 
@@ -51,9 +58,11 @@ final class Appender: @unchecked Sendable {
         topic: String,
         configuration: KafkaConfiguration,
         counters: KafkaCounters,
+        messageBytesMax: @escaping @Sendable () -> Int?,
         log: @escaping KafkaLogLine
     ) throws(LogError) {
         self.topic = topic
+        self.messageBytesMax = messageBytesMax
         self.configuration = configuration
         self.counters = counters
         self.log = log
@@ -71,8 +80,8 @@ final class Appender: @unchecked Sendable {
         var bytes = 0
         for record in records {
             let size = record.key.count + record.value.count
-            guard size + Self.overhead <= KafkaConfiguration.messageBytesMax else {
-                let most = KafkaConfiguration.messageBytesMax - Self.overhead
+            let most = recordBytesMax
+            guard size <= most else {
                 return done(.failure(LogError(.tooLarge, "found a record of \(size) bytes, at most \(most) fit")))
             }
             bytes += size
@@ -130,6 +139,9 @@ final class Appender: @unchecked Sendable {
         if let thread, !thread.isCurrent { thread.join() }
     }
 
+    /// The largest record that is taken, key and value together.
+    var recordBytesMax: Int { recordBytes.load(ordering: .relaxed) }
+
     /// What waits for the brokers.
     var inFlight: (records: Int, bytes: Int) { state.withLock { ($0.records, $0.bytes) } }
 
@@ -155,16 +167,17 @@ final class Appender: @unchecked Sendable {
         while true {
             let isFatal = poll(producer, waitMs: waitMs)
             settleCutShort()
+            let isOver = isFatal || producer.isFatal
+            let isOutgrown = producer.refusedBytes != nil
             let (left, isClosed, closeAtMs) = state.withLock { state in
-                if isFatal {
+                if isOver || isOutgrown {
                     state.producer = nil
                     state.refusal = producer.refusal
                 }
                 return (state.records, state.isClosed, state.closeAtMs)
             }
-            let isOver = isFatal || producer.isFatal
-            if left == 0, isOver || isClosed { return }
-            waitMs = isOver || isClosed ? Self.closingPollMs : Self.pollMs
+            if left == 0, isOver || isOutgrown || isClosed { return }
+            waitMs = isOver || isOutgrown || isClosed ? Self.closingPollMs : Self.pollMs
             if !isPurged, isOver || isClosed && nowMs() >= closeAtMs {
                 isPurged = true
                 producer.purge()
@@ -176,11 +189,18 @@ final class Appender: @unchecked Sendable {
     private func poll(_ producer: Producer, waitMs: Int32) -> Bool {
         guard let event = rd_kafka_queue_poll(producer.queue, waitMs) else { return producer.isFatal }
         var finished: [PendingAppend] = []
+        let wasOutgrown = producer.refusedBytes != nil
         switch rd_kafka_event_type(event) {
         case RD_KAFKA_EVENT_DR:
             while let message = rd_kafka_event_message_next(event) {
                 guard let opaque = message.pointee._private else { continue }
                 let append = PendingAppend.of(opaque)
+                if message.pointee.err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE {
+                    producer.refusedBytes = max(
+                        producer.refusedBytes ?? 0,
+                        message.pointee.key_len + message.pointee.len
+                    )
+                }
                 if append.report(opaque, Self.result(of: message, producer)) { finished.append(append) }
             }
         case RD_KAFKA_EVENT_ERROR:
@@ -194,6 +214,8 @@ final class Appender: @unchecked Sendable {
         }
         // Only now librdkafka has room again.
         rd_kafka_event_destroy(event)
+        // Before those who are told: they ask which record it was.
+        if !wasOutgrown, let bytes = producer.refusedBytes { learn(refused: bytes) }
         for append in finished { finish(append) }
         return producer.isFatal
     }
@@ -228,6 +250,26 @@ final class Appender: @unchecked Sendable {
         }
         append.answer()
         Unmanaged.passUnretained(append).release()
+    }
+
+    /// The brokers take less than before. How much less they may say; else a batch that held one record only names it,
+    /// and one that may have held several is made half as large.
+    private func learn(refused bytes: Int) {
+        let batchBytes = configuration.batchBytes
+        if let told = messageBytesMax(), told - Self.overhead < recordBytesMax {
+            configuration.batchBytes = min(batchBytes, told)
+            recordBytes.store(max(1, told - Self.overhead), ordering: .relaxed)
+        } else if bytes + Self.overhead >= batchBytes {
+            recordBytes.store(max(1, bytes - 1), ordering: .relaxed)
+        } else {
+            configuration.batchBytes = batchBytes / 2
+        }
+        log(
+            3,
+            "the brokers refuse batches of the topic \(topic) that it was made for: its max.message.bytes must be"
+                + " \(KafkaConfiguration.messageBytesMax) or more; records of up to \(recordBytesMax) bytes are taken"
+                + " until this node is started again"
+        )
     }
 
     /// Another producer; nil once the log is closed. What makes each of them fail at once is not tried more often than

@@ -7,8 +7,10 @@ final class Producer: @unchecked Sendable {
     /// Where its reports and errors come in.
     let queue: OpaquePointer
     private let topic: KafkaTopic
-    /// Belongs to the appender's thread.
+    /// Belongs to the appender's thread, as the next one does.
     var isFatal = false
+    /// The largest record of a batch that the brokers refused as too large.
+    var refusedBytes: Int?
 
     init(_ topic: String, _ configuration: KafkaConfiguration, _ log: @escaping KafkaLogLine) throws(LogError) {
         handle = try KafkaHandle(.producer, configuration, log: log)

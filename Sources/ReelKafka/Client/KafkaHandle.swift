@@ -47,7 +47,7 @@ package final class KafkaHandle: @unchecked Sendable {
         guard let pointer = rd_kafka_new(type, properties, reason, 512) else {
             rd_kafka_conf_destroy(properties)
             ear.release()
-            throw LogError(.badRequest, "the Kafka client does not take its settings: \(String(cString: reason))")
+            throw .refused(String(cString: reason), configuration)
         }
         self.pointer = pointer
     }
@@ -129,6 +129,17 @@ package final class KafkaHandle: @unchecked Sendable {
 }
 
 extension LogError {
+    /// librdkafka makes no handle of these settings. What OpenSSL says of a file that it cannot use helps nobody.
+    fileprivate static func refused(_ reason: String, _ configuration: KafkaConfiguration) -> LogError {
+        var text = reason
+        if let end = reason.firstRange(of: ".location failed:")?.lowerBound {
+            let name = reason[..<end] + ".location"
+            let file = configuration.properties[String(name)].map { " in `\($0)`" } ?? ""
+            text = "\(name) finds nothing\(file) that it can use"
+        }
+        return LogError(.badRequest, "the Kafka client does not take its settings: \(text)")
+    }
+
     /// What librdkafka or a broker answered.
     init(kafka code: rd_kafka_resp_err_t, _ doing: String, trouble: String? = nil) {
         let kind: ErrorCode =

@@ -5,6 +5,8 @@ extension MemoryLog {
     public enum AppendFault: Sendable {
         /// Nothing is appended, and the error is the answer.
         case fail(LogError)
+        /// Nothing is appended, as too large; from now on records have so many bytes at most, key and value together.
+        case tooLarge(most: Int)
         /// All is appended, and the answer waits for `answerLate`.
         case late
         /// All is appended, and the answer is the error.

@@ -18,6 +18,7 @@ public final class MemoryLog: EventLog {
         var answers: [@Sendable () -> Void] = []
         /// What is said when a test asks for it.
         var lateAnswers: [@Sendable () -> Void] = []
+        var recordBytesMax = Int.max
         var appendRule: (@Sendable (Int, [LogAppend]) -> AppendFault?)?
         var isClosed = false
     }
@@ -36,6 +37,9 @@ public final class MemoryLog: EventLog {
     /// The identity of this log.
     public var epoch: Epoch { state.withLock { $0.epoch } }
 
+    /// The largest record that is taken; see `AppendFault.tooLarge`.
+    public var recordBytesMax: Int { state.withLock { $0.recordBytesMax } }
+
     /// The ends of a partition.
     public func bounds(_ partition: Int) throws(LogError) -> LogBounds {
         try change { state throws(LogError) in try state.partition(partition).bounds }
@@ -52,6 +56,10 @@ public final class MemoryLog: EventLog {
                 _ = try state.partition(partition)
                 let fault = state.appendRule?(partition, records)
                 if case .fail(let error) = fault { throw error }
+                if case .tooLarge(let most) = fault {
+                    state.recordBytesMax = most
+                    throw LogError(.tooLarge, "found a record that is too large, at most \(most) bytes fit")
+                }
                 var seqs = state.partitions[partition].append(records)
                 if case .twice = fault { seqs = state.partitions[partition].append(records) }
                 if case .withoutPlace = fault { seqs = seqs.map { _ in .none } }

@@ -1,4 +1,4 @@
-public import ReelCore
+import ReelCore
 
 /// What a valid token gives its bearer.
 public struct TokenGrant: Hashable, Sendable {
@@ -20,10 +20,10 @@ public struct TokenGrant: Hashable, Sendable {
     }
 
     /// Whether the stream may be read.
-    public func mayRead(_ stream: StreamName) -> Bool { read.contains { $0.matches(stream) } }
+    func mayRead(_ stream: StreamName) -> Bool { read.contains { $0.matches(stream) } }
 
     /// Whether the stream may be published to.
-    public func mayPublish(_ stream: StreamName) -> Bool { publish.contains { $0.matches(stream) } }
+    func mayPublish(_ stream: StreamName) -> Bool { publish.contains { $0.matches(stream) } }
 
     /// A subject is 1 to 128 bytes without control characters, as `by` is.
     static func isSubject(_ text: String) -> Bool {

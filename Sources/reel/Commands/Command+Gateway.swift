@@ -21,7 +21,13 @@ extension Command {
         var settings = try GatewayArguments.settings(options)
         return try await NodeRun.run(options, settings.node, console) { run in
             settings.node.listen = run.listen
-            let gateway = try Gateway(log: run.log, number: run.number, settings: settings, journal: run.journal)
+            let gateway = try Gateway(
+                log: run.log,
+                number: run.number,
+                settings: settings,
+                journal: run.journal,
+                metrics: Metrics(of: run.log)
+            )
             return NodeRun.Started(node: gateway)
         }
     }

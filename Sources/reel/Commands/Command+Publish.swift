@@ -60,7 +60,7 @@ private struct SentEvents {
         for (index, text) in texts.enumerated() where text.contains(where: { $0 > 0x20 }) {
             var members: Set<String> = []
             do throws(ReelError) {
-                try SnapshotLines.members(text) { (reader, key) throws(ReelError) in
+                try JSONReader.members(of: text) { (reader, key) throws(ReelError) in
                     members.insert(key.string)
                     try reader.skip()
                 }

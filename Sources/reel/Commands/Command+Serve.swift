@@ -25,7 +25,7 @@ extension Command {
             settings.node.listen = run.listen
             // Its own opening of the log: when folding does not keep up, only its own tails are held back.
             let folded = try run.store.open(run.log.epoch)
-            let metrics = Metrics()
+            let metrics = Metrics(of: run.log, folded)
             var snapshot: SnapshotNode?
             func close() {
                 snapshot?.close()

@@ -29,7 +29,8 @@ extension Command {
                     number: run.number,
                     settings: SnapshotSettings(folder: folder),
                     common: node,
-                    journal: run.journal
+                    journal: run.journal,
+                    metrics: Metrics(of: run.log)
                 )
             )
         }

@@ -18,6 +18,23 @@ enum GatewayArguments {
         var settings = GatewaySettings()
         settings.node = try ServingArguments.nodeSettings(options)
         settings.inFlightBytes = options[inFlightBytes]
+        try check(options)
         return settings
+    }
+
+    /// The Kafka client must have room for all that the gateway takes.
+    private static func check(_ options: Options) throws(Complaint) {
+        let given = try KafkaArguments.properties(options)
+        let most = options[inFlightBytes]
+        for (name, least) in [
+            ("queue.buffering.max.kbytes", (most + 1023) >> 10),
+            ("queue.buffering.max.messages", most / GatewaySettings.eventCostBytesMin),
+        ] {
+            guard let found = given[name].flatMap(Int.init), found < least, found > 0 else { continue }
+            throw Complaint(
+                .usage,
+                "--kafka.\(name) is \(found); expected is at least \(least), which --in-flight-bytes \(most) may need"
+            )
+        }
     }
 }

@@ -16,16 +16,7 @@ struct Acks {
 
     /// Ends with 4 for what is no such answer.
     init(_ body: [UInt8]) throws(Complaint) {
-        do throws(ReelError) {
-            try body.withUnsafeBufferPointer { (body) throws(ReelError) in try read(Bytes(body)) }
-        } catch {
-            throw Complaint(.badData, "a node's answer cannot be read: \(error.message)")
-        }
-    }
-
-    private mutating func read(_ body: Bytes) throws(ReelError) {
-        var reader = JSONReader(body, levels: ClientFrame.levels, shape: .badFrame)
-        try reader.object { (reader, key) throws(ReelError) in
+        try JSONReader.members(ofAnswer: body) { (reader, key) throws(ReelError) in
             switch key.raw {
             case "epoch": epoch = try reader.string()
             case "acks":
@@ -33,7 +24,6 @@ struct Acks {
             default: try reader.skip()
             }
         }
-        try reader.end()
     }
 }
 

@@ -33,7 +33,7 @@ final class NodeCaller {
     }
 
     private func call(_ method: String, _ target: String, body: [UInt8]) async throws -> [UInt8] {
-        var reasons: [String] = []
+        var (reasons, hasAnswer): ([String], Bool) = ([], false)
         for address in addresses {
             var request = HTTPClientRequest(
                 method,
@@ -48,6 +48,7 @@ final class NodeCaller {
             do {
                 let response = try await client.fetch(request, maxBody: Self.answerMax)
                 if response.status == 503 {
+                    hasAnswer = true
                     reasons.append("\(address): \(Refusal(response).message)")
                     continue
                 }
@@ -61,7 +62,8 @@ final class NodeCaller {
                 reasons.append("\(address): \(error.message)")
             }
         }
-        throw Complaint(.unreachable, "no node answered. " + reasons.joined(separator: "; "))
+        let heading = hasAnswer ? "no node can do it now" : "no node answered"
+        throw Complaint(.unreachable, "\(heading). " + reasons.joined(separator: "; "))
     }
 }
 

@@ -16,7 +16,7 @@ struct ObjectLine {
     init?(_ line: ArraySlice<UInt8>) throws(Complaint) {
         var isObject = false
         do throws(ReelError) {
-            try SnapshotLines.members(line) { (reader, key) throws(ReelError) in
+            try JSONReader.members(of: line) { (reader, key) throws(ReelError) in
                 switch key.raw {
                 case "object":
                     var names: [String] = []

@@ -17,14 +17,14 @@ struct SnapshotLines {
         }
         var count: Int64?
         do throws(ReelError) {
-            try Self.members(first) { (reader, key) throws(ReelError) in
+            try JSONReader.members(of: first) { (reader, key) throws(ReelError) in
                 switch key.raw {
                 case "epoch": epoch = try reader.string()
                 case "seq": seq = try reader.integer(from: -1)
                 default: try reader.skip()
                 }
             }
-            try Self.members(last) { (reader, key) throws(ReelError) in
+            try JSONReader.members(of: last) { (reader, key) throws(ReelError) in
                 switch key.raw {
                 case "count": count = try reader.integer()
                 case "digest": digest = try reader.string()
@@ -36,18 +36,6 @@ struct SnapshotLines {
         }
         guard let count, count == lines.count - 2 else {
             throw Complaint(.badData, "a snapshot of \(lines.count - 2) lines was found; it says \(count ?? -1)")
-        }
-    }
-
-    /// Reads the members of a line.
-    static func members(
-        _ line: ArraySlice<UInt8>,
-        _ member: (inout JSONReader, JSONText) throws(ReelError) -> Void
-    ) throws(ReelError) {
-        try line.withUnsafeBufferPointer { (line) throws(ReelError) in
-            var reader = JSONReader(Bytes(line), levels: ClientFrame.levels, shape: .badFrame)
-            try reader.object(member)
-            try reader.end()
         }
     }
 }

@@ -87,6 +87,8 @@ import Testing
                 counted.formUnion(parts.map { type.1 + $0 })
             }
         }
+        // What only a log on Kafka counts; a test of the page of metrics holds it and the code together.
+        counted.formUnion(try text("docs/metrics.md").matches(of: /`(reel_kafka_[a-z_]+)`/).map { String($0.1) })
         let board = try JSONSerialization.jsonObject(with: Data(text("deploy/grafana/reel.json").utf8))
         let rules = try text("deploy/prometheus/alerts.yml")
         let asked = expressions(in: board) + rules.matches(of: /expr: (.*)/).map { String($0.1) }

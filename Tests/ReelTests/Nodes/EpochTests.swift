@@ -2,6 +2,7 @@ import Foundation
 import ReelClient
 import ReelCore
 import ReelLab
+import Synchronization
 import Testing
 
 /// A new epoch under nodes and devices: nothing that was queued is lost, and nothing happens twice.
@@ -47,12 +48,16 @@ import Testing
         var added = 0
         var epochs: Set<String> = [before]
         for partitions in ["7", "3"] {
-            async let change = newEpoch("--partitions", partitions, in: path)
-            for _ in 0..<50 {
+            let hasEnded = Atomic(false)
+            async let change = {
+                defer { hasEnded.store(true, ordering: .relaxed) }
+                return try await newEpoch("--partitions", partitions, in: path)
+            }()
+            repeat {
                 try await busy.add(2, busyStream)
                 added += 2
                 try await Task.sleep(for: .milliseconds(5))
-            }
+            } while !hasEnded.load(ordering: .relaxed)
             let run = try await change
             #expect(run.output.contains("\(partitions) partitions, log number"), "\(run)")
             #expect(!run.output.contains("lost"), "\(run)")
