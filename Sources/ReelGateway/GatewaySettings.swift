@@ -19,6 +19,8 @@ public struct GatewaySettings: Sendable {
     public var batch = 1_000
     /// The most subscriptions of one connection.
     public var subscriptions = 1_000
+    /// The most seqs of one fetch.
+    public var fetchSeqs: Int64 = 100_000
     /// Fetches of one connection that wait for their turn.
     public var fetches = 64
     /// A connection with more unsent bytes reads too slowly.

@@ -15,6 +15,14 @@ extension SocketClient {
         let settings = gateway.share.settings
         let lowest = fetch.ranges.map(\.lowerBound).min() ?? 0
         let highest = fetch.ranges.map(\.upperBound).max() ?? 0
+        let seqs = fetch.ranges.reduce(0) { $0 + Int64($1.count) }
+        guard seqs <= settings.fetchSeqs else {
+            let error = ReelError(
+                .badRange,
+                "found ranges of \(seqs) seqs, expected at most \(settings.fetchSeqs) in all"
+            )
+            return refuse(ServerFrame.Failure(error, stream: fetch.stream), ref: ref)
+        }
         guard fetches.count + pendingFetches < settings.fetches else {
             let error = ReelError(.limit, "found more than \(settings.fetches) fetches that wait for their answer")
             return refuse(ServerFrame.Failure(error, stream: fetch.stream), ref: ref)

@@ -158,7 +158,7 @@ final class SocketClient {
                 event: settings.eventBytes,
                 batch: settings.batch,
                 subscriptions: settings.subscriptions,
-                fetch: Int(ClientFrame.fetchSeqs)
+                fetch: Int(settings.fetchSeqs)
             ),
             pingS: Int(settings.pingMs / 1_000)
         )

@@ -122,8 +122,10 @@ public final class KafkaLogStore: LogStore {
             topic: name,
             configuration: configuration,
             directory: nodes,
-            messageBytesMax: { [admin] in
-                (try? admin.settings(of: name))?["max.message.bytes"].flatMap { Int($0) }
+            messageBytesMax: { [configuration] in
+                // Seldom asked, so no connection is kept for it.
+                let settings = try? KafkaAdmin(configuration).settings(of: name)
+                return settings?["max.message.bytes"].flatMap { Int($0) }
             },
             log: log
         )

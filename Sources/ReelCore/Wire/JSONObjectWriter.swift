@@ -125,8 +125,16 @@ extension [UInt8] {
         append(ASCII.closeBracket)
     }
 
-    /// Appends an array of integers.
-    package mutating func append(integers: Int64...) {
-        append(array: integers) { $0.append(integer: $1) }
+    /// Appends an array of two integers, or three.
+    package mutating func append(integers first: Int64, _ second: Int64, _ third: Int64? = nil) {
+        append(ASCII.openBracket)
+        append(integer: first)
+        append(ASCII.comma)
+        append(integer: second)
+        if let third {
+            append(ASCII.comma)
+            append(integer: third)
+        }
+        append(ASCII.closeBracket)
     }
 }

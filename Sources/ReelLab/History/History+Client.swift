@@ -73,12 +73,14 @@ extension History {
             if isFetched { line.member("fetched", true) }
             line.member("events", frame.events) { bytes, event in
                 bytes.append("[")
-                for integer in [event.seq, event.site.map { Int64(number(of: $0)) } ?? -1, event.op] {
-                    bytes.append(integer: integer)
-                    bytes.append(",")
-                }
-                bytes.append(quoted: Hex64.text(event.hash))
-                bytes.append("]")
+                bytes.append(integer: event.seq)
+                bytes.append(",")
+                bytes.append(integer: event.site.map(number) ?? -1)
+                bytes.append(",")
+                bytes.append(integer: event.op)
+                bytes.append(#",""#)
+                bytes.append(contentsOf: Hex64.text(event.hash).utf8)
+                bytes.append(#""]"#)
             }
         }
     }

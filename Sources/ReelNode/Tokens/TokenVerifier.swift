@@ -11,7 +11,7 @@ public struct TokenVerifier: Sendable {
     /// For whom the token has to be (`aud`); nil: for anyone.
     public var audience: String?
     /// How far a clock that sets `nbf` and `iat` may be ahead, in seconds.
-    public var leeway: Int64 = 60
+    private static let leeway: Int64 = 60
 
     /// A verifier of these keys, for tokens of any issuer and audience.
     public init(_ keys: TokenKeys) {
@@ -48,7 +48,7 @@ public struct TokenVerifier: Sendable {
         guard let expiresAt = claims.expiresAt else { throw TokenRefusal("the token has no \"exp\"") }
         guard now < expiresAt else { throw TokenRefusal("the token expired \(now - expiresAt) s ago") }
         for (name, from) in [("nbf", claims.notBefore), ("iat", claims.issuedAt)] {
-            if let from, from > now + leeway { throw TokenRefusal("the token's \"\(name)\" is \(from - now) s ahead") }
+            if let from, from > now + Self.leeway { throw TokenRefusal("the token's \"\(name)\" is \(from - now) s ahead") }
         }
         if let issuer, claims.issuer.map({ $0.utf8.elementsEqual(issuer.utf8) }) != true {
             throw TokenRefusal("the token's \"iss\" is not the one expected")
