@@ -48,7 +48,9 @@ public struct TokenVerifier: Sendable {
         guard let expiresAt = claims.expiresAt else { throw TokenRefusal("the token has no \"exp\"") }
         guard now < expiresAt else { throw TokenRefusal("the token expired \(now - expiresAt) s ago") }
         for (name, from) in [("nbf", claims.notBefore), ("iat", claims.issuedAt)] {
-            if let from, from > now + Self.leeway { throw TokenRefusal("the token's \"\(name)\" is \(from - now) s ahead") }
+            if let from, from > now + Self.leeway {
+                throw TokenRefusal("the token's \"\(name)\" is \(from - now) s ahead")
+            }
         }
         if let issuer, claims.issuer.map({ $0.utf8.elementsEqual(issuer.utf8) }) != true {
             throw TokenRefusal("the token's \"iss\" is not the one expected")
