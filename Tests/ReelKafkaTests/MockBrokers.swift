@@ -93,8 +93,8 @@ final class MockBrokers: @unchecked Sendable {
         epoch: Epoch = .random(),
         partitions: Int = 4,
         configuration: KafkaConfiguration? = nil,
-        messageBytesMax: @escaping @Sendable () -> Int? = { nil },
-        lines: @escaping KafkaLogLine = { _, _ in }
+        lines: @escaping KafkaLogLine = { _, _ in },
+        messageBytesMax: @escaping @Sendable () -> Int? = { nil }
     ) throws -> KafkaLog {
         let topic = "reel.\(epoch)"
         let code = rd_kafka_mock_topic_create(cluster, topic, Int32(partitions), 1)
