@@ -99,5 +99,7 @@ public struct KafkaConfiguration: Sendable {
         (name: "enable.auto.offset.store", value: "false"),
         (name: "enable.partition.eof", value: "true"),
         (name: "allow.auto.create.topics", value: "false"),
+        (name: "log.connection.close", value: "true"),
+        (name: "log_level", value: "6"),
     ]
 }

@@ -67,6 +67,26 @@ import Testing
         await client.close()
     }
 
+    @Test func aStreamThatIsOpenedLaterGoesOverOnTheSameConnection() async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        var client = try network.client(store: .file(path))
+        for name in ["s", "t"] {
+            let stream = try await client.open(name)
+            try await stream.publish(.insert("m", "0", ["n": 0])).fate()
+        }
+        await client.close()
+        try await network.on { $0.goOver(to: Epoch(2), lagging: []) }
+        client = try network.client(store: .file(path))
+        try await client.open("s").publish(.insert("m", "1")).fate()
+        let later = try await client.open("t")
+        try await later.publish(.insert("m", "1")).fate()
+        #expect(await later.epoch == Epoch(2))
+        #expect(await client.statistics.reconnects == 0)
+        await client.close()
+    }
+
     @Test func aDeviceThatHopsBetweenEpochsCountsEachEventOnce() async throws {
         try await Seeds.runAsync(5) { seed in
             let network = try FakeNetwork(seed: seed)

@@ -116,8 +116,9 @@ extension SyncClient {
         took(progress, stream)
     }
 
-    /// A node that is not behind is at another log: the queue stays, the state comes anew.
-    func epochChanged(_ stream: StreamState) {
+    /// Where the connected node, which is not behind, is at another log: the queue stays, the state comes anew.
+    func leaveFormerEpoch(_ stream: StreamState) {
+        guard let welcome = link?.welcome, let epoch = stream.view?.fold.epoch, epoch != welcome.epoch else { return }
         stream.connectionLost()
         stream.view = nil
         stream.unwritten = []

@@ -61,7 +61,8 @@ extension SyncClient {
         notify(.connected(node: link.node))
         for stream in streams.values {
             stream.outbox.connected()
-            if let epoch = stream.view?.fold.epoch, epoch != welcome.epoch { epochChanged(stream) }
+            stream.fetchFailures = 0
+            leaveFormerEpoch(stream)
             if let snapshot = stream.arrived { install(snapshot, stream) }
             advance(stream)
         }

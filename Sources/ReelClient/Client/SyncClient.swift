@@ -108,6 +108,7 @@ public actor SyncClient {
             let stream = try restore(name, start)
             streams[name] = stream
             if link == nil { connectNext() }
+            leaveFormerEpoch(stream)
             advance(stream)
         }
         return SyncStream(client: self, name: name)

@@ -6,11 +6,14 @@ final class MessageQueue: @unchecked Sendable {
     typealias Message = UnsafeMutablePointer<rd_kafka_message_t>
     typealias Messages = UnsafeMutableBufferPointer<Message?>.SubSequence
 
+    /// It must be there as long as the queue.
+    private let handle: KafkaHandle
     private let pointer: OpaquePointer
     private let buffer: UnsafeMutableBufferPointer<Message?>
 
     /// A queue of which so many messages are taken at once.
     init(of handle: KafkaHandle, messagesMax: Int) {
+        self.handle = handle
         pointer = rd_kafka_queue_new(handle.pointer)
         let main = rd_kafka_queue_get_main(handle.pointer)
         rd_kafka_queue_forward(main, pointer)

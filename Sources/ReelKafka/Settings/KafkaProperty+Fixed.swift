@@ -33,5 +33,8 @@ extension KafkaProperty {
         "allow.auto.create.topics": "it is `false`: a topic that a broker makes by itself has the wrong settings;"
             + " `reel topic create` makes the right ones",
         "enabled_events": "Reel chooses which events it listens to",
+        "log.connection.close": "it is `true`: behind a lost connection a tail reads its last record again",
+        "log.queue": "it is `false`: what librdkafka says goes into the node's journal",
+        "log_level": "it is 6: that a topic's partitions are others now is a line of librdkafka's",
     ]
 }

@@ -80,8 +80,10 @@ final class TailReader: @unchecked Sendable {
 
     private func run() {
         while takeInbox() {
+            let messages = queue.take(waitMs: 1_000)
+            // They may be of a topic that was made anew while nothing came.
             lookForChanges()
-            deliver(queue.take(waitMs: 1_000))
+            deliver(messages)
             for reading in unsure { check(reading) }
             unsure = []
         }

@@ -1,17 +1,12 @@
 import Glibc
 
 extension ChaosRun {
-    /// What was so before a fault.
-    struct Before {
-        var reconnects = 0
-        /// How the process ended, or that it stands still; nil: neither.
-        var state: String?
-    }
-
-    /// The fault, on a way that clients have taken: the one that was wanted, or that of most of them; nil: on each of
-    /// those another fault lasts.
+    /// The fault, on a way that clients have taken: the one that was wanted, or that of most of them; nil: where it
+    /// could be another one lasts.
     func placed(_ fault: ChaosFault, beside others: [ChaosFault]) -> ChaosFault? {
-        guard fault.kind.isOfNetwork else { return fault }
+        guard fault.kind.isOfNetwork else {
+            return others.contains { !$0.kind.isOfNetwork && $0.target == fault.target } ? nil : fault
+        }
         let taken = others.filter(\.kind.isOfNetwork).map(\.target)
         let free = proxies.indices.filter { !taken.contains(.gateway($0)) && proxies[$0].connections > 0 }
         if free.contains(where: { fault.target == .gateway($0) }) { return fault }
@@ -21,19 +16,21 @@ extension ChaosRun {
         return moved
     }
 
-    /// Does it.
-    func strike(_ fault: ChaosFault) async throws -> Before {
-        var before = Before(reconnects: try await load.statistics().reconnects)
+    /// Does it. Returns how often clients had gone elsewhere before. Throws if the process had ended by itself.
+    func strike(_ fault: ChaosFault) async throws -> Int {
+        let before = try await load.statistics().reconnects
         if fault.kind.isOfNetwork {
             proxy(fault)?.strike(fault.ofProxy)
             return before
+        }
+        if let state = state(of: fault.target) {
+            throw ChildProcess.Failure(description: "\(fault.target) ended, and nobody had asked for it: \(state)")
         }
         if case .broker(let number) = fault.target {
             switch fault.kind {
             case .hang: brokers?.pause(number)
             default: brokers?.kill(number)
             }
-            before.state = brokers.flatMap { $0.state(number) }
             return before
         }
         guard let node = node(fault.target) else { return before }
@@ -44,12 +41,11 @@ extension ChaosRun {
             node.process.wait(timeoutMs: 15_000)
         default: node.process.killNow()
         }
-        before.state = node.process.state
         return before
     }
 
     /// Undoes it. Returns how it showed that it took effect; nil: it did not show.
-    func undo(_ fault: ChaosFault, _ before: Before) async throws -> String? {
+    func undo(_ fault: ChaosFault, reconnectsBefore: Int) async throws -> String? {
         let proof: String?
         switch fault.target {
         case .gateway where fault.kind.isOfNetwork:
@@ -57,17 +53,15 @@ extension ChaosRun {
             let effect = proxy(fault)?.heal() ?? FaultProxy.Effect()
             proof = shows ? "\(effect.connections) connections, \(effect.bytes) bytes" : nil
         case .broker(let number):
-            let state = brokers.flatMap { $0.state(number) }
-            proof = state == before.state ? state : nil
+            proof = state(of: fault.target) == fault.kind.state ? fault.kind.state : nil
             brokers?.resume(number)
             try brokers?.start([number])
         case .gateway, .snapshot:
             guard let node = node(fault.target) else { return nil }
-            let state = node.process.state
-            proof = state == before.state ? state : nil
+            proof = state(of: fault.target) == fault.kind.state ? fault.kind.state : nil
             if fault.kind == .hang { node.process.resume() } else { try await restart(node) }
         }
-        let lost = try await load.statistics().reconnects - before.reconnects
+        let lost = try await load.statistics().reconnects - reconnectsBefore
         return proof.map { lost > 0 ? "\($0), \(lost) clients went elsewhere" : $0 }
     }
 
@@ -88,6 +82,12 @@ extension ChaosRun {
         guard fault.kind.isOfNetwork else { return true }
         guard let effect = proxy(fault)?.effect else { return false }
         return effect.connections > 0 && (effect.bytes > 0 || fault.kind == .reset)
+    }
+
+    /// How the process ended, or that it stands still; nil: neither.
+    private func state(of target: ChaosFault.Target) -> String? {
+        if case .broker(let number) = target { return brokers?.process(number)?.state }
+        return node(target)?.process.state
     }
 
     private func node(_ target: ChaosFault.Target) -> LocalNode? {
@@ -116,9 +116,15 @@ extension ChaosFault {
     }
 }
 
-extension LocalKafka {
-    /// How a broker's process does.
-    fileprivate func state(_ broker: Int) -> String? { process(broker)?.state }
+extension ChaosFault.Kind {
+    /// What the kernel says of a process to which this was done.
+    fileprivate var state: String {
+        switch self {
+        case .hang: "state T"
+        case .stop: "exit code 0"
+        default: "signal \(SIGKILL)"
+        }
+    }
 }
 
 extension ChildProcess {

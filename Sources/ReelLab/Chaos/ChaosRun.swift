@@ -122,7 +122,7 @@ public final class ChaosRun {
         )
         let beginMs = nowMs
         var next = faults[...]
-        var lasting: [(fault: ChaosFault, fromMs: Int64, before: Before)] = []
+        var lasting: [(fault: ChaosFault, fromMs: Int64, reconnects: Int)] = []
         // What takes time to do, such as the start of a broker, puts off what comes later.
         var lateMs: Int64 = 0
         while !next.isEmpty || !lasting.isEmpty {
@@ -131,16 +131,21 @@ public final class ChaosRun {
                 next.removeFirst()
                 let fromMs = nowMs
                 guard let fault = placed(wanted, beside: lasting.map(\.fault)) else {
-                    say(line("\(wanted.target) \(wanted.kind.title): left out, no client is on a way that is free"))
+                    say(line("\(wanted.target) \(wanted.kind.title): left out, it would hit nobody, or what is broken"))
                     continue
                 }
                 lasting.append((fault, fromMs, try await strike(fault)))
+                lateMs += nowMs - fromMs
                 say(line("\(fault.target) \(fault.kind.title) …"))
             } else if let index = lasting.firstIndex(where: { isOver($0.fault, since: $0.fromMs) }) {
-                let (fault, fromMs, before) = lasting.remove(at: index)
+                let (fault, fromMs, reconnects) = lasting.remove(at: index)
                 let undoneMs = nowMs
-                let proof = try await undo(fault, before)
+                let proof = try await undo(fault, reconnectsBefore: reconnects)
                 lateMs += nowMs - undoneMs
+                if proof == nil, isStopped, undoneMs - fromMs < fault.lastsMs {
+                    say(line("\(fault.target) \(fault.kind.title): healed before it could show"))
+                    continue
+                }
                 rows.append(ChaosReport.Row(fault: fault, fromMs: fromMs, toMs: nowMs, proof: proof))
                 driver.fault(fault.kind.title, on: "\(fault.target)", proof: proof ?? "none")
                 let lasted = Self.seconds(nowMs - fromMs)

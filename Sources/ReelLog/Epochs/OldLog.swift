@@ -39,6 +39,9 @@ final class OldLog {
         } else {
             throw LogError(.logUnavailable, "there is no log yet, and so no epoch that could end")
         }
+        guard current.number < largestInteger else {
+            throw LogError(.damaged, "found log number \(current.number), expected less than \(largestInteger)")
+        }
         if let archive, archive.epoch != current.epoch || archive.partitions != current.partitions {
             throw LogError(
                 .badRequest,
