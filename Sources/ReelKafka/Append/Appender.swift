@@ -215,7 +215,10 @@ final class Appender: @unchecked Sendable {
         // Only now librdkafka has room again.
         rd_kafka_event_destroy(event)
         // Before those who are told: they ask which record it was.
-        if !wasOutgrown, let bytes = producer.refusedBytes { learn(refused: bytes) }
+        if !wasOutgrown, let bytes = producer.refusedBytes {
+            state.withLock { $0.producer = nil }
+            learn(refused: bytes)
+        }
         for append in finished { finish(append) }
         return producer.isFatal
     }
