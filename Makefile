@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup setup-kafka libraries build demo demo-kafka failover test simulate test-kafka test-deploy faults soak bench bench-kafka lint fuzz clean
+.PHONY: help setup setup-kafka libraries build demo demo-kafka failover test simulate mutants test-kafka test-deploy faults soak bench bench-kafka lint fuzz clean
 
 # The C libraries under Sources/Libraries, as pkg-config names them, and the one line that installs them on Debian.
 # README.md shows the same line; the suite Tidy holds the two together.
@@ -58,6 +58,9 @@ test: setup ## Build and run all tests (REEL_EFFORT=10 for ten times the random 
 
 simulate: setup ## Clients, gateways and a log in virtual time while all goes wrong: SEEDS=10000, or SEED=n to see one
 	@Tests/simulate
+
+mutants: setup ## Break a copy of the product in two dozen ways, and show which check sees each: MUTANT=NAME for one
+	@Tests/Mutants/run
 
 test-kafka: setup ## Run the tests that need a real Kafka, which KAFKA_HOME or REEL_KAFKA names
 	@Tests/Kafka/run

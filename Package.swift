@@ -150,8 +150,8 @@ let package = Package(
         .executableTarget(
             name: "reel-bench",
             dependencies: [
-                "CFanOutFloor", "CKafkaFloor", "CLogFloor", "ReelClient", "ReelCore", "ReelGateway", "ReelKafka",
-                "ReelLab", "ReelLog", "ReelNet", "ReelNode", "ReelSnapshot",
+                "CFanOutFloor", "CKafkaFloor", "CLogFloor", "ReelCheck", "ReelClient", "ReelCore", "ReelGateway",
+                "ReelKafka", "ReelLab", "ReelLog", "ReelNet", "ReelNode", "ReelSnapshot",
             ],
             path: "Tests/Benchmarks/reel-bench",
             swiftSettings: settings

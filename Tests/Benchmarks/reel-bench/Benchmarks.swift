@@ -16,6 +16,7 @@ enum Benchmarks {
         ("idle-serve", IdleServeBenchmark.run),
         ("gateway-fan-out", GatewayFanOutBenchmark.run),
         ("fan-out", FanOutBenchmark.run),
+        ("judge", JudgeBenchmark.run),
         ("load-client", LoadClientBenchmark.run),
         ("idle-sockets", IdleBenchmark.run),
     ]

@@ -1,0 +1,41 @@
+import Foundation
+import Testing
+
+/// The mutants of `make mutants` fit the product as it is.
+@Suite struct MutantTests {
+    private static let files = (try? Repository.files()) ?? []
+    private static let tests = files.filter { $0.isTest && $0.isSwift }
+    private static let patches = files.map(\.path).filter { $0.hasPrefix("Tests/Mutants/") && $0.hasSuffix(".patch") }
+
+    @Test func thereAreAtLeastTwenty() {
+        #expect(Self.patches.count >= 20)
+    }
+
+    @Test(arguments: patches) func eachApplies(_ patch: String) throws {
+        let git = Process()
+        git.executableURL = URL(filePath: "/usr/bin/env")
+        git.arguments = ["git", "-c", "safe.directory=*", "-C", Repository.top.path, "apply", "--check", patch]
+        try git.run()
+        git.waitUntilExit()
+        #expect(git.terminationStatus == 0, "\(patch) does not apply any more")
+    }
+
+    /// Its header says what is broken, what sees that, and how to look at it; the suites that it names exist.
+    @Test(arguments: patches) func eachSaysWhatItIs(_ patch: String) throws {
+        let header = try Repository.file(patch).lines.prefix { !$0.text.hasPrefix("diff ") }.map(\.text)
+        func field(_ name: String) -> Substring? {
+            header.first { $0.hasPrefix("\(name): ") }?.dropFirst(name.count + 2)
+        }
+        #expect(field("Bug")?.isEmpty == false)
+        #expect(field("Smallest")?.isEmpty == false)
+        let sees = try #require(field("Caught by"))
+        let tests = try Repository.files().filter { $0.isTest && $0.isSwift }
+        #expect(
+            ["simulator", "judge"].contains(sees) || tests.contains { $0.holds(String(sees)) },
+            "no test “\(sees)”"
+        )
+        for suite in try #require(field("Suites")).split(separator: " ") {
+            #expect(Self.tests.contains { $0.holds("struct \(suite)") }, "no suite \(suite)")
+        }
+    }
+}
