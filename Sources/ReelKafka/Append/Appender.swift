@@ -24,6 +24,8 @@ final class Appender: @unchecked Sendable {
         var closeAtMs: Int64 = .max
         var records = 0
         var bytes = 0
+        /// By partition.
+        var windows: [Int: SendWindow<PendingAppend>] = [:]
         /// Appends of which the last so many records were not taken by librdkafka.
         var cutShort: [(PendingAppend, last: Int, LogError)] = []
     }
@@ -87,27 +89,28 @@ final class Appender: @unchecked Sendable {
             bytes += size
         }
         guard !records.isEmpty else { return done(.success([])) }
-        let pending = PendingAppend(count: records.count, byteCount: bytes, done: done)
-        let producer: Producer
+        let pending = PendingAppend(records, to: partition, byteCount: bytes, done: done)
         do throws(LogError) {
-            producer = try reserve(pending)
+            if let producer = try reserve(pending) { handOver(pending, to: producer) }
         } catch {
-            return done(.failure(error))
+            done(.failure(error))
         }
-        // Released by `finish`.
-        _ = Unmanaged.passRetained(pending)
-        for (index, record) in records.enumerated() {
-            let code = producer.produce(record, to: partition, opaque: pending.opaque(index))
+    }
+
+    /// Any thread. What librdkafka does not take is settled by the thread.
+    private func handOver(_ append: PendingAppend, to producer: Producer) {
+        for (index, record) in append.records.enumerated() {
+            let code = producer.produce(record, to: append.partition, opaque: append.opaque(index))
             guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
                 let error = LogError(kafka: code, "hand a record to librdkafka", trouble: producer.handle.trouble)
-                state.withLock { $0.cutShort.append((pending, last: records.count - index, error)) }
+                state.withLock { $0.cutShort.append((append, last: append.count - index, error)) }
                 return producer.wake()
             }
         }
     }
 
-    /// Takes all of it or refuses.
-    private func reserve(_ pending: PendingAppend) throws(LogError) -> Producer {
+    /// Takes all of it or refuses. Nil: it waits for its turn.
+    private func reserve(_ pending: PendingAppend) throws(LogError) -> Producer? {
         try state.withLock { state throws(LogError) in
             guard !state.isClosed else { throw .closed }
             guard let producer = state.producer else {
@@ -123,7 +126,10 @@ final class Appender: @unchecked Sendable {
             }
             state.records += pending.count
             state.bytes += pending.byteCount
-            return producer
+            // Released by `finish`.
+            _ = Unmanaged.passRetained(pending)
+            let isDue = state.windows[pending.partition, default: SendWindow()].take(pending, count: pending.count)
+            return isDue ? producer : nil
         }
     }
 
@@ -169,17 +175,13 @@ final class Appender: @unchecked Sendable {
             settleCutShort()
             let isOver = isFatal || producer.isFatal
             let isOutgrown = producer.refusedBytes != nil
-            let (left, isClosed, closeAtMs) = state.withLock { state in
-                if isOver || isOutgrown {
-                    state.producer = nil
-                    state.refusal = producer.refusal
-                }
-                return (state.records, state.isClosed, state.closeAtMs)
-            }
+            if isOver || isOutgrown { retire(producer) }
+            let (left, isClosed, closeAtMs) = state.withLock { ($0.records, $0.isClosed, $0.closeAtMs) }
             if left == 0, isOver || isOutgrown || isClosed { return }
             waitMs = isOver || isOutgrown || isClosed ? Self.closingPollMs : Self.pollMs
             if !isPurged, isOver || isClosed && nowMs() >= closeAtMs {
                 isPurged = true
+                retire(producer)
                 producer.purge()
             }
         }
@@ -189,6 +191,7 @@ final class Appender: @unchecked Sendable {
     private func poll(_ producer: Producer, waitMs: Int32) -> Bool {
         guard let event = rd_kafka_queue_poll(producer.queue, waitMs) else { return producer.isFatal }
         var finished: [PendingAppend] = []
+        var settled: [Int: Int] = [:]
         let wasOutgrown = producer.refusedBytes != nil
         switch rd_kafka_event_type(event) {
         case RD_KAFKA_EVENT_DR:
@@ -201,6 +204,7 @@ final class Appender: @unchecked Sendable {
                         message.pointee.key_len + message.pointee.len
                     )
                 }
+                settled[append.partition, default: 0] += 1
                 if append.report(opaque, Self.result(of: message, producer)) { finished.append(append) }
             }
         case RD_KAFKA_EVENT_ERROR:
@@ -216,11 +220,35 @@ final class Appender: @unchecked Sendable {
         rd_kafka_event_destroy(event)
         // Before those who are told: they ask which record it was.
         if !wasOutgrown, let bytes = producer.refusedBytes {
-            state.withLock { $0.producer = nil }
+            retire(producer)
             learn(refused: bytes)
         }
+        for (partition, count) in settled { handOverDue(partition, settled: count) }
         for append in finished { finish(append) }
         return producer.isFatal
+    }
+
+    /// The fate of so many records of a partition is known: others may be handed over.
+    private func handOverDue(_ partition: Int, settled: Int) {
+        let (producer, appends) = state.withLock { state in
+            state.windows[partition]?.settled(settled)
+            return (state.producer, state.windows[partition]?.due() ?? [])
+        }
+        // Without a producer nothing waits.
+        guard let producer, !appends.isEmpty else { return }
+        for append in appends { handOver(append, to: producer) }
+        state.withLock { $0.windows[partition]?.handedOver() }
+    }
+
+    /// Nobody hands it anything any more. What still waits for its turn was not sent.
+    private func retire(_ producer: Producer) {
+        let appends = state.withLock { state in
+            state.producer = nil
+            state.refusal = producer.refusal
+            return state.windows.keys.flatMap { state.windows[$0]?.giveUp() ?? [] }
+        }
+        let error = producer.refusal ?? LogError(.logUnavailable, "the producer ended before it was handed the record")
+        for append in appends where append.giveUp(last: append.count, error) { finish(append) }
     }
 
     private static func result(
@@ -243,7 +271,10 @@ final class Appender: @unchecked Sendable {
             defer { state.cutShort = [] }
             return state.cutShort
         }
-        for (append, last, error) in cut where append.giveUp(last: last, error) { finish(append) }
+        for (append, last, error) in cut {
+            if append.giveUp(last: last, error) { finish(append) }
+            handOverDue(append.partition, settled: last)
+        }
     }
 
     private func finish(_ append: PendingAppend) {

@@ -6,6 +6,8 @@ internal import ReelLog
 final class PendingAppend: @unchecked Sendable {
     typealias Done = @Sendable (Result<[Seq], LogError>) -> Void
 
+    let partition: Int
+    let records: [LogAppend]
     let byteCount: Int
     private var seqs: [Seq]
     private var unreported: Int
@@ -14,9 +16,12 @@ final class PendingAppend: @unchecked Sendable {
     /// One for each record: where it lies says which record it is, what lies there whose.
     private let slots: UnsafeMutablePointer<Unmanaged<PendingAppend>>
 
-    init(count: Int, byteCount: Int, done: @escaping Done) {
+    init(_ records: [LogAppend], to partition: Int, byteCount: Int, done: @escaping Done) {
+        self.partition = partition
+        self.records = records
         self.byteCount = byteCount
         self.done = done
+        let count = records.count
         seqs = Array(repeating: .none, count: count)
         unreported = count
         slots = .allocate(capacity: count)
