@@ -1,6 +1,6 @@
 import ReelCore
 
-/// What one connection may do and when: hello first and once, answers to pings, not too many errors. It decides and
+/// What one connection may do and when: hello first and once, signs of life, not too many errors. It decides and
 /// does nothing itself.
 struct Session {
     /// What is to be done about a frame.
@@ -93,7 +93,8 @@ struct Session {
         return .refuseAndClose(error, code: code)
     }
 
-    mutating func receivedPong(nowMs: Int64) {
+    /// Bytes came, a pong or not: it is alive.
+    mutating func heard(nowMs: Int64) {
         if case .pinged = pulse { pulse = .quiet(pingAtMs: nowMs + settings.pingMs) }
     }
 
@@ -121,7 +122,7 @@ struct Session {
         case .pinged(let times, let pongByMs) where nowMs >= pongByMs:
             guard times < 2 else {
                 phase = .closing
-                return .close(ReelError(.limit, "found no pong to two pings"), code: 1008)
+                return .close(ReelError(.limit, "found no sign of life after two pings"), code: 1008)
             }
             pulse = .pinged(times: times + 1, pongByMs: nowMs + settings.pongMs)
             return .ping

@@ -233,6 +233,7 @@ extension SocketClient {
     }
 
     func received(text: [UInt8]) {
+        heard()
         gateway.share.meters.framesIn.add()
         var frame: Result<ClientFrame, FrameError>
         do throws(FrameError) {
@@ -268,8 +269,8 @@ extension SocketClient {
         }
     }
 
-    func receivedPong() {
-        session.receivedPong(nowMs: gateway.nowMs)
+    func heard() {
+        session.heard(nowMs: gateway.nowMs)
     }
 
     func drained() {
@@ -294,7 +295,8 @@ extension SocketClient {
 extension SocketClient: WebSocketHandler {
     func opened(_ socket: WebSocket) { opened(on: socket) }
     func received(text: [UInt8], from socket: WebSocket) { received(text: text) }
-    func receivedPong(from socket: WebSocket) { receivedPong() }
+    func receivedPong(from socket: WebSocket) { heard() }
+    func receivedPart(from socket: WebSocket) { heard() }
     func drained(_ socket: WebSocket) { drained() }
     func closed(_ socket: WebSocket, code: UInt16, reason: String) { closed() }
 }

@@ -54,13 +54,13 @@ import Testing
         #expect(closeCode(session.refused(bad.error)) == 1008)
     }
 
-    @Test func twoPingsWithoutAPongCloseTheConnection() {
+    @Test func twoPingsWithoutASignOfLifeCloseTheConnection() {
         var session = open()
         #expect(session.tick(nowMs: 24_999) == .nothing)
         #expect(session.tick(nowMs: 25_000) == .ping)
         #expect(session.tick(nowMs: 32_999) == .nothing)
         #expect(session.tick(nowMs: 33_000) == .ping)
-        session.receivedPong(nowMs: 34_000)
+        session.heard(nowMs: 34_000)
         #expect(session.tick(nowMs: 58_999) == .nothing)
         #expect(session.tick(nowMs: 59_000) == .ping)
         #expect(session.tick(nowMs: 67_000) == .ping)

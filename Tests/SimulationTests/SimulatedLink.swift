@@ -178,7 +178,7 @@ final class SimulatedLink: @unchecked Sendable {
             link.toDevice(bytes: 0) { receive in
                 receive(.alive)
                 let ms = link.arrival(&link.up, bytes: 0)
-                link.gateway.process.at(ms, lane: link.lane) { if !link.up.isCut { link.client?.receivedPong() } }
+                link.gateway.process.at(ms, lane: link.lane) { if !link.up.isCut { link.client?.heard() } }
             }
         }
 
