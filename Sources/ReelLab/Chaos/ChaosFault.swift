@@ -10,7 +10,7 @@ public struct ChaosFault: Sendable, Equatable {
         case hang
         /// SIGTERM, and a new start.
         case stop
-        /// Between clients and a gateway: see `FaultProxy.Fault`.
+        /// Between clients and a gateway, or between all nodes and a broker: see `FaultProxy.Fault`.
         case delay, blackhole, reset, halfOpen, swallow
 
         /// What the table calls it.
@@ -49,20 +49,28 @@ public struct ChaosFault: Sendable, Equatable {
 
     /// What it is done to.
     public enum Target: Sendable, Hashable, CustomStringConvertible {
-        /// The gateway of this index, or the way to it.
+        /// The gateway of this index, or the way of clients to it.
         case gateway(Int)
         /// The snapshot node of this index.
         case snapshot(Int)
-        /// A broker, numbered from 1.
+        /// A broker, numbered from 1, or the way of nodes to it.
         case broker(Int)
+
+        /// What it is one of: `gateway`.
+        var group: String {
+            switch self {
+            case .gateway: "gateway"
+            case .snapshot: "snapshot"
+            case .broker: "broker"
+            }
+        }
 
         /// `gateway-b`, `snapshot-a`, `broker-2`.
         public var description: String {
             func letter(_ index: Int) -> Character { Array("abcdefgh")[index % 8] }
             return switch self {
-            case .gateway(let index): "gateway-\(letter(index))"
-            case .snapshot(let index): "snapshot-\(letter(index))"
-            case .broker(let number): "broker-\(number)"
+            case .gateway(let index), .snapshot(let index): "\(group)-\(letter(index))"
+            case .broker(let number): "\(group)-\(number)"
             }
         }
     }
@@ -78,8 +86,11 @@ public struct ChaosFault: Sendable, Equatable {
     /// By how much a delayed way is late.
     public var delayMs: Int
 
+    /// It is done to the process of a broker, and not to the way to it.
+    var hitsBroker: Bool { target.group == "broker" && !kind.isOfNetwork }
+
     /// A schedule that follows from the seed: faults by their beginning, all over when `forMs` have passed. Several may
-    /// last at a time, but only one of a target, and one broker of all.
+    /// last at a time, but only one of a target, and of all brokers' processes one.
     public static func schedule(
         seed: UInt64,
         forMs: Int64,
@@ -93,7 +104,9 @@ public struct ChaosFault: Sendable, Equatable {
             candidates += Kind.allCases.map { ($0, .gateway(index)) }
         }
         for index in 0..<snapshots { candidates += [(.kill, .snapshot(index)), (.hang, .snapshot(index))] }
-        for number in 0..<brokers { candidates += [(.kill, .broker(number + 1)), (.hang, .broker(number + 1))] }
+        for number in 0..<brokers {
+            candidates += Kind.allCases.filter { $0 != .stop }.map { ($0, .broker(number + 1)) }
+        }
         guard !candidates.isEmpty else { return [] }
         var faults: [ChaosFault] = []
         var freeMs: [Target: Int64] = [:]
@@ -109,12 +122,11 @@ public struct ChaosFault: Sendable, Equatable {
                 delayMs: Int.random(in: 20...400, using: &random)
             )
             let endMs = atMs + fault.lastsMs
-            let isBroker = if case .broker = target { true } else { false }
-            if endMs <= forMs, freeMs[target] ?? 0 <= atMs, !isBroker || brokersFreeMs <= atMs {
+            if endMs <= forMs, freeMs[target] ?? 0 <= atMs, !fault.hitsBroker || brokersFreeMs <= atMs {
                 faults.append(fault)
                 freeMs[target] = endMs + 500
-                // A broker has to be in sync again before the next one goes.
-                if isBroker { brokersFreeMs = endMs + 10_000 }
+                // A broker has to be there and in sync again before the next one goes.
+                if fault.hitsBroker { brokersFreeMs = endMs + 20_000 }
             }
             atMs += Int64.random(in: 300...5_000, using: &random)
         }

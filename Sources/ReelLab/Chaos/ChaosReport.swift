@@ -26,13 +26,8 @@ public struct ChaosReport: Sendable {
     public var text: String {
         var lines = ["fault                   on         times   longest wait for an ack"]
         for kind in ChaosFault.Kind.allCases {
-            let groups = Dictionary(grouping: rows.filter { $0.fault.kind == kind && $0.proof != nil }) { row in
-                switch row.fault.target {
-                case .gateway: "gateway"
-                case .snapshot: "snapshot"
-                case .broker: "broker"
-                }
-            }
+            let done = rows.filter { $0.fault.kind == kind && $0.proof != nil }
+            let groups = Dictionary(grouping: done, by: \.fault.target.group)
             for (group, rows) in groups.sorted(by: { $0.key < $1.key }) {
                 let waitNs = rows.map(\.longestAckNs).max() ?? 0
                 let cells = [Self.padded(kind.title, 22), Self.padded(group, 9), Self.padded("\(rows.count)", 6)]

@@ -1,18 +1,23 @@
 import Glibc
 
 extension ChaosRun {
-    /// The fault, on a way that clients have taken: the one that was wanted, or that of most of them; nil: where it
-    /// could be another one lasts.
+    /// The fault, where it can be done: one of the network on a way that somebody has taken, the one that was wanted or
+    /// that of most connections; nil: it would hit nobody, or what is broken already.
     func placed(_ fault: ChaosFault, beside others: [ChaosFault]) -> ChaosFault? {
         guard fault.kind.isOfNetwork else {
-            return others.contains { !$0.kind.isOfNetwork && $0.target == fault.target } ? nil : fault
+            return others.contains {
+                !$0.kind.isOfNetwork && ($0.target == fault.target || $0.hitsBroker && fault.hitsBroker)
+            }
+                ? nil : fault
         }
         let taken = others.filter(\.kind.isOfNetwork).map(\.target)
-        let free = proxies.indices.filter { !taken.contains(.gateway($0)) && proxies[$0].connections > 0 }
-        if free.contains(where: { fault.target == .gateway($0) }) { return fault }
-        guard let most = free.max(by: { proxies[$0].connections < proxies[$1].connections }) else { return nil }
+        let free = ways.filter { way in
+            way.target.group == fault.target.group && !taken.contains(way.target) && way.proxy.connections > 0
+        }
+        if free.contains(where: { $0.target == fault.target }) { return fault }
+        guard let most = free.max(by: { $0.proxy.connections < $1.proxy.connections }) else { return nil }
         var moved = fault
-        moved.target = .gateway(most)
+        moved.target = most.target
         return moved
     }
 
@@ -20,7 +25,7 @@ extension ChaosRun {
     func strike(_ fault: ChaosFault) async throws -> Int {
         let before = try await load.statistics().reconnects
         if fault.kind.isOfNetwork {
-            proxy(fault)?.strike(fault.ofProxy)
+            proxy(fault.target)?.strike(fault.ofProxy)
             return before
         }
         if let state = state(of: fault.target) {
@@ -47,40 +52,37 @@ extension ChaosRun {
     /// Undoes it. Returns how it showed that it took effect; nil: it did not show.
     func undo(_ fault: ChaosFault, reconnectsBefore: Int) async throws -> String? {
         let proof: String?
-        switch fault.target {
-        case .gateway where fault.kind.isOfNetwork:
+        if fault.kind.isOfNetwork {
             let shows = hasShown(fault)
-            let effect = proxy(fault)?.heal() ?? FaultProxy.Effect()
+            let effect = proxy(fault.target)?.heal() ?? FaultProxy.Effect()
             proof = shows ? "\(effect.connections) connections, \(effect.bytes) bytes" : nil
-        case .broker(let number):
+        } else {
             proof = state(of: fault.target) == fault.kind.state ? fault.kind.state : nil
-            brokers?.resume(number)
-            try brokers?.start([number])
-        case .gateway, .snapshot:
-            guard let node = node(fault.target) else { return nil }
-            proof = state(of: fault.target) == fault.kind.state ? fault.kind.state : nil
-            if fault.kind == .hang { node.process.resume() } else { try await restart(node) }
+            if case .broker(let number) = fault.target {
+                brokers?.resume(number)
+                try brokers?.launch(number)
+            } else if let node = node(fault.target) {
+                if fault.kind == .hang { node.process.resume() } else { try node.launch() }
+            }
         }
         let lost = try await load.statistics().reconnects - reconnectsBefore
         return proof.map { lost > 0 ? "\($0), \(lost) clients went elsewhere" : $0 }
     }
 
-    /// A node that finds its log away ends, or takes its time: its operator would try again.
-    private func restart(_ node: LocalNode) async throws {
-        for _ in 0..<10 {
-            do throws(ChildProcess.Failure) {
-                return try node.restart(timeoutMs: 60_000)
-            } catch {
-                try await Task.sleep(for: .seconds(1))
-            }
+    /// Whether what was undone does its work again. A node that finds its log away ends: it is started again, as its
+    /// operator would.
+    func isBack(_ fault: ChaosFault) throws -> Bool {
+        switch (fault.kind, fault.target) {
+        case (.kill, .broker(let number)): brokers?.isReady(number) ?? true
+        case (.kill, _), (.stop, _): try node(fault.target)?.hasComeBack() ?? true
+        default: true
         }
-        try node.restart(timeoutMs: 60_000)
     }
 
     /// Whether a broken way has met connections, and bytes where it is about those.
     func hasShown(_ fault: ChaosFault) -> Bool {
         guard fault.kind.isOfNetwork else { return true }
-        guard let effect = proxy(fault)?.effect else { return false }
+        guard let effect = proxy(fault.target)?.effect else { return false }
         return effect.connections > 0 && (effect.bytes > 0 || fault.kind == .reset)
     }
 
@@ -98,9 +100,8 @@ extension ChaosRun {
         }
     }
 
-    private func proxy(_ fault: ChaosFault) -> FaultProxy? {
-        guard case .gateway(let index) = fault.target else { return nil }
-        return proxies[index]
+    private func proxy(_ target: ChaosFault.Target) -> FaultProxy? {
+        ways.first { $0.target == target }?.proxy
     }
 }
 

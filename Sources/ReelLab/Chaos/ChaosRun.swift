@@ -14,8 +14,8 @@ public final class ChaosRun {
     let folder: String
     let brokers: LocalKafka?
     let cluster: LocalCluster
-    /// One in front of each gateway.
-    let proxies: [FaultProxy]
+    /// A proxy in front of each gateway, and of each broker.
+    let ways: [(target: ChaosFault.Target, proxy: FaultProxy)]
     /// The clients.
     public let load: LoadRun
     private let histories: HistoryFolder
@@ -23,15 +23,27 @@ public final class ChaosRun {
     private let say: (String) -> Void
     private var startMs: Int64 = 0
     private var rows: [ChaosReport.Row] = []
-    private let stopped = Stop()
+    private let flags = Flags()
 
-    private final class Stop: Sendable {
-        let isAsked = Atomic<Bool>(false)
+    private final class Flags: Sendable {
+        let isStopAsked = Atomic<Bool>(false)
+        let hasLoadEnded = Atomic<Bool>(false)
+    }
+
+    /// A fault that was done.
+    private struct Lasting {
+        let fault: ChaosFault
+        let fromMs: Int64
+        let reconnects: Int
+        /// It was undone, and what it was done to has not come back yet.
+        var undone: (atMs: Int64, proof: String?)?
     }
 
     private static let partitions = 6
     /// So long a fault may take to show.
     private static let patienceMs: Int64 = 20_000
+    /// So long a process may take to come back.
+    private static let comebackMs: Int64 = 300_000
     /// Without an end, it ends after a week.
     private static let secondsMax = 7 * 86_400
 
@@ -44,10 +56,13 @@ public final class ChaosRun {
         self.reel = reel
         self.folder = folder
         self.say = say
-        brokers = try plan.kafka.map { try LocalKafka($0, brokers: 3) }
+        // Makes the folder.
+        histories = try HistoryFolder(folder)
+        driver = histories.history(of: "driver", .driver)
+        brokers = try plan.kafka.map { try LocalKafka($0, brokers: 3, isProxied: true) }
         var log = "sqlite:\(folder)/log.sqlite"
         if let brokers {
-            log = "kafka:\(brokers.bootstrap)"
+            log = "kafka:\(brokers.proxied)"
             try ChildProcess.output(of: reel, ["topic", "create", "--log", log, "--partitions", "\(Self.partitions)"])
         }
         cluster = try LocalCluster(
@@ -58,9 +73,10 @@ public final class ChaosRun {
             snapshots: plan.snapshots,
             common: ["--partitions", "\(Self.partitions)"]
         )
-        proxies = try cluster.gateways.map { try FaultProxy(to: $0.url) }
-        histories = try HistoryFolder(folder)
-        driver = histories.history(of: "driver", .driver)
+        let proxies = try cluster.gateways.map { try FaultProxy(to: $0.port) }
+        ways =
+            proxies.indices.map { (.gateway($0), proxies[$0]) }
+            + (1...3).compactMap { [brokers] number in brokers?.proxy(number).map { (.broker(number), $0) } }
         var load = LoadPlan(urls: proxies.map(\.url), streams: LoadPlan.streams("chaos", count: 8) ?? [])
         load.publishers = plan.publishers
         load.readers = plan.readers
@@ -72,8 +88,12 @@ public final class ChaosRun {
     }
 
     /// Breaks, undoes and heals; then waits until everything has arrived, and dumps the log beside the histories.
+    /// Throws where the load ends by itself, or something does not come back.
     public func run() async throws -> ChaosReport {
-        let running = Task { [load] in try await load.run() }
+        let running = Task { [load, flags] in
+            defer { flags.hasLoadEnded.store(true, ordering: .relaxed) }
+            return try await load.run()
+        }
         startMs = Clock.nowMs()
         do {
             try await acks(Int(plan.rate))
@@ -84,7 +104,8 @@ public final class ChaosRun {
             try await acks(Int(plan.rate) * 2)
         } catch {
             load.stop()
-            _ = try? await running.value
+            // Why the load ended, where it did, says more than what was missed because of it.
+            _ = try await running.value
             throw error
         }
         load.stop()
@@ -98,15 +119,15 @@ public final class ChaosRun {
 
     /// Nothing more is broken; `run` returns once all is healed and has arrived. From any thread.
     public var stop: @Sendable () -> Void {
-        let stopped = stopped
-        return { stopped.isAsked.store(true, ordering: .relaxed) }
+        let flags = flags
+        return { flags.isStopAsked.store(true, ordering: .relaxed) }
     }
 
-    private var isStopped: Bool { stopped.isAsked.load(ordering: .relaxed) }
+    private var isStopped: Bool { flags.isStopAsked.load(ordering: .relaxed) }
 
     /// Ends all processes.
     public func end() {
-        for proxy in proxies { proxy.end() }
+        for way in ways { way.proxy.end() }
         cluster.end()
     }
 
@@ -122,34 +143,25 @@ public final class ChaosRun {
         )
         let beginMs = nowMs
         var next = faults[...]
-        var lasting: [(fault: ChaosFault, fromMs: Int64, reconnects: Int)] = []
-        // What takes time to do, such as the start of a broker, puts off what comes later.
-        var lateMs: Int64 = 0
+        var lasting: [Lasting] = []
         while !next.isEmpty || !lasting.isEmpty {
+            try loadRuns()
             if isStopped { next = [] }
-            if let wanted = next.first, beginMs + wanted.atMs + lateMs <= nowMs {
+            if let wanted = next.first, beginMs + wanted.atMs <= nowMs {
                 next.removeFirst()
-                let fromMs = nowMs
                 guard let fault = placed(wanted, beside: lasting.map(\.fault)) else {
                     say(line("\(wanted.target) \(wanted.kind.title): left out, it would hit nobody, or what is broken"))
                     continue
                 }
-                lasting.append((fault, fromMs, try await strike(fault)))
-                lateMs += nowMs - fromMs
+                let fromMs = nowMs
+                lasting.append(Lasting(fault: fault, fromMs: fromMs, reconnects: try await strike(fault)))
                 say(line("\(fault.target) \(fault.kind.title) …"))
-            } else if let index = lasting.firstIndex(where: { isOver($0.fault, since: $0.fromMs) }) {
-                let (fault, fromMs, reconnects) = lasting.remove(at: index)
+            } else if let index = lasting.firstIndex(where: isOver) {
                 let undoneMs = nowMs
-                let proof = try await undo(fault, reconnectsBefore: reconnects)
-                lateMs += nowMs - undoneMs
-                if proof == nil, isStopped, undoneMs - fromMs < fault.lastsMs {
-                    say(line("\(fault.target) \(fault.kind.title): healed before it could show"))
-                    continue
-                }
-                rows.append(ChaosReport.Row(fault: fault, fromMs: fromMs, toMs: nowMs, proof: proof))
-                driver.fault(fault.kind.title, on: "\(fault.target)", proof: proof ?? "none")
-                let lasted = Self.seconds(nowMs - fromMs)
-                say(line("\(fault.target) \(fault.kind.title) for \(lasted): \(proof ?? "NO EFFECT")"))
+                let proof = try await undo(lasting[index].fault, reconnectsBefore: lasting[index].reconnects)
+                lasting[index].undone = (undoneMs, proof)
+            } else if let index = try lasting.firstIndex(where: isBack) {
+                ended(lasting.remove(at: index))
             } else {
                 try await Task.sleep(for: .milliseconds(20))
             }
@@ -157,10 +169,42 @@ public final class ChaosRun {
         rows.sort { $0.fromMs < $1.fromMs }
     }
 
+    /// Notes what was done and undone.
+    private func ended(_ lasting: Lasting) {
+        guard let undone = lasting.undone else { return }
+        let (fault, fromMs) = (lasting.fault, lasting.fromMs)
+        if undone.proof == nil, isStopped, undone.atMs - fromMs < fault.lastsMs {
+            return say(line("\(fault.target) \(fault.kind.title): healed before it could show"))
+        }
+        rows.append(ChaosReport.Row(fault: fault, fromMs: fromMs, toMs: nowMs, proof: undone.proof))
+        driver.fault(fault.kind.title, on: "\(fault.target)", proof: undone.proof ?? "none")
+        let lasted = Self.seconds(nowMs - fromMs)
+        say(line("\(fault.target) \(fault.kind.title) for \(lasted): \(undone.proof ?? "NO EFFECT")"))
+    }
+
     /// Whether it has lasted as long as it should, and has shown: on a busy machine that may take longer.
-    private func isOver(_ fault: ChaosFault, since fromMs: Int64) -> Bool {
-        let overdueMs = nowMs - fromMs - fault.lastsMs
-        return overdueMs >= 0 && hasShown(fault) || overdueMs >= Self.patienceMs || isStopped
+    private func isOver(_ lasting: Lasting) -> Bool {
+        guard lasting.undone == nil else { return false }
+        let overdueMs = nowMs - lasting.fromMs - lasting.fault.lastsMs
+        return overdueMs >= 0 && hasShown(lasting.fault) || overdueMs >= Self.patienceMs || isStopped
+    }
+
+    private func isBack(_ lasting: Lasting) throws -> Bool {
+        guard let undone = lasting.undone else { return false }
+        if try isBack(lasting.fault) { return true }
+        guard nowMs - undone.atMs < Self.comebackMs else {
+            throw ChildProcess.Failure(
+                description: "\(lasting.fault.target) was \(lasting.fault.kind.title) and does not come back;"
+                    + " its log lies in \(folder)"
+            )
+        }
+        return false
+    }
+
+    /// Throws once the load has ended, which nobody has asked it to.
+    private func loadRuns() throws {
+        guard flags.hasLoadEnded.load(ordering: .relaxed) else { return }
+        throw ChildProcess.Failure(description: "the clients stopped while things were being broken")
     }
 
     /// Milliseconds from the start.
@@ -191,6 +235,7 @@ public final class ChaosRun {
     private func eventually(_ what: String, _ isTrue: () async throws -> Bool) async throws {
         let end = Clock.nowMs() + 120_000
         while try await !isTrue() {
+            try loadRuns()
             guard Clock.nowMs() < end else {
                 throw ChildProcess.Failure(description: "in vain for two minutes: \(what)")
             }

@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// A TCP proxy in front of one node, which treats its connections badly when it is told to. It has a thread of its own.
+/// A TCP proxy in front of one node or broker, which treats its connections badly when it is told to. It has a thread of its own.
 public final class FaultProxy: Sendable {
     /// What it does to connections.
     public enum Fault: Sendable, Equatable {
@@ -34,28 +34,29 @@ public final class FaultProxy: Sendable {
         var isEnded = false
     }
 
-    /// Where clients knock: `http://127.0.0.1:PORT`.
-    public let url: String
+    /// Where clients knock.
+    public let port: Int
     private let orders = Mutex(Orders())
     private let bell: Int32
 
-    /// A proxy of the node at this address of the loopback, `http://127.0.0.1:PORT`.
-    public init(to node: String) throws(ChildProcess.Failure) {
-        guard let port = UInt16(node.split(separator: ":").last ?? "") else {
-            throw ChildProcess.Failure(description: "\(node) has no port")
-        }
+    /// A proxy of who listens at this port of the loopback, or will.
+    public init(to node: UInt16) throws(ChildProcess.Failure) {
         var bells: [Int32] = [0, 0]
         guard pipe(&bells) == 0 else { throw Self.failure("a pipe") }
         for end in bells { ProxyLine.unblock(end) }
         bell = bells[1]
         let (listener, own) = try Self.listen()
-        url = "http://127.0.0.1:\(own)"
-        let line = ProxyLine(bell: bells[0], listener: listener, node: port)
+        port = Int(own)
+        let line = ProxyLine(bell: bells[0], listener: listener, node: node)
         var thread = pthread_t()
         let context = Unmanaged.passRetained(Start(proxy: self, line: line)).toOpaque()
         let started = pthread_create(&thread, nil, Self.main, context)
         guard started == 0 else { throw Self.failure("a thread") }
         pthread_detach(thread)
+    }
+
+    deinit {
+        close(bell)
     }
 
     private final class Start {
@@ -90,6 +91,9 @@ public final class FaultProxy: Sendable {
         return nil
     }
 
+    /// Where clients of a node knock.
+    public var url: String { "http://127.0.0.1:\(port)" }
+
     /// Does this to all connections from now on; what was done before ends.
     public func strike(_ fault: Fault) { change { $0.fault = fault } }
 
@@ -112,15 +116,18 @@ public final class FaultProxy: Sendable {
 
     private func change(_ body: (inout Orders) -> Void) {
         orders.withLock { orders in
+            guard !orders.isEnded else { return }
             body(&orders)
             orders.number += 1
             orders.effect = Effect()
+            // Before the thread can read of its end, and close the other side.
+            var byte: UInt8 = 1
+            write(bell, &byte, 1)
         }
-        var byte: UInt8 = 1
-        write(bell, &byte, 1)
     }
 
-    private static func listen() throws(ChildProcess.Failure) -> (Int32, UInt16) {
+    /// A listening socket on a free port of the loopback, and the port.
+    static func listen() throws(ChildProcess.Failure) -> (Int32, UInt16) {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | ProxyLine.flags, 0)
         guard listener >= 0 else { throw failure("a socket") }
         var address = ProxyLine.loopback(0)

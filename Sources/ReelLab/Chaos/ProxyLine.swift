@@ -7,7 +7,10 @@ struct ProxyLine {
         var pieces: [(dueNs: Int64, bytes: ArraySlice<UInt8>)] = []
         var count = 0
 
-        func isDue(_ nowNs: Int64) -> Bool { pieces.first.map { $0.dueNs <= nowNs } ?? false }
+        /// When the first of them may go.
+        var dueNs: Int64? { pieces.first?.dueNs }
+
+        func isDue(_ nowNs: Int64) -> Bool { dueNs.map { $0 <= nowNs } ?? false }
     }
 
     private struct Pair {
@@ -116,8 +119,9 @@ struct ProxyLine {
             polled.append(isHole ? Self.nothing : watch(pair, pair.node, reads: pair.down, writes: pair.up, nowNs))
         }
         if isHole { effect.bytes = waitingBytes() }
-        let dueNs = isHole ? nil : pairs.flatMap { [$0.up, $0.down] }.compactMap { $0.pieces.first?.dueNs }.min()
-        let waitMs = dueNs.map { max(0, ($0 - nowNs + 999_999) / 1_000_000) } ?? 1_000
+        // What is due already waits for its socket, which wakes the poll.
+        let dueNs = isHole ? nil : pairs.flatMap { [$0.up, $0.down] }.compactMap(\.dueNs).filter { $0 > nowNs }.min()
+        let waitMs = dueNs.map { ($0 - nowNs + 999_999) / 1_000_000 } ?? 1_000
         guard poll(&polled, nfds_t(polled.count), Int32(clamping: min(waitMs, 1_000))) > 0 else { return flush() }
         while read(bell, &buffer, buffer.count) > 0 {}
         for index in pairs.indices {
@@ -161,8 +165,14 @@ struct ProxyLine {
                 }
             }
             pairs.append(Pair(client: client, node: node, isOver: result != 0 && errno != EINPROGRESS))
-            if fault == .swallow { pairs[pairs.count - 1].swallows = true }
-            if case .delay = fault { effect.connections += 1 }
+            switch fault {
+            case .swallow:
+                pairs[pairs.count - 1].swallows = true
+                effect.connections += 1
+            case .delay: effect.connections += 1
+            // The others are done to who is there when they come.
+            case .blackhole, .reset, .halfOpen, nil: break
+            }
         }
     }
 

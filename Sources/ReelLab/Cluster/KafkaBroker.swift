@@ -5,6 +5,8 @@ final class KafkaBroker {
     let node: Int
     /// The ports of its listeners, by name.
     let ports: [String: Int]
+    /// What stands before the listener `proxied`; nil: there is none.
+    let proxy: FaultProxy?
     let folder: String
     private(set) var process: ChildProcess?
     /// Where in its log the lines of this start begin.
@@ -12,11 +14,17 @@ final class KafkaBroker {
 
     static let plain = "PLAINTEXT"
     static let controller = "CONTROLLER"
+    static let proxied = "PROXIED"
 
-    init(node: Int, ports: [String: Int], folder: String) {
+    init(node: Int, ports: [String: Int], folder: String) throws(ChildProcess.Failure) {
         self.node = node
         self.ports = ports
         self.folder = folder
+        proxy = if let port = ports[Self.proxied] { try FaultProxy(to: UInt16(port)) } else { nil }
+    }
+
+    deinit {
+        proxy?.end()
     }
 
     var propertiesFile: String { folder + "/server.properties" }
@@ -24,7 +32,14 @@ final class KafkaBroker {
     var log: String { folder + "/broker.log" }
     var isRunning: Bool { process.map { !$0.hasEnded() } ?? false }
 
+    /// Where it listens.
     func address(_ listener: String) -> String { "127.0.0.1:\(ports[listener] ?? 0)" }
+
+    /// Where clients are to knock.
+    func advertised(_ listener: String) -> String {
+        guard listener == Self.proxied, let proxy else { return address(listener) }
+        return "127.0.0.1:\(proxy.port)"
+    }
 
     /// Starts its process.
     func launch(_ home: KafkaHome, heapMiB: Int) throws(ChildProcess.Failure) {
@@ -39,14 +54,17 @@ final class KafkaBroker {
         process = try ChildProcess(home.java, options, outputLog: log, errorLog: log)
     }
 
+    /// Whether it has joined the cluster and takes clients.
+    var isReady: Bool {
+        Files.bytes(of: log, from: logStart).firstRange(of: Array("Transition from STARTING to STARTED".utf8)) != nil
+    }
+
     /// Waits until it has joined the cluster and takes clients.
     func waitUntilReady(timeoutMs: Int = 180_000) throws(ChildProcess.Failure) {
         let deadline = Clock.nowMs() + Int64(timeoutMs)
-        let word = Array("Transition from STARTING to STARTED".utf8)
-        while true {
-            let said = Files.bytes(of: log, from: logStart)
-            if said.firstRange(of: word) != nil { return }
+        while !isReady {
             guard isRunning, Clock.nowMs() < deadline else {
+                let said = Files.bytes(of: log, from: logStart)
                 let lines = String(decoding: said.suffix(2_000), as: UTF8.self)
                 let what = isRunning ? "is not ready after \(timeoutMs) ms" : "ended while it started"
                 throw ChildProcess.Failure(description: "Kafka's broker \(node) \(what); its log ends: \(lines)")
@@ -61,15 +79,17 @@ final class KafkaBroker {
         let size = cluster.count
         let (replicas, inSync) = (min(size, 3), max(1, min(size, 3) - 1))
         let open = [Self.plain] + listeners.keys.sorted()
-        func urls(_ names: [String]) -> String { names.map { "\($0)://\(address($0))" }.joined(separator: ",") }
+        func urls(_ names: [String], _ address: (String) -> String) -> String {
+            names.map { "\($0)://\(address($0))" }.joined(separator: ",")
+        }
         var values = [
             "process.roles": "broker,controller",
             "node.id": "\(node)",
             "controller.quorum.voters": cluster.map { "\($0.node)@\($0.address(Self.controller))" }
                 .joined(separator: ","),
             "controller.listener.names": Self.controller,
-            "listeners": urls(open + [Self.controller]),
-            "advertised.listeners": urls(open),
+            "listeners": urls(open + [Self.controller], address),
+            "advertised.listeners": urls(open, advertised),
             "listener.security.protocol.map":
                 ([(Self.controller, "PLAINTEXT"), (Self.plain, "PLAINTEXT")]
                 + listeners.sorted { $0.key < $1.key }).map { "\($0.0):\($0.1)" }.joined(separator: ","),

@@ -15,25 +15,29 @@ public final class LocalKafka {
     ///
     /// - Parameters:
     ///   - listeners: more of them: a name, and a security protocol such as `SASL_SSL`.
+    ///   - isProxied: one more, behind a `FaultProxy` of each broker: see `proxied` and `proxy(_:)`.
     ///   - properties: more server properties, which win over ours.
     ///   - heapMiB: of each broker.
     public init(
         _ home: KafkaHome,
         brokers: Int,
         listeners: [String: String] = [:],
+        isProxied: Bool = false,
         properties: [String: String] = [:],
         heapMiB: Int = 256
     ) throws(ChildProcess.Failure) {
+        var listeners = listeners
+        if isProxied { listeners[KafkaBroker.proxied] = "PLAINTEXT" }
         self.home = home
         self.heapMiB = heapMiB
         let path = try TemporaryFolder(prefix: "reel-kafka-")
         folder = path
         let names = [KafkaBroker.controller, KafkaBroker.plain] + listeners.keys.sorted()
         var ports = try LoopbackPort.free(brokers * names.count)[...]
-        self.brokers = (1...brokers).map { node in
+        self.brokers = try (1...brokers).map { (node) throws(ChildProcess.Failure) in
             defer { ports = ports.dropFirst(names.count) }
             let own = Dictionary(uniqueKeysWithValues: zip(names, ports))
-            return KafkaBroker(node: node, ports: own, folder: "\(path.path)/\(node)")
+            return try KafkaBroker(node: node, ports: own, folder: "\(path.path)/\(node)")
         }
         for broker in self.brokers {
             mkdir(broker.folder, 0o755)
@@ -52,10 +56,16 @@ public final class LocalKafka {
     /// Where the plain listeners are, as a client wants it: `127.0.0.1:PORT,…`.
     public var bootstrap: String { bootstrap(of: KafkaBroker.plain) }
 
-    /// Where the listeners of this name are.
+    /// Where clients of the listeners of this name knock.
     public func bootstrap(of listener: String) -> String {
-        brokers.map { $0.address(listener) }.joined(separator: ",")
+        brokers.map { $0.advertised(listener) }.joined(separator: ",")
     }
+
+    /// Where those knock who reach each broker through its proxy. Brokers reach each other without.
+    public var proxied: String { bootstrap(of: KafkaBroker.proxied) }
+
+    /// What stands before a broker; nil where the brokers are not proxied.
+    public func proxy(_ broker: Int) -> FaultProxy? { self[broker].proxy }
 
     /// Where the plain listener of one broker is.
     public func address(_ broker: Int) -> String { self[broker].address(KafkaBroker.plain) }
@@ -86,9 +96,15 @@ public final class LocalKafka {
 
     /// Starts those of these brokers that do not run, all at once, and waits until they are ready.
     public func start(_ started: [Int]) throws(ChildProcess.Failure) {
-        for broker in started { try self[broker].launch(home, heapMiB: heapMiB) }
+        for broker in started { try launch(broker) }
         for broker in started { try self[broker].waitUntilReady() }
     }
+
+    /// Starts the broker if it does not run, and waits for nothing.
+    func launch(_ broker: Int) throws(ChildProcess.Failure) { try self[broker].launch(home, heapMiB: heapMiB) }
+
+    /// Whether the broker that was started takes clients.
+    func isReady(_ broker: Int) -> Bool { self[broker].isReady }
 
     // MARK: Asking
 

@@ -4,14 +4,16 @@ import Glibc
 public final class LocalNode {
     /// What we call it: `gateway-a`.
     public let name: String
-    /// Where it listens: `http://127.0.0.1:PORT`.
-    public let url: String
+    /// Where it listens, on the loopback.
+    let port: UInt16
     /// What it logs.
     public let log: String
     /// Its process.
     public private(set) var process: ChildProcess
     private let reel: String
     private let arguments: [String]
+    private var launchedMs: Int64 = 0
+    private static let prefix = "listening on "
 
     /// Starts `reel` with these arguments (a role first) on a free port of the loopback, and waits until it says where
     /// it listens. What it logs goes to `FOLDER/NAME.log`.
@@ -24,35 +26,46 @@ public final class LocalNode {
     ) throws(ChildProcess.Failure) {
         (self.name, self.reel, self.arguments) = (name, reel, arguments)
         log = "\(folder)/\(name).log"
-        let address: String
-        (process, address) = try Self.start(name, reel, arguments, "127.0.0.1:0", log: log, timeoutMs)
-        url = "http://" + address
-    }
-
-    /// Starts it again where it was; killed first if it still runs.
-    public func restart(timeoutMs: Int = 60_000) throws(ChildProcess.Failure) {
-        process.killNow()
-        let address = String(url.dropFirst("http://".count))
-        (process, _) = try Self.start(name, reel, arguments, address, log: log, timeoutMs)
-    }
-
-    private static func start(
-        _ name: String,
-        _ reel: String,
-        _ arguments: [String],
-        _ address: String,
-        log: String,
-        _ timeoutMs: Int
-    ) throws(ChildProcess.Failure) -> (ChildProcess, String) {
-        let process = try ChildProcess(reel, arguments + ["--listen", address], errorLog: log)
-        let prefix = "listening on "
-        guard let line = try process.readLine(timeoutMs: timeoutMs), line.hasPrefix(prefix) else {
+        process = try ChildProcess(reel, arguments + ["--listen", "127.0.0.1:0"], errorLog: log)
+        guard let line = try process.readLine(timeoutMs: timeoutMs), line.hasPrefix(Self.prefix),
+            let port = UInt16(line.split(separator: ":").last ?? "")
+        else {
             process.wait(timeoutMs: 1_000)
-            throw ChildProcess.Failure(
-                description: "\(name) ended before it listened (\(process.end.map { "\($0)" } ?? "still running"));"
-                    + " its log is \(log)"
-            )
+            throw Self.endedEarly(name, process, log)
         }
-        return (process, String(line.dropFirst(prefix.count)))
+        self.port = port
+    }
+
+    /// Where it listens: `http://127.0.0.1:PORT`.
+    public var url: String { "http://127.0.0.1:\(port)" }
+
+    /// Starts it again where it was, killed first if it still runs, and waits until it listens.
+    public func restart(timeoutMs: Int = 60_000) throws(ChildProcess.Failure) {
+        try launch()
+        guard try process.readLine(timeoutMs: timeoutMs) != nil else {
+            process.wait(timeoutMs: 1_000)
+            throw Self.endedEarly(name, process, log)
+        }
+    }
+
+    /// Starts it again where it was, killed first if it still runs, and waits for nothing.
+    func launch() throws(ChildProcess.Failure) {
+        process.killNow()
+        process = try ChildProcess(reel, arguments + ["--listen", "127.0.0.1:\(port)"], errorLog: log)
+        launchedMs = Clock.nowMs()
+    }
+
+    /// Whether it has said that it listens since it was launched; one that ended instead is launched again, a second
+    /// later.
+    func hasComeBack() throws(ChildProcess.Failure) -> Bool {
+        if process.hasEnded(), Clock.nowMs() - launchedMs > 1_000 { try launch() }
+        return (try? process.readLine(timeoutMs: 1))?.hasPrefix(Self.prefix) ?? false
+    }
+
+    private static func endedEarly(_ name: String, _ process: ChildProcess, _ log: String) -> ChildProcess.Failure {
+        ChildProcess.Failure(
+            description: "\(name) ended before it listened (\(process.end.map { "\($0)" } ?? "still running"));"
+                + " its log is \(log)"
+        )
     }
 }

@@ -9,12 +9,13 @@ extension Command {
         "chaos",
         "break a local cluster under load by a seeded schedule, heal it, and let the judge speak",
         about: """
-            Starts gateways and snapshot nodes on a log in a temporary folder, puts a proxy in front of each gateway,
-            lets clients publish and listen, and then kills, hangs, stops and restarts processes and breaks connections
-            (delays, black holes, resets, half-open ones, lost answers). Each fault is listed with the proof that it
-            took effect. At the end all is healed, everything must arrive, and `reel check` judges what every client
-            saw; its verdict is the exit code, or 1 if a fault had no effect or something did not arrive. The evidence
-            stays where the verdict is not valid.
+            Starts gateways and snapshot nodes on a log in a temporary folder, puts a proxy in front of each gateway and
+            each broker, lets clients publish and listen, and then kills, hangs, stops and restarts processes and breaks
+            connections, those of clients with gateways and those of nodes with brokers (delays, black holes, resets,
+            half-open ones, lost answers). Each fault is listed with the proof that it took effect. At the end all is
+            healed, everything must arrive, and `reel check` judges what every client saw; its verdict is the exit code,
+            or 1 if a fault had no effect or something did not arrive. The evidence stays where the verdict is not
+            valid.
             """,
         settings: [
             seconds, CommonSettings.seed, gateways, snapshots, publishers, readers, rate, CommonSettings.apacheKafka,

@@ -1,5 +1,6 @@
-import ReelLab
 import Testing
+
+@testable import ReelLab
 
 /// The schedule of a chaos run.
 @Suite struct ChaosFaultTests {
@@ -21,11 +22,19 @@ import Testing
             var until: [String: Int64] = [:]
             for fault in schedule(seed) {
                 let name = "\(fault.target)"
-                let group = name.hasPrefix("broker") ? "broker" : name
-                #expect(fault.atMs >= until[group] ?? 0)
-                until[group] = fault.atMs + fault.lastsMs
+                for group in fault.hitsBroker ? [name, "brokers"] : [name] {
+                    #expect(fault.atMs >= until[group] ?? 0)
+                    until[group] = fault.atMs + fault.lastsMs
+                }
                 #expect(fault.atMs + fault.lastsMs <= 600_000)
             }
+        }
+    }
+
+    @Test func theWaysToGatewaysAndBrokersBreakInEveryWay() {
+        let ofNetwork = Set(ChaosFault.Kind.allCases.filter(\.isOfNetwork))
+        for group in ["gateway", "broker"] {
+            #expect(Set(schedule(1).filter { $0.target.group == group }.map(\.kind)).isSuperset(of: ofNetwork))
         }
     }
 

@@ -1,5 +1,6 @@
-import ReelLab
 import Testing
+
+@testable import ReelLab
 
 /// `reel chaos`, as short as it can be.
 @Suite(.timeLimit(.minutes(5))) struct ChaosTests {
@@ -9,6 +10,17 @@ import Testing
         #expect(run.code == 0, "\(run)")
         #expect(run.output.contains("verdict: valid"), "\(run)")
         #expect(run.output.contains("everything is healed"), "\(run)")
+    }
+
+    @Test func aRunWhoseLoadEndsSaysWhyAtOnce() async throws {
+        let folder = try TemporaryFolder(prefix: "reel-chaos-test-")
+        var plan = ChaosPlan()
+        (plan.gateways, plan.snapshots) = (1, 1)
+        let chaos = try ChaosRun(plan, reel: BuiltProgram.path, folder: folder.path + "/fresh") { _ in }
+        defer { chaos.end() }
+        for gateway in chaos.cluster.gateways { gateway.process.killNow() }
+        let failure = await #expect(throws: LoadFailure.self) { try await chaos.run() }
+        #expect(failure?.code == .unreachable)
     }
 
     @Test func aFolderWithHistoriesOfAnotherRunIsRefused() async throws {

@@ -8,20 +8,25 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct FaultProxyTests {
     private func echo() throws -> (EchoNode, FaultProxy, PlainSocket) {
         let node = try EchoNode()
-        let proxy = try FaultProxy(to: "http://127.0.0.1:\(node.port)")
-        let port = try #require(UInt16(proxy.url.split(separator: ":").last ?? ""))
-        let socket = try PlainSocket(port)
+        let proxy = try FaultProxy(to: node.port)
+        let socket = try PlainSocket(UInt16(proxy.port))
         try socket.say("hello")
         #expect(socket.hear(5) == "hello")
         return (node, proxy, socket)
     }
 
-    private func waitUntil(_ isTrue: () -> Bool) { while !isTrue() { usleep(1_000) } }
+    private func waitUntil(_ isTrue: () -> Bool) throws {
+        let end = Clock.nowMs() + 60_000
+        while !isTrue() {
+            guard Clock.nowMs() < end else { throw NeverCame(description: "what a proxy was to do") }
+            usleep(1_000)
+        }
+    }
 
     @Test func aDelayMakesEachPieceLateBothWays() throws {
         let (_, proxy, socket) = try echo()
         proxy.strike(.delay(ms: 60))
-        waitUntil { proxy.effect.connections == 1 }
+        try waitUntil { proxy.effect.connections == 1 }
         let before = Clock.nowMs()
         try socket.say("later")
         #expect(socket.hear(5) == "later")
@@ -33,10 +38,10 @@ import Testing
     @Test func aBlackHoleHoldsEverythingAndGivesItBack() throws {
         let (_, proxy, socket) = try echo()
         proxy.strike(.blackhole)
-        waitUntil { proxy.effect.connections == 1 }
+        try waitUntil { proxy.effect.connections == 1 }
         try socket.say("held")
         #expect(!socket.hasNews(withinMs: 100))
-        waitUntil { proxy.effect.bytes == 4 }
+        try waitUntil { proxy.effect.bytes == 4 }
         proxy.heal()
         #expect(socket.hear(4) == "held")
         proxy.end()
@@ -46,16 +51,16 @@ import Testing
         let (_, proxy, socket) = try echo()
         proxy.strike(.reset)
         #expect(socket.hear(1) == nil)
-        waitUntil { proxy.effect.connections == 1 }
+        try waitUntil { proxy.effect.connections == 1 }
         proxy.end()
     }
 
     @Test func aHalfOpenConnectionTakesWordsAndGivesNone() throws {
         let (node, proxy, socket) = try echo()
         proxy.strike(.halfOpen)
-        waitUntil { node.ended == 1 }
+        try waitUntil { node.ended == 1 }
         try socket.say("anybody?")
-        waitUntil { proxy.effect.bytes == 8 }
+        try waitUntil { proxy.effect.bytes == 8 }
         #expect(!socket.hasNews(withinMs: 50))
         proxy.heal()
         #expect(socket.hear(1) == nil)
@@ -65,7 +70,7 @@ import Testing
     @Test func aSwallowedAnswerWasHeardByTheNode() throws {
         let (node, proxy, socket) = try echo()
         proxy.strike(.swallow)
-        waitUntil { proxy.effect.connections == 1 }
+        try waitUntil { proxy.effect.connections == 1 }
         try socket.say("done?")
         #expect(socket.hear(1) == nil)
         #expect(node.heard == 10)
@@ -76,10 +81,45 @@ import Testing
         let node = try EchoNode()
         let port = node.port
         node.close()
-        let proxy = try FaultProxy(to: "http://127.0.0.1:\(port)")
-        let own = try #require(UInt16(proxy.url.split(separator: ":").last ?? ""))
-        #expect(try PlainSocket(own).hear(1) == nil)
+        let proxy = try FaultProxy(to: port)
+        #expect(try PlainSocket(UInt16(proxy.port)).hear(1) == nil)
         proxy.end()
+    }
+
+    @Test func aConnectionThatCameAfterTheStrikeIsMetToo() throws {
+        for fault in [FaultProxy.Fault.swallow, .delay(ms: 20)] {
+            let (_, proxy, early) = try echo()
+            proxy.strike(fault)
+            try waitUntil { proxy.effect.connections == 1 }
+            let late = try PlainSocket(UInt16(proxy.port))
+            try waitUntil { proxy.effect.connections == 2 }
+            try late.say("done?")
+            #expect(late.hear(5) == (fault == .swallow ? nil : "done?"))
+            #expect(!early.hasNews(withinMs: 0))
+            proxy.end()
+        }
+    }
+
+    /// Whoever takes nothing more is waited for by the poll, not by asking over and over.
+    @Test func aClientThatDoesNotReadCostsNoTurns() throws {
+        let node = try TalkingNode()
+        let (listener, port) = try FaultProxy.listen()
+        var bell: [Int32] = [0, 0]
+        try #require(pipe(&bell) == 0)
+        defer { close(bell[1]) }
+        ProxyLine.unblock(bell[0])
+        var line = ProxyLine(bell: bell[0], listener: listener, node: node.port)
+        defer { line.end() }
+        let client = try PlainSocket(port)
+        var longestMs: Int64 = 0
+        // As many as it takes until the way is full, and then some.
+        for _ in 0..<100_000 where longestMs < 500 {
+            let before = Clock.nowMs()
+            line.step()
+            longestMs = max(longestMs, Clock.nowMs() - before)
+        }
+        #expect(longestMs >= 500)
+        #expect(client.hasNews(withinMs: 0))
     }
 }
 
@@ -130,6 +170,24 @@ private final class EchoNode: Sendable {
     func close() {
         shutdown(listener, Int32(SHUT_RDWR))
         Glibc.close(listener)
+    }
+}
+
+/// Talks to whom it can, without end, on a thread for each.
+private final class TalkingNode: Sendable {
+    let port: UInt16
+
+    init() throws {
+        let (listener, port) = try FaultProxy.listen()
+        self.port = port
+        _ = fcntl(listener, F_SETFL, 0)
+        Thread.detachNewThread {
+            let client = accept(listener, nil, nil)
+            let words = [UInt8](repeating: 0x61, count: 65_536)
+            while send(client, words, words.count, Int32(MSG_NOSIGNAL)) > 0 {}
+            Glibc.close(client)
+            Glibc.close(listener)
+        }
     }
 }
 
