@@ -23,6 +23,7 @@ public final class ChaosRun {
     private let say: (String) -> Void
     private var startMs: Int64 = 0
     private var rows: [ChaosReport.Row] = []
+    private var lasting: [Lasting] = []
     private let flags = Flags()
 
     private final class Flags: Sendable {
@@ -35,8 +36,10 @@ public final class ChaosRun {
         let fault: ChaosFault
         let fromMs: Int64
         let reconnects: Int
-        /// It was undone, and what it was done to has not come back yet.
-        var undone: (atMs: Int64, proof: String?)?
+        /// When it was undone: what it was done to has not come back yet. Nil: it lasts.
+        var undoneMs: Int64?
+        /// How it showed that it took effect.
+        var proof: String?
     }
 
     private static let partitions = 6
@@ -143,56 +146,67 @@ public final class ChaosRun {
         )
         let beginMs = nowMs
         var next = faults[...]
-        var lasting: [Lasting] = []
         while !next.isEmpty || !lasting.isEmpty {
             try loadRuns()
             if isStopped { next = [] }
             if let wanted = next.first, beginMs + wanted.atMs <= nowMs {
                 next.removeFirst()
-                guard let fault = placed(wanted, beside: lasting.map(\.fault)) else {
-                    say(line("\(wanted.target) \(wanted.kind.title): left out, it would hit nobody, or what is broken"))
-                    continue
-                }
-                let fromMs = nowMs
-                lasting.append(Lasting(fault: fault, fromMs: fromMs, reconnects: try await strike(fault)))
-                say(line("\(fault.target) \(fault.kind.title) …"))
-            } else if let index = lasting.firstIndex(where: isOver) {
-                let undoneMs = nowMs
-                let proof = try await undo(lasting[index].fault, reconnectsBefore: lasting[index].reconnects)
-                lasting[index].undone = (undoneMs, proof)
-            } else if let index = try lasting.firstIndex(where: isBack) {
-                ended(lasting.remove(at: index))
-            } else {
+                try await begin(wanted)
+            } else if try await !endOne() {
                 try await Task.sleep(for: .milliseconds(20))
             }
         }
         rows.sort { $0.fromMs < $1.fromMs }
     }
 
+    private func begin(_ wanted: ChaosFault) async throws {
+        guard let fault = placed(wanted, beside: lasting.map(\.fault)) else {
+            say(line("\(wanted.target) \(wanted.kind.title): left out, it would hit nobody, or what is broken"))
+            return
+        }
+        let fromMs = nowMs
+        let reconnects = try await strike(fault)
+        lasting.append(Lasting(fault: fault, fromMs: fromMs, reconnects: reconnects))
+        say(line("\(fault.target) \(fault.kind.title) …"))
+    }
+
+    /// Undoes what has lasted long enough, or notes what has come back; false: there was nothing to do.
+    private func endOne() async throws -> Bool {
+        if let index = lasting.firstIndex(where: isOver) {
+            lasting[index].undoneMs = nowMs
+            let over = lasting[index]
+            lasting[index].proof = try await undo(over.fault, reconnectsBefore: over.reconnects)
+            return true
+        }
+        guard let index = try lasting.firstIndex(where: isBack) else { return false }
+        ended(lasting.remove(at: index))
+        return true
+    }
+
     /// Notes what was done and undone.
     private func ended(_ lasting: Lasting) {
-        guard let undone = lasting.undone else { return }
-        let (fault, fromMs) = (lasting.fault, lasting.fromMs)
-        if undone.proof == nil, isStopped, undone.atMs - fromMs < fault.lastsMs {
+        guard let undoneMs = lasting.undoneMs else { return }
+        let (fault, fromMs, proof) = (lasting.fault, lasting.fromMs, lasting.proof)
+        if proof == nil, isStopped, undoneMs - fromMs < fault.lastsMs {
             return say(line("\(fault.target) \(fault.kind.title): healed before it could show"))
         }
-        rows.append(ChaosReport.Row(fault: fault, fromMs: fromMs, toMs: nowMs, proof: undone.proof))
-        driver.fault(fault.kind.title, on: "\(fault.target)", proof: undone.proof ?? "none")
+        rows.append(ChaosReport.Row(fault: fault, fromMs: fromMs, toMs: nowMs, proof: proof))
+        driver.fault(fault.kind.title, on: "\(fault.target)", proof: proof ?? "none")
         let lasted = Self.seconds(nowMs - fromMs)
-        say(line("\(fault.target) \(fault.kind.title) for \(lasted): \(undone.proof ?? "NO EFFECT")"))
+        say(line("\(fault.target) \(fault.kind.title) for \(lasted): \(proof ?? "NO EFFECT")"))
     }
 
     /// Whether it has lasted as long as it should, and has shown: on a busy machine that may take longer.
     private func isOver(_ lasting: Lasting) -> Bool {
-        guard lasting.undone == nil else { return false }
+        guard lasting.undoneMs == nil else { return false }
         let overdueMs = nowMs - lasting.fromMs - lasting.fault.lastsMs
         return overdueMs >= 0 && hasShown(lasting.fault) || overdueMs >= Self.patienceMs || isStopped
     }
 
     private func isBack(_ lasting: Lasting) throws -> Bool {
-        guard let undone = lasting.undone else { return false }
+        guard let undoneMs = lasting.undoneMs else { return false }
         if try isBack(lasting.fault) { return true }
-        guard nowMs - undone.atMs < Self.comebackMs else {
+        guard nowMs - undoneMs < Self.comebackMs else {
             throw ChildProcess.Failure(
                 description: "\(lasting.fault.target) was \(lasting.fault.kind.title) and does not come back;"
                     + " its log lies in \(folder)"
