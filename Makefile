@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup setup-kafka libraries build demo demo-kafka failover test simulate mutants test-kafka test-deploy faults soak bench bench-kafka lint fuzz clean
+.PHONY: help setup setup-kafka libraries build demo demo-kafka failover test simulate mutants test-kafka test-deploy faults soak bench bench-gateway bench-kafka lint fuzz clean
 
 # The C libraries under Sources/Libraries, as pkg-config names them, and the one line that installs them on Debian.
 # README.md shows the same line; the suite Tidy holds the two together.
@@ -78,6 +78,10 @@ soak: build ## Break a local cluster under load for MINUTES=60, from SEED=n on; 
 bench: setup build ## Measure, beside the peer or the bare floor of each figure, in under six minutes
 	swift build -c release --static-swift-stdlib --product reel-bench
 	@.build/release/reel-bench
+
+bench-gateway: setup build ## Measure a gateway with many clients, beside NATS and Redis, in about five minutes
+	swift build -c release --static-swift-stdlib --product reel-bench
+	@.build/release/reel-bench gateway
 
 bench-kafka: setup build ## Measure on three real brokers (KAFKA_HOME), beside librdkafka alone, in about ten minutes
 	swift build -c release --static-swift-stdlib --product reel-bench

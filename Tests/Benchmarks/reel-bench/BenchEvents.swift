@@ -5,7 +5,8 @@ import Synchronization
 /// Events as apps write them: objects of five fields, updates of about 200 bytes, four sites. An update's value is
 /// about as long as the one before, so the state does not grow.
 enum BenchEvents {
-    private static let pad = String(repeating: "x", count: 200)
+    /// Begins with what the readers in C count.
+    private static let pad = "#" + String(repeating: "x", count: 199)
     private static let insertedBytes = 38
 
     /// The first event of each of so many objects, from seq `first` on.

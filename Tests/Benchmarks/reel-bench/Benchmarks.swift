@@ -14,7 +14,6 @@ enum Benchmarks {
         ("snapshot-writer", { try SnapshotWriterBenchmark.run() }),
         ("cold-start", ColdStartBenchmark.run),
         ("idle-serve", IdleServeBenchmark.run),
-        ("gateway-fan-out", GatewayFanOutBenchmark.run),
         ("fan-out", FanOutBenchmark.run),
         ("judge", JudgeBenchmark.run),
         ("load-client", LoadClientBenchmark.run),
@@ -32,17 +31,30 @@ enum Benchmarks {
         ("kafka-idle", KafkaIdleBenchmark.run),
     ]
 
-    /// Prints the table of these benchmarks, or of all; the status of the process says whether every goal was reached.
+    /// A gateway with many clients, beside NATS and Redis.
+    static let gateway: [(name: String, run: @Sendable () async throws -> [Measured])] = [
+        ("gateway-fan-out", GatewayFanOutBenchmark.run),
+        ("gateway-pace", GatewayPaceBenchmark.fanOut),
+        ("gateway-streams", GatewayPaceBenchmark.streams),
+        ("gateway-loops", GatewayPaceBenchmark.loops),
+        ("gateway-replay", GatewayReplayBenchmark.run),
+        ("gateway-idle", GatewayConnectionsBenchmark.idle),
+        ("gateway-connect", GatewayConnectionsBenchmark.connect),
+        ("gateway-cold-starts", GatewayColdStartsBenchmark.run),
+    ]
+
+    /// Prints the table of these benchmarks or groups, or of all that need nothing more than `make setup` brings; the status of the process says whether every goal was reached.
     static func run(_ names: ArraySlice<String>) async -> Int32 {
-        let named = all + kafka
-        let chosen = names.isEmpty ? all : names == ["kafka"] ? kafka : named.filter { names.contains($0.name) }
-        let unknown = names.filter { name in name != "kafka" && !named.contains { $0.name == name } }
+        let groups = ["kafka": kafka, "gateway": gateway]
+        let named = all + kafka + gateway
+        let unknown = names.filter { name in groups[name] == nil && !named.contains { $0.name == name } }
         guard unknown.isEmpty else {
-            say(
-                "found \(unknown.joined(separator: ", ")), expected kafka or \(named.map(\.name).joined(separator: ", "))"
-            )
+            let known = groups.keys.sorted() + named.map(\.name)
+            say("found \(unknown.joined(separator: ", ")), expected \(known.joined(separator: ", "))")
             return 2
         }
+        let chosen =
+            names.isEmpty ? all : named.filter { names.contains($0.name) } + names.flatMap { groups[$0] ?? [] }
         say(Machine.line)
         say("")
         say("| work | measured | against | ratio | goal | |")

@@ -20,8 +20,8 @@ enum FanOutBenchmark {
         for window: Int32 in [2, 16, 64] {
             var rates: (own: [Double], floor: [Double]) = ([], [])
             for _ in 0..<5 {
-                rates.own.append(try fanOutRate(floor_bare, port: Int32(port), window: window, seconds: seconds))
-                rates.floor.append(try fanOutRate(floor_bare, port: floor, window: window, seconds: seconds))
+                rates.own.append(try FanOut(floor_bare, port: Int32(port), window: window, seconds: seconds).perSecond)
+                rates.floor.append(try FanOut(floor_bare, port: floor, window: window, seconds: seconds).perSecond)
             }
             lines.append(
                 Measured(
@@ -37,15 +37,6 @@ enum FanOutBenchmark {
         loop.join()
         return lines
     }
-}
-
-/// Deliveries a second from one publisher to 1,000 sockets with so many messages under way.
-func fanOutRate(_ server: floor_server, port: Int32, window: Int32, seconds: Double) throws -> Double {
-    var result = floor_result()
-    guard floor_drive(server, port, 1000, window, seconds, &result) == 0, result.deliveries > 0 else {
-        throw BenchmarkError("the reader met a server that does not behave: errno \(errno)")
-    }
-    return Double(result.deliveries) / result.seconds
 }
 
 /// Lets the process have as many sockets as it may.

@@ -16,12 +16,12 @@ enum IdleBenchmark {
         }
         // What is allocated once is not theirs.
         var descriptors = try open(100, port)
-        let before = residentBytes()
+        let before = try Usage.residentBytes(of: getpid())
         descriptors += try open(sockets, port)
-        let after = residentBytes()
-        let start = processCPU()
+        let after = try Usage.residentBytes(of: getpid())
+        let start = try Usage.cpuSeconds(of: getpid())
         sleep(seconds)
-        let share = (processCPU() - start) / Double(seconds) * 100
+        let share = (try Usage.cpuSeconds(of: getpid()) - start) / Double(seconds) * 100
         for descriptor in descriptors { close(descriptor) }
         loop.stop()
         loop.join()
@@ -50,19 +50,4 @@ enum IdleBenchmark {
             return descriptor
         }
     }
-}
-
-private func residentBytes() -> Int {
-    var info = [CChar](repeating: 0, count: 256)
-    guard let file = fopen("/proc/self/statm", "r"), fgets(&info, 256, file) != nil else { return 0 }
-    fclose(file)
-    let fields = String(decoding: info.map { UInt8(bitPattern: $0) }, as: UTF8.self).split(separator: " ")
-    return (Int(fields[1]) ?? 0) * Int(getpagesize())
-}
-
-private func processCPU() -> Double {
-    var usage = rusage()
-    getrusage(RUSAGE_SELF.rawValue, &usage)
-    let micros = usage.ru_utime.tv_usec + usage.ru_stime.tv_usec
-    return Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + Double(micros) / 1e6
 }

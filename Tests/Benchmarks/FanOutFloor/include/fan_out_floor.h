@@ -8,17 +8,41 @@ int floor_serve(void);
 
 typedef struct {
     double seconds;
-    long long deliveries;
+    long long deliveries, bytes;
+    double p50_micros, p99_micros;
 } floor_result;
 
 // The servers that the reader can speak with.
-typedef enum { floor_bare, floor_reel, floor_load, floor_nats } floor_server;
+typedef enum { floor_bare, floor_reel, floor_load, floor_nats, floor_jetstream } floor_server;
 
 // Opens `sockets` WebSockets that listen and one that publishes messages of 200 bytes, half a `window` in one write and
 // at most a whole one under way, and counts what arrives. Returns 0, or -1 if the server does not behave.
 int floor_drive(floor_server server, int port, int sockets, int window, double seconds, floor_result *result);
 
-// A WebSocket to 127.0.0.1, non-blocking behind the handshake; -1 if it was refused.
+// Called once all have subscribed and before the first message is due.
+typedef void (*floor_started)(void *context);
+
+// Opens `sockets` WebSockets, each with so many subscriptions, spread over the streams, and one that publishes
+// `per_second` messages of 200 bytes, to one stream after the other. Latency counts from the moment at which a message
+// was due. Returns 0, or -1 if not all arrived or the server does not behave.
+int floor_pace(floor_server server, int port, int sockets, int streams, int subscriptions, int per_second,
+               double seconds, floor_started started, void *context, floor_result *result);
+
+// Connects so many clients at once, each of which subscribes to one stream, and leaves them open in `fds`. `seconds`:
+// until the last one has its answer. Returns 0, or -1 and none is open.
+int floor_herd(floor_server server, int port, int count, int *fds, double *seconds);
+
+// Has a NATS server keep what is published on the stream, as JetStream does. Returns 0, or -1.
+int floor_jetstream_begin(int port);
+
+// Publishes so many messages of 200 bytes, each of which the server says that it has. Returns 0, or -1.
+int floor_jetstream_fill(int port, long long count);
+
+// The seconds in which one client is sent all old messages, in which the mark '#' stands so many times; negative if it
+// was not.
+double floor_replay(floor_server server, int port, long long count);
+
+// A WebSocket to 127.0.0.1 that says nothing, blocking; -1 if it was refused.
 int floor_open(int port, const char *path);
 
 // Starts a server on a thread that speaks as a gateway does and does nothing but send: frames of so many events of the

@@ -1,0 +1,80 @@
+#define _GNU_SOURCE
+#include "fan_out_floor.h"
+#include "talk.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// What was published long ago, to one client.
+
+int floor_jetstream_begin(int port) {
+    static const char config[] = "{\"name\":\"FAN\",\"subjects\":[\"fan0\"],\"storage\":\"file\",\"num_replicas\":1}";
+    char text[message_max];
+    int fd = open_socket(floor_jetstream, port, 0);
+    snprintf(text, sizeof text, "SUB in.s 1\r\nPUB $JS.API.STREAM.CREATE.FAN in.s %zu\r\n%s\r\n", strlen(config), config);
+    int begun = fd >= 0 && say(fd, text) && await(fd, "\"created\"");
+    if (fd >= 0) close(fd);
+    return begun ? 0 : -1;
+}
+
+// What an ordered consumer asks for: all from the first on, in order, with the server's flow control.
+static int ask_for_all(char *text, floor_server server) {
+    static const char config[] =
+        "{\"stream_name\":\"FAN\",\"config\":{\"deliver_subject\":\"all\",\"ack_policy\":\"none\",\"deliver_policy\":"
+        "\"all\",\"flow_control\":true,\"idle_heartbeat\":5000000000,\"max_deliver\":1,\"mem_storage\":true}}";
+    if (server == floor_reel) return sprintf(text, "{\"t\":\"subscribe\",\"stream\":\"bench\",\"after\":-1}");
+    return sprintf(text, "SUB all 1\r\nSUB in.c 2\r\nPUB $JS.API.CONSUMER.CREATE.FAN in.c %zu\r\n%s\r\n", strlen(config),
+                   config);
+}
+
+// A consumer says that it has come so far where the server asks for it: the subject stands behind "Connection".
+static int answer_flow_control(int fd, const char *bytes, ssize_t size) {
+    static const char asks[] = "$JS.FC.";
+    const char *place = memmem(bytes, size, asks, sizeof asks - 1);
+    if (!place) return 1;
+    char text[message_max];
+    int length = 0;
+    while (place + length < bytes + size && place[length] > ' ') length++;
+    if (place + length == bytes + size || length > 200) return 1;
+    snprintf(text, sizeof text, "PUB %.*s 0\r\n\r\n", length, place);
+    return say(fd, text);
+}
+
+int floor_jetstream_fill(int port, long long count) {
+    enum { window = 4096 };
+    char text[2 * message_max], frame[2 * message_max], fill[payload + 1], *buffer = malloc(1 << 16);
+    int fd = open_socket(floor_jetstream, port, 0), failed = fd < 0 || !say(fd, "SUB in.p 1\r\n");
+    memset(fill, 'x', sizeof fill);
+    fill[0] = mark;
+    int length = snprintf(text, sizeof text, "PUB fan0 in.p %d\r\n%.*s\r\n", payload, payload, fill);
+    int size = make_frame(frame, text, length);
+    long long sent = 0, acked = 0;
+    while (acked < count && !failed) {
+        while (sent < count && sent - acked < window && !failed) failed = write(fd, frame, size) != size || !++sent;
+        ssize_t got = read(fd, buffer, 1 << 16);
+        failed |= got <= 0;
+        // An ack is one small object.
+        for (ssize_t i = 0; i < got; i++) acked += buffer[i] == '}';
+    }
+    if (fd >= 0) close(fd);
+    free(buffer);
+    return failed ? -1 : 0;
+}
+
+double floor_replay(floor_server server, int port, long long count) {
+    char text[2 * message_max], *buffer = malloc(1 << 20);
+    int fd = open_socket(server, port, 1), failed = fd < 0 || !ask_for_all(text, server);
+    double start = now();
+    failed |= !say(fd, text);
+    for (long long seen = 0; seen < count && !failed;) {
+        ssize_t got = read(fd, buffer, 1 << 20);
+        failed |= got <= 0;
+        for (ssize_t i = 0; i < got; i++) seen += buffer[i] == mark;
+        if (server == floor_jetstream) failed |= !answer_flow_control(fd, buffer, got);
+    }
+    double taken = now() - start;
+    if (fd >= 0) close(fd);
+    free(buffer);
+    return failed ? -1 : taken;
+}

@@ -1,0 +1,141 @@
+import CFanOutFloor
+import Glibc
+import ReelLab
+
+/// Events that come at a fixed pace: how late they arrive, and what a delivery costs the server, against NATS.
+enum GatewayPaceBenchmark {
+    /// 100 and 1,000 a second to 1,000 subscribers each.
+    @Sendable static func fanOut() async throws -> [Measured] {
+        try await GatewayStand.with { stand in
+            try [(100, 0.5, 0.6), (1_000, 0.6, 0.7)].flatMap { perSecond, late, cost in
+                try compare(
+                    stand,
+                    Pace(sockets: 1_000, streams: 1, subscriptions: 1, perSecond: perSecond),
+                    "\(perSecond) events/s → 1000",
+                    .atMost(late),
+                    .atMost(cost)
+                )
+            }
+        }
+    }
+
+    /// Many streams of which each client hears some.
+    @Sendable static func streams() async throws -> [Measured] {
+        try await GatewayStand.with { stand in
+            try compare(
+                stand,
+                Pace(sockets: 1_000, streams: 10_000, subscriptions: 100, perSecond: 10_000),
+                "10,000 streams, 10 subscribers each, 10,000 events/s in all",
+                .atMost(1),
+                .atMost(1)
+            )
+        }
+    }
+
+    /// What a second loop costs.
+    @Sendable static func loops() async throws -> [Measured] {
+        let pace = Pace(sockets: 1_000, streams: 1, subscriptions: 1, perSecond: 1_000)
+        let one = try await GatewayStand.with(["--loops", "1"]) { stand in
+            try (0..<5).map { _ in try pace.run(floor_reel, stand.port, pid: stand.node.process.pid).cpuMicros }
+        }
+        let two = try await GatewayStand.with(["--loops", "2"]) { stand in
+            try (0..<5).map { _ in try pace.run(floor_reel, stand.port, pid: stand.node.process.pid).cpuMicros }
+        }
+        return [
+            Measured(
+                work: "1,000 events/s → 1000 on two loops: CPU a delivery",
+                value: median(two),
+                unit: "µs",
+                peer: ("one loop", median(one)),
+                goal: .atMost(1.1)
+            )
+        ]
+    }
+
+    private static func compare(
+        _ stand: GatewayStand,
+        _ pace: Pace,
+        _ work: String,
+        _ late: Measured.Goal,
+        _ cost: Measured.Goal
+    ) throws -> [Measured] {
+        var (reel, nats): ([Pace.Outcome], [Pace.Outcome]) = ([], [])
+        for _ in 0..<5 {
+            reel.append(try pace.run(floor_reel, stand.port, pid: stand.node.process.pid))
+            nats.append(try pace.run(floor_nats, stand.nats.port, pid: stand.nats.process.pid))
+        }
+        return [
+            Measured(
+                work: "\(work), \(reel[0].bytesEach) B a delivery to \(nats[0].bytesEach): p99",
+                value: median(reel.map(\.p99Micros)),
+                unit: "µs",
+                peer: ("nats-server over WebSocket", median(nats.map(\.p99Micros))),
+                goal: late
+            ),
+            Measured(
+                work: "\(work): CPU a delivery",
+                value: median(reel.map(\.cpuMicros)),
+                unit: "µs",
+                peer: ("nats-server over WebSocket", median(nats.map(\.cpuMicros))),
+                goal: cost
+            ),
+        ]
+    }
+}
+
+/// Messages at a fixed pace to so many sockets.
+struct Pace {
+    var sockets: Int32
+    var streams: Int32
+    /// Of each socket.
+    var subscriptions: Int32
+    var perSecond: Int
+    var seconds = 2.0
+
+    struct Outcome {
+        /// From the moment at which a message was due.
+        var p50Micros: Double
+        var p99Micros: Double
+        /// Of the server, for each delivery.
+        var cpuMicros: Double
+        var bytesEach: Int
+    }
+
+    /// Drives the server that runs as this process.
+    func run(_ server: floor_server, _ port: Int32, pid: Int32) throws -> Outcome {
+        /// What the server had used when the first message was due.
+        final class Before {
+            let pid: Int32
+            var cpuSeconds: Double?
+            init(_ pid: Int32) { self.pid = pid }
+        }
+        let before = Before(pid)
+        var result = floor_result()
+        let status = floor_pace(
+            server,
+            port,
+            sockets,
+            streams,
+            subscriptions,
+            Int32(perSecond),
+            seconds,
+            { context in
+                guard let context else { return }
+                let before = Unmanaged<Before>.fromOpaque(context).takeUnretainedValue()
+                before.cpuSeconds = try? Usage.cpuSeconds(of: before.pid)
+            },
+            Unmanaged.passUnretained(before).toOpaque(),
+            &result
+        )
+        guard status == 0, let start = before.cpuSeconds else {
+            throw BenchmarkError("not all of \(perSecond) messages/s came to \(sockets) sockets: errno \(errno)")
+        }
+        let spent = try Usage.cpuSeconds(of: pid) - start
+        return Outcome(
+            p50Micros: result.p50_micros,
+            p99Micros: result.p99_micros,
+            cpuMicros: spent * 1e6 / Double(result.deliveries),
+            bytesEach: Int(result.bytes / result.deliveries)
+        )
+    }
+}

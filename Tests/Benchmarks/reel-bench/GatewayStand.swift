@@ -1,0 +1,48 @@
+import Foundation
+import ReelLab
+
+/// A gateway on an embedded log, and NATS beside it.
+final class GatewayStand {
+    let node: LocalNode
+    let port: Int32
+    let nats: Nats
+    private let folder: String
+    private var keeping: Nats?
+
+    private init(_ node: LocalNode, _ folder: String) throws {
+        self.node = node
+        self.folder = folder
+        guard let port = node.port else { throw BenchmarkError("found \(node.url), expected a port") }
+        self.port = port
+        nats = try Nats(in: folder)
+    }
+
+    /// Both, for `body`. More arguments of `reel` behind the log's.
+    static func with<R>(
+        _ arguments: [String] = [],
+        _ body: (GatewayStand) async throws -> R
+    ) async throws -> R {
+        raiseDescriptorLimit()
+        return try await withFolder { folder in
+            let log = ["gateway", "--log", "sqlite:\(folder)/log.sqlite"]
+            return try await withReel(log + arguments, in: folder) { node in
+                try await body(try GatewayStand(node, folder))
+            }
+        }
+    }
+
+    /// NATS that keeps what it is given, as the stream `FAN`.
+    func jetStream() throws -> Nats {
+        if let keeping { return keeping }
+        let own = folder + "/keeping"
+        try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: false)
+        let nats = try Nats.withStream(in: own)
+        keeping = nats
+        return nats
+    }
+}
+
+extension LocalNode {
+    /// Where it listens.
+    var port: Int32? { url.split(separator: ":").last.flatMap { Int32($0) } }
+}

@@ -1,0 +1,34 @@
+import Foundation
+
+/// What a process has used, as `/proc` says it.
+enum Usage {
+    /// Of all cores, in user space and in the kernel. A tick is 10 ms.
+    static func cpuSeconds(of pid: Int32) throws -> Double {
+        let stat = try String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
+        // Behind the name, which may hold anything: the state, then fields 4 and on.
+        let fields = stat.split(separator: ")").last?.split(separator: " ") ?? []
+        guard fields.count > 12, let user = Int(fields[11]), let system = Int(fields[12]) else {
+            throw BenchmarkError("found \(stat), expected a process's stat")
+        }
+        return Double(user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
+    }
+
+    /// Its memory, without what was never touched or was given back.
+    static func residentBytes(of pid: Int32) throws -> Int { try bytes("VmRSS", of: pid) }
+
+    /// The most that it was since `forgetPeak`.
+    static func peakBytes(of pid: Int32) throws -> Int { try bytes("VmHWM", of: pid) }
+
+    static func forgetPeak(of pid: Int32) throws {
+        try "5".write(toFile: "/proc/\(pid)/clear_refs", atomically: false, encoding: .utf8)
+    }
+
+    private static func bytes(_ name: String, of pid: Int32) throws -> Int {
+        let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
+        let line = status.split(separator: "\n").first { $0.hasPrefix(name + ":") }
+        guard let kilobytes = line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap({ Int($0) }) else {
+            throw BenchmarkError("found no \(name) of process \(pid)")
+        }
+        return kilobytes << 10
+    }
+}
