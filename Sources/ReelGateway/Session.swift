@@ -39,14 +39,17 @@ struct Session {
         case pinged(times: Int, pongByMs: Int64)
     }
 
-    private let settings: GatewaySettings
+    /// Of the settings no more than it needs: there are as many sessions as connections.
+    private let (helloMs, pingMs, pongMs): (Int64, Int64, Int64)
+    private let errorsMax: Int
     private var phase: Phase
     private var pulse: Pulse
     private var leaveAtMs: Int64?
     private(set) var errors = 0
 
     init(_ settings: GatewaySettings, nowMs: Int64) {
-        self.settings = settings
+        (helloMs, pingMs, pongMs) = (settings.helloMs, settings.pingMs, settings.pongMs)
+        errorsMax = settings.errors
         phase = .fresh(helloByMs: nowMs + settings.helloMs)
         pulse = .quiet(pingAtMs: nowMs + settings.pingMs)
     }
@@ -79,7 +82,7 @@ struct Session {
     mutating func refused(_ error: ReelError) -> Action {
         if case .closing = phase { return .ignore }
         errors += 1
-        return errors >= settings.errors ? close(error, 1008) : .refuse(error)
+        return errors >= errorsMax ? close(error, 1008) : .refuse(error)
     }
 
     /// Nobody knows (any more) who it is.
@@ -95,7 +98,7 @@ struct Session {
 
     /// Bytes came, a pong or not: it is alive.
     mutating func heard(nowMs: Int64) {
-        if case .pinged = pulse { pulse = .quiet(pingAtMs: nowMs + settings.pingMs) }
+        if case .pinged = pulse { pulse = .quiet(pingAtMs: nowMs + pingMs) }
     }
 
     /// The client was told to leave within so long.
@@ -113,18 +116,18 @@ struct Session {
         }
         if case .fresh(let helloByMs) = phase, nowMs >= helloByMs {
             phase = .closing
-            return .close(ReelError(.badFrame, "found no hello within \(settings.helloMs) ms"), code: 1008)
+            return .close(ReelError(.badFrame, "found no hello within \(helloMs) ms"), code: 1008)
         }
         switch pulse {
         case .quiet(let pingAtMs) where nowMs >= pingAtMs:
-            pulse = .pinged(times: 1, pongByMs: nowMs + settings.pongMs)
+            pulse = .pinged(times: 1, pongByMs: nowMs + pongMs)
             return .ping
         case .pinged(let times, let pongByMs) where nowMs >= pongByMs:
             guard times < 2 else {
                 phase = .closing
                 return .close(ReelError(.limit, "found no sign of life after two pings"), code: 1008)
             }
-            pulse = .pinged(times: times + 1, pongByMs: nowMs + settings.pongMs)
+            pulse = .pinged(times: times + 1, pongByMs: nowMs + pongMs)
             return .ping
         default: return .nothing
         }

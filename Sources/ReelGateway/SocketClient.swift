@@ -122,7 +122,7 @@ final class SocketClient {
             }
             self.subscribe(subscribe, ref: frame.ref)
         case .unsubscribe(let stream):
-            subscribing[stream] = nil
+            forgetSubscribe(stream)
             if gateway.subscriptions.remove(self, stream) { gateway.share.meters.subscriptions.add(-1) }
             send(.unsubscribed(stream), ref: frame.ref)
         case .fetch(let fetch):
@@ -166,6 +166,12 @@ final class SocketClient {
 
     // MARK: Subscribing
 
+    private func forgetSubscribe(_ stream: StreamName) {
+        subscribing[stream] = nil
+        // An empty dictionary keeps its room.
+        if subscribing.isEmpty { subscribing = [:] }
+    }
+
     private func subscribe(_ subscribe: ClientFrame.Subscribe, ref: [UInt8]?) {
         let (stream, share) = (subscribe.stream, gateway.share)
         let partition = stream.partition(of: share.partitions)
@@ -194,7 +200,7 @@ final class SocketClient {
         gateway.admit(stream, epoch: subscribe.epoch, lowest: lowest, highest: highest) { [self] failure in
             pendingSubscribes -= 1
             guard subscribing[stream] == ticket, !isClosed else { return }
-            subscribing[stream] = nil
+            forgetSubscribe(stream)
             if let failure { return refuse(failure, ref: ref) }
             if let error = access?.refusalToRead(stream) {
                 return refuse(ServerFrame.Failure(error, stream: stream), ref: ref)
