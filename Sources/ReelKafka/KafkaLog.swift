@@ -28,8 +28,8 @@ public final class KafkaLog: EventLog {
     }
 
     /// The log of this epoch in `topic`, which has `partitions` partitions. Nothing is asked of the brokers here, and a
-    /// log whose brokers are away opens as well. `messageBytesMax` asks the brokers for the topic's
-    /// `max.message.bytes`, nil where they do not tell; it is called when they refuse a batch as too large. `log` takes
+    /// log whose brokers are away opens as well. `messageBytesMax` asks the brokers for the largest batch that the topic
+    /// takes, nil where they do not tell; it is called when they refuse one as too large, and may block. `log` takes
     /// librdkafka's own lines.
     public init(
         epoch: Epoch,
@@ -61,7 +61,8 @@ public final class KafkaLog: EventLog {
         close()
     }
 
-    /// What the format allows, until the brokers refuse a batch as too large: then what they say they take.
+    /// What the format allows, until the brokers refuse a batch as too large: then what they say they take, asked once
+    /// a minute.
     public var recordBytesMax: Int { appender.recordBytesMax }
 
     /// What the log has met since it was opened.

@@ -125,7 +125,7 @@ public final class KafkaLogStore: LogStore {
             messageBytesMax: { [configuration] in
                 // Seldom asked, so no connection is kept for it.
                 let settings = try? KafkaAdmin(configuration).settings(of: name)
-                return settings?["max.message.bytes"].flatMap { Int($0) }
+                return ["max.message.bytes", "segment.bytes"].compactMap { settings?[$0].flatMap { Int($0) } }.min()
             },
             log: log
         )

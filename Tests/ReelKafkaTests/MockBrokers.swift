@@ -1,4 +1,5 @@
 import CRdkafka
+import EventLogConformance
 import ReelCore
 import ReelKafka
 import ReelLog
@@ -108,6 +109,19 @@ final class MockBrokers: @unchecked Sendable {
             messageBytesMax: messageBytesMax,
             log: lines
         )
+    }
+}
+
+extension KafkaLog {
+    /// Appends as soon as the log takes it.
+    @discardableResult
+    func appendOnceItGoes(_ text: String) async throws -> [Seq] {
+        while true {
+            do { return try await append([LogAppend("s", text)]) } catch let error as LogError {
+                #expect([.logUnavailable, .forbidden].contains(error.code))
+                try await Task.sleep(for: .milliseconds(10))
+            }
+        }
     }
 }
 

@@ -11,9 +11,9 @@ internal import Synchronization
 /// `log_unavailable`, which says that it may be in the log; then another producer takes its place. So an op that was
 /// sent again may stand in the log twice, and in any order to those behind it: a fold takes each op once, in order.
 ///
-/// A producer whose batch is too large for the brokers is replaced, too, once all that it had is answered: an operator
-/// has lowered what they take. The next one makes no larger batches, and larger records are refused before they are
-/// handed over, so they take no others with them.
+/// A producer whose batch is too large for the brokers is replaced, too, once all that it had is answered or has had
+/// time for it: an operator has lowered what they take. The next one makes no larger batches, and larger records are
+/// refused before they are handed over, so they take no others with them.
 final class Appender: @unchecked Sendable {
     private struct State {
         /// Nil while a new one is being made.
@@ -28,39 +28,43 @@ final class Appender: @unchecked Sendable {
         var windows: [Int: SendWindow<PendingAppend>] = [:]
         /// Appends of which the last so many records were not taken by librdkafka.
         var cutShort: [(PendingAppend, last: Int, LogError)] = []
+        /// What the brokers have said of how much they take, until the thread hears of it.
+        var told: Told?
+    }
+
+    private struct Told {
+        /// Nil: they do not say.
+        var messageBytesMax: Int?
     }
 
     private let topic: String
     private let messageBytesMax: @Sendable () -> Int?
     private let log: KafkaLogLine
-    private let recordBytes = Atomic(KafkaConfiguration.messageBytesMax - Appender.overhead)
+    private let recordBytes: Atomic<Int>
     private let recordsMax: Int
     private let bytesMax: Int
     private let state: Mutex<State>
     private let thread: Mutex<LogThread?>
     private let counters: KafkaCounters
-    /// How the next producer is made, when the last one was, and how long after it the next one may be; all belong to
-    /// the thread.
+    /// How the next producer is made, and when; how large its batches are, and whether that is being asked. All belong
+    /// to the thread.
     private var configuration: KafkaConfiguration
-    private var builtMs: Int64 = 0
-    private var pauseMs = Appender.pauseMinMs
+    private var pace = RebuildPace()
+    private var limit: BatchLimit
+    private var isAsking = false
 
-    private static let pauseMinMs: Int64 = 1_000
-    /// A right that is missing is given by a person.
-    private static let pauseMaxMs: Int64 = 30_000
     /// A look at the clock while nothing comes; what must be seen at once wakes the thread.
     private static let pollMs: Int32 = 1_000
     private static let closingPollMs: Int32 = 100
-    /// So long `close` waits for what is in flight.
+    /// So long what is in flight is waited for, before it is given up.
     static let closeMs: Int64 = 5_000
-    /// What Kafka puts around the records of a batch, and we around one.
-    private static let overhead = 512
 
     init(
         topic: String,
         configuration: KafkaConfiguration,
         counters: KafkaCounters,
         messageBytesMax: @escaping @Sendable () -> Int?,
+        limitHoldMs: Int64 = BatchLimit.holdMs,
         log: @escaping KafkaLogLine
     ) throws(LogError) {
         self.topic = topic
@@ -68,6 +72,8 @@ final class Appender: @unchecked Sendable {
         self.configuration = configuration
         self.counters = counters
         self.log = log
+        limit = BatchLimit(batchBytes: configuration.batchBytes, holdMs: limitHoldMs)
+        recordBytes = Atomic(limit.recordBytes)
         let producer = try Producer(topic, configuration, log)
         recordsMax = producer.handle.number("queue.buffering.max.messages") ?? 0
         bytesMax = (producer.handle.number("queue.buffering.max.kbytes") ?? 0) << 10
@@ -114,8 +120,7 @@ final class Appender: @unchecked Sendable {
         try state.withLock { state throws(LogError) in
             guard !state.isClosed else { throw .closed }
             guard let producer = state.producer else {
-                throw state.refusal
-                    ?? LogError(.logUnavailable, "the producer met a fatal error and another one is being made")
+                throw state.refusal ?? LogError(.logUnavailable, "another producer is being made")
             }
             guard state.records + pending.count <= recordsMax, state.bytes + pending.byteCount <= bytesMax else {
                 throw LogError(
@@ -158,7 +163,7 @@ final class Appender: @unchecked Sendable {
         while true {
             serve(producer)
             if state.withLock({ $0.isClosed }) { break }
-            pauseMs = state.withLock { $0.refusal } == nil ? Self.pauseMinMs : min(2 * pauseMs, Self.pauseMaxMs)
+            pace.failed(lacksRight: state.withLock { $0.refusal } != nil, hasDelivered: producer.hasDelivered)
             counters.rebuilds.add(1, ordering: .relaxed)
             guard let next = rebuild() else { break }
             producer = next
@@ -166,20 +171,24 @@ final class Appender: @unchecked Sendable {
         state.withLock { $0.producer = nil }
     }
 
-    /// Takes reports until the producer is of no use any more and all that it was given is answered.
+    /// Takes reports until the producer is of no use any more and all that it was given is answered, or given up.
     private func serve(_ producer: Producer) {
+        var giveUpMs = Int64.max
         var isPurged = false
         var waitMs = Self.pollMs
         while true {
             let isFatal = poll(producer, waitMs: waitMs)
             settleCutShort()
+            adjust()
             let isOver = isFatal || producer.isFatal
-            let isOutgrown = producer.refusedBytes != nil
+            let isOutgrown = producer.isOutgrown
             if isOver || isOutgrown { retire(producer) }
             let (left, isClosed, closeAtMs) = state.withLock { ($0.records, $0.isClosed, $0.closeAtMs) }
             if left == 0, isOver || isOutgrown || isClosed { return }
             waitMs = isOver || isOutgrown || isClosed ? Self.closingPollMs : Self.pollMs
-            if !isPurged, isOver || isClosed && nowMs() >= closeAtMs {
+            // A partition without a leader must not keep the others waiting.
+            if isOver { giveUpMs = 0 } else if isOutgrown { giveUpMs = min(giveUpMs, nowMs() + Self.closeMs) }
+            if !isPurged, nowMs() >= min(giveUpMs, closeAtMs) {
                 isPurged = true
                 retire(producer)
                 producer.purge()
@@ -192,17 +201,17 @@ final class Appender: @unchecked Sendable {
         guard let event = rd_kafka_queue_poll(producer.queue, waitMs) else { return producer.isFatal }
         var finished: [PendingAppend] = []
         var settled: [Int: Int] = [:]
-        let wasOutgrown = producer.refusedBytes != nil
         switch rd_kafka_event_type(event) {
         case RD_KAFKA_EVENT_DR:
             while let message = rd_kafka_event_message_next(event) {
                 guard let opaque = message.pointee._private else { continue }
                 let append = PendingAppend.of(opaque)
-                if message.pointee.err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE {
-                    producer.refusedBytes = max(
-                        producer.refusedBytes ?? 0,
-                        message.pointee.key_len + message.pointee.len
-                    )
+                switch message.pointee.err {
+                case RD_KAFKA_RESP_ERR_NO_ERROR: producer.hasDelivered = true
+                case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
+                    producer.isOutgrown = true
+                    limit.refused(recordBytes: message.pointee.key_len + message.pointee.len)
+                default: break
                 }
                 settled[append.partition, default: 0] += 1
                 if append.report(opaque, Self.result(of: message, producer)) { finished.append(append) }
@@ -218,11 +227,8 @@ final class Appender: @unchecked Sendable {
         }
         // Only now librdkafka has room again.
         rd_kafka_event_destroy(event)
-        // Before those who are told: they ask which record it was.
-        if !wasOutgrown, let bytes = producer.refusedBytes {
-            retire(producer)
-            learn(refused: bytes)
-        }
+        // Before those who are told: what they send again is not for this producer.
+        if producer.isOutgrown { retire(producer) }
         for (partition, count) in settled { handOverDue(partition, settled: count) }
         for append in finished { finish(append) }
         return producer.isFatal
@@ -286,43 +292,59 @@ final class Appender: @unchecked Sendable {
         Unmanaged.passUnretained(append).release()
     }
 
-    /// The brokers take less than before. How much less they may say; else a batch that held one record only names it,
-    /// and one that may have held several is made half as large.
-    private func learn(refused bytes: Int) {
-        let batchBytes = configuration.batchBytes
-        if let told = messageBytesMax(), told - Self.overhead < recordBytesMax {
-            configuration.batchBytes = min(batchBytes, told)
-            recordBytes.store(max(1, told - Self.overhead), ordering: .relaxed)
-        } else if bytes + Self.overhead >= batchBytes {
-            recordBytes.store(max(1, bytes - 1), ordering: .relaxed)
-        } else {
-            configuration.batchBytes = batchBytes / 2
+    /// Hears what the brokers take, and asks where that is to be known.
+    private func adjust() {
+        let told = state.withLock { state in
+            defer { state.told = nil }
+            return state.told
         }
-        log(
-            3,
-            "the brokers refuse batches of the topic \(topic) that it was made for: its max.message.bytes must be"
-                + " \(KafkaConfiguration.messageBytesMax) or more; records of up to \(recordBytesMax) bytes are taken"
-                + " until this node is started again"
-        )
+        if let told {
+            isAsking = false
+            let (recordBytes, batchBytes) = (limit.recordBytes, limit.batchBytes)
+            limit.told(told.messageBytesMax, nowMs: nowMs())
+            if limit.recordBytes > recordBytes || limit.batchBytes > batchBytes {
+                log(5, "the brokers take more again: records of up to \(limit.recordBytes) bytes are taken")
+            } else if limit.recordBytes < recordBytes || limit.batchBytes < batchBytes {
+                log(
+                    3,
+                    "the brokers refuse batches of the topic \(topic) that it was made for: its max.message.bytes must"
+                        + " be \(KafkaConfiguration.messageBytesMax) or more; until it is, records of up to"
+                        + " \(limit.recordBytes) bytes are taken"
+                )
+            }
+            configuration.batchBytes = limit.batchBytes
+            self.recordBytes.store(limit.recordBytes, ordering: .relaxed)
+        }
+        if !isAsking, limit.isToAsk(nowMs: nowMs()) { ask() }
     }
 
-    /// Another producer; nil once the log is closed. What makes each of them fail at once is not tried more often than
-    /// once a second, a right that is missing ever more rarely.
+    /// Asks the brokers how much they take, on a thread of its own: the answer may take them seconds.
+    private func ask() {
+        isAsking = true
+        do throws(LogError) {
+            try LogThread.detach("kafka-limit") {
+                let told = Told(messageBytesMax: self.messageBytesMax())
+                self.state.withLock { $0.told = told }
+            }
+        } catch {
+            state.withLock { $0.told = Told(messageBytesMax: nil) }
+        }
+    }
+
+    /// Another producer; nil once the log is closed.
     private func rebuild() -> Producer? {
-        let againMs = builtMs + pauseMs
         while !state.withLock({ $0.isClosed }) {
-            guard nowMs() >= againMs else {
+            adjust()
+            guard !limit.isUnsettled, pace.begins(nowMs: nowMs()) else {
                 usleep(20_000)
                 continue
             }
-            builtMs = nowMs()
             do throws(LogError) {
                 let producer = try Producer(topic, configuration, log)
                 state.withLock { $0.producer = producer }
                 return producer
             } catch {
                 log(3, "no new producer: \(error.message)")
-                usleep(200_000)
             }
         }
         return nil

@@ -9,8 +9,10 @@ final class Producer: @unchecked Sendable {
     private let topic: KafkaTopic
     /// Belongs to the appender's thread, as the next one does.
     var isFatal = false
-    /// The largest record of a batch that the brokers refused as too large.
-    var refusedBytes: Int?
+    /// The brokers have refused a batch of it as too large.
+    var isOutgrown = false
+    /// The brokers have taken something of it.
+    var hasDelivered = false
 
     init(_ topic: String, _ configuration: KafkaConfiguration, _ log: @escaping KafkaLogLine) throws(LogError) {
         handle = try KafkaHandle(.producer, configuration, log: log)

@@ -1,0 +1,218 @@
+import CRdkafka
+import EventLogConformance
+import Glibc
+import ReelCore
+import ReelLog
+import Synchronization
+import Testing
+
+@testable import ReelKafka
+
+/// How large a record may be, and what becomes of one that is larger.
+@Suite(.timeLimit(.minutes(5)))
+struct BatchLimitTests {
+    private let most = KafkaConfiguration.messageBytesMax
+
+    /// A limit that the brokers have lowered to this.
+    private func lowered(to told: Int?) -> BatchLimit {
+        var limit = BatchLimit(batchBytes: 1_000_000)
+        limit.refused(recordBytes: 10)
+        limit.told(told, nowMs: 0)
+        return limit
+    }
+
+    // MARK: Without brokers
+
+    @Test func whatTheBrokersSayIsTheLimit() {
+        let limit = lowered(to: 100_000)
+        #expect(limit.recordBytes == 100_000 - BatchLimit.overhead && limit.batchBytes == 100_000)
+        #expect(!limit.isUnsettled)
+    }
+
+    @Test func aLimitIsAskedAgainOnceAMinuteUntilThereIsNone() {
+        var limit = BatchLimit(batchBytes: 1_000_000)
+        #expect(!limit.isToAsk(nowMs: .max - 1), "nothing was refused")
+        limit.refused(recordBytes: 10)
+        #expect(limit.isToAsk(nowMs: 0))
+        limit.told(100_000, nowMs: 0)
+        #expect(!limit.isToAsk(nowMs: 59_999) && limit.isToAsk(nowMs: 60_000))
+        limit.told(200_000, nowMs: 60_000)
+        #expect(limit.recordBytes == 200_000 - BatchLimit.overhead && limit.batchBytes == 200_000)
+        limit.told(nil, nowMs: 120_000)
+        #expect(limit.batchBytes == 200_000 && limit.isToAsk(nowMs: 180_000), "who does not answer changes nothing")
+        limit.told(1 << 30, nowMs: 180_000)
+        #expect(limit.recordBytes == most - BatchLimit.overhead && limit.batchBytes == 1_000_000)
+        #expect(!limit.isToAsk(nowMs: .max - 1))
+    }
+
+    @Test func brokersThatTakeAllOfItHaveTaughtNothingUnlessTheyRefuseAgain() {
+        var limit = lowered(to: most)
+        #expect(limit.recordBytes == most - BatchLimit.overhead && limit.batchBytes == 1_000_000)
+        limit.refused(recordBytes: 10)
+        limit.told(most, nowMs: 0)
+        #expect(limit.batchBytes == 500_000, "they do not take what they say")
+    }
+
+    @Test func brokersThatTakeTheBatchAndNotTheLargestRecordAreBelieved() {
+        #expect(lowered(to: 1_050_000).recordBytes == 1_050_000 - BatchLimit.overhead)
+        #expect(lowered(to: 1_050_000).batchBytes == 1_000_000)
+    }
+
+    @Test func brokersThatDoNotSayAreSentHalfAsMuchAtOnceOrLessInOneRecord() {
+        var limit = lowered(to: nil)
+        #expect(limit.batchBytes == 500_000 && limit.recordBytes == most - BatchLimit.overhead)
+        limit.refused(recordBytes: 600_000)
+        limit.refused(recordBytes: 20)
+        limit.told(nil, nowMs: 0)
+        #expect(limit.batchBytes == 500_000 && limit.recordBytes == 599_999, "it was alone in its batch")
+        for _ in 0..<100 {
+            limit.refused(recordBytes: 0)
+            limit.told(nil, nowMs: 0)
+        }
+        #expect(limit.batchBytes >= 1 && limit.recordBytes >= 1)
+    }
+
+    @Test func aRightThatIsMissingIsTriedForEverMoreRarelyUntilItWasThere() {
+        var pace = RebuildPace()
+        var nowMs: Int64 = 0
+        var pauses: [Int64] = []
+        func pause() -> Int64 {
+            let since = nowMs
+            while !pace.begins(nowMs: nowMs) { nowMs += 500 }
+            return nowMs - since
+        }
+        for _ in 0..<8 {
+            pace.failed(lacksRight: true, hasDelivered: false)
+            pauses.append(pause())
+        }
+        #expect(pauses == [0, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000, 30_000])
+        pace.failed(lacksRight: true, hasDelivered: true)
+        #expect(pause() == RebuildPace.pauseMinMs)
+        pace.failed(lacksRight: true, hasDelivered: false)
+        #expect(pause() == 2_000)
+        pace.failed(lacksRight: false, hasDelivered: false)
+        #expect(pause() == RebuildPace.pauseMinMs)
+    }
+
+    // MARK: With brokers
+
+    @Test("a record that no broker would take is refused before any of its call is handed over") func tooLarge()
+        async throws
+    {
+        let brokers = try MockBrokers()
+        let log = try brokers.log()
+        defer { log.close() }
+        let large = LogAppend(key: [0x73], value: [UInt8](repeating: 0x61, count: 2 << 20))
+        let failure = await #expect(throws: LogError.self) {
+            try await log.append([LogAppend("s", "a"), large])
+        }
+        #expect(failure?.code == .tooLarge)
+        #expect(try await log.append([LogAppend("s", "b")]) == [0])
+    }
+
+    @Test(
+        "brokers that take less than before are asked how much, and what is larger is refused before it is sent",
+        arguments: [RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE]
+    )
+    func lowered(_ error: rd_kafka_resp_err_t) async throws {
+        let brokers = try MockBrokers()
+        let log = try brokers.log(messageBytesMax: { 100_000 })
+        defer { log.close() }
+        #expect(log.recordBytesMax > 1 << 20)
+        brokers.fail(.produce, error)
+        let refused = await #expect(throws: LogError.self) { try await log.append([record(200_000)]) }
+        #expect(refused?.code == .tooLarge)
+        try await log.appendOnceItGoes("on")
+        #expect(log.recordBytesMax < 100_000 && log.counts.rebuilds == 1)
+        let again = await #expect(throws: LogError.self) { try await log.append([record(200_000)]) }
+        #expect(again?.code == .tooLarge)
+        #expect(try await log.append([record(90_000)]).count == 1, "what fits is taken")
+        #expect(log.counts.rebuilds == 1 && log.counts.recordsInFlight == 0)
+    }
+
+    @Test("brokers that do not say how much they take are sent less at once, or less in one record") func notSaid()
+        async throws
+    {
+        let brokers = try MockBrokers()
+        var configuration = brokers.configuration
+        configuration.properties["batch.size"] = "100000"
+        let log = try brokers.log(configuration: configuration)
+        defer { log.close() }
+        let most = log.recordBytesMax
+        brokers.fail(.produce, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)
+        await #expect(throws: LogError.self) { try await log.append([record(500)]) }
+        try await log.appendOnceItGoes("on")
+        #expect(log.recordBytesMax == most, "it may have been the batch")
+        brokers.fail(.produce, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)
+        await #expect(throws: LogError.self) { try await log.append([record(200_000)]) }
+        try await log.appendOnceItGoes("on")
+        #expect(log.recordBytesMax == 200_000, "it was alone in its batch, and has one byte of key")
+    }
+
+    private func record(_ bytes: Int) -> LogAppend {
+        LogAppend(key: [0x73], value: [UInt8](repeating: 0x61, count: bytes))
+    }
+
+    @Test("a limit rises again while the log is open, once the brokers take more") func risen() async throws {
+        let brokers = try MockBrokers()
+        brokers.topic("t")
+        let told = Atomic(100_000)
+        let appender = try Appender(
+            topic: "t",
+            configuration: brokers.configuration,
+            counters: KafkaCounters(),
+            messageBytesMax: { told.load(ordering: .relaxed) },
+            limitHoldMs: 1,
+            log: { _, _ in }
+        )
+        defer { appender.close() }
+        brokers.fail(.produce, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)
+        appender.append([record(10)], to: 0) { _ in }
+        try await eventually("a limit") { appender.recordBytesMax < 100_000 }
+        told.store(1 << 30, ordering: .relaxed)
+        try await eventually("none any more") { appender.recordBytesMax > 1 << 20 }
+    }
+
+    @Test("brokers that take their time to say how much they take hold up no report") func slowToSay() async throws {
+        let brokers = try MockBrokers()
+        let answer = Mutex(false)
+        let log = try brokers.log(messageBytesMax: {
+            while !answer.withLock({ $0 }) { usleep(1_000) }
+            return 100_000
+        })
+        defer { log.close() }
+        brokers.lead(log, 1, by: -1)
+        let waiting = Atomic(false)
+        log.append([record(10)], to: 1) { _ in waiting.store(true, ordering: .relaxed) }
+        brokers.fail(.produce, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)
+        let refused = await #expect(throws: LogError.self) { try await log.append([record(200_000)]) }
+        #expect(refused?.code == .tooLarge)
+        brokers.lead(log, 1, by: 1)
+        try await eventually("the other one is answered") { waiting.load(ordering: .relaxed) }
+        #expect(log.counts.rebuilds == 1, "the next producer waits for the answer")
+        #expect(log.recordBytesMax > 1 << 20)
+        answer.withLock { $0 = true }
+        try await log.appendOnceItGoes("on")
+        #expect(log.recordBytesMax < 100_000)
+    }
+
+    @Test("a partition without a leader does not keep the others from a producer that makes smaller batches")
+    func leaderless() async throws {
+        let brokers = try MockBrokers()
+        let log = try brokers.log(messageBytesMax: { 100_000 })
+        defer { log.close() }
+        brokers.lead(log, 1, by: -1)
+        let fates = Mutex<[Result<[Seq], LogError>]>([])
+        for _ in 0..<3 { log.append([record(10)], to: 1) { fate in fates.withLock { $0.append(fate) } } }
+        brokers.fail(.produce, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)
+        await #expect(throws: LogError.self) { try await log.append([record(200_000)]) }
+        #expect(try await log.appendOnceItGoes("on").count == 1)
+        #expect(log.counts.recordsInFlight == 0)
+        let codes = fates.withLock { $0 }.map { fate -> ErrorCode? in
+            if case .failure(let error) = fate { error.code } else { nil }
+        }
+        #expect(codes == [.logUnavailable, .logUnavailable, .logUnavailable], "whether they are in the log is unknown")
+        brokers.lead(log, 1, by: 1)
+        #expect(try await log.append([LogAppend("s", "b")], to: 1).count == 1)
+    }
+}
