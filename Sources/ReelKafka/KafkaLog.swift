@@ -47,7 +47,7 @@ public final class KafkaLog: EventLog {
         self.directory = directory
         self.log = log
         reading = PartitionReading(topic: topic, configuration: configuration, counters: counters, log: log)
-        doubts = TailDoubts(reading: reading)
+        doubts = TailDoubts(asking: reading)
         appender = try Appender(
             topic: topic,
             configuration: configuration,

@@ -65,6 +65,15 @@ import Testing
         #expect(steps(&place, .record(7), troubles: 2) == [.doubt])
     }
 
+    @Test func whatHappensDuringADoubtIsLookedAtBehindIt() {
+        for troubles in [3, 4] {
+            var place = place
+            place.doubt(troubles: 3)
+            place.settle(next: 9, last: Witness(seq: 8, hash: 80))
+            #expect(steps(&place, .record(9), troubles: troubles) == [troubles == 3 ? .deliver : .check])
+        }
+    }
+
     @Test func nothingReadYetIsNothingToReadAgain() {
         var place = TailPlace(next: 0, last: nil, troubles: 0)
         #expect(steps(&place, .record(0), troubles: 0) == [.deliver])

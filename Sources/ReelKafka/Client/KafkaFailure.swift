@@ -7,7 +7,7 @@ struct KafkaFailure: Error {
     enum Kind {
         /// The log has no such offset.
         case outOfRange
-        /// Asking again does not help: no such topic or partition, no right to read.
+        /// Asking again does not help: no such topic or partition, no right to read, a record that is damaged.
         case lasting
         /// The brokers do not answer, or not with what was asked for.
         case away
@@ -33,6 +33,9 @@ struct KafkaFailure: Error {
             self.init(.lasting, LogError(.logUnavailable, message))
         case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
             let message = "cannot \(doing): the user needs the rights to read and describe the topic \(topic) (\(text))"
+            self.init(.lasting, LogError(.logUnavailable, message))
+        case RD_KAFKA_RESP_ERR__BAD_MSG, RD_KAFKA_RESP_ERR__BAD_COMPRESSION, RD_KAFKA_RESP_ERR_INVALID_MSG:
+            let message = "cannot \(doing): what the brokers keep of the topic \(topic) there is damaged (\(text))"
             self.init(.lasting, LogError(.logUnavailable, message))
         default:
             self.init(.away, LogError(kafka: code, doing, trouble: handle.trouble))

@@ -4,12 +4,12 @@ internal import ReelLog
 internal import Synchronization
 
 /// Reads ranges and ends of one topic's partitions, and believes in no hole that it has seen only once.
-final class PartitionReading: Sendable {
+final class PartitionReading: DoubtfulLog {
     private let topic: String
     private let pool: ReaderPool
     private let counters: KafkaCounters
 
-    /// So long a call waits for the brokers.
+    /// So long a call waits for the brokers, if nothing else is said.
     private static let waitMs: Int64 = 8_000
     /// So long it asks again whether a topic or partition is really not there: a broker that has just started, or a
     /// topic that was just made, is not known to all at once.
@@ -31,33 +31,39 @@ final class PartitionReading: Sendable {
 
     /// The first seq kept and the one that will be given next.
     func ends(_ partition: Int) throws(LogError) -> Range<Seq> {
-        do throws(KafkaFailure) { return try askEnds(partition) } catch { throw error.error }
+        do throws(KafkaFailure) { return try askEnds(partition, waitMs: Self.waitMs) } catch { throw error.error }
     }
 
     /// Records `from ... to`; see `EventLog.read`.
     func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
         do throws(KafkaFailure) {
-            return try ask(partition, from: from, to: to, bytes: bytes)
+            return try ask(partition, from: from, to: to, bytes: bytes, waitMs: Self.waitMs)
         } catch {
             throw error.error
         }
     }
 
     /// As `ends`, with the kind of failure.
-    func askEnds(_ partition: Int) throws(KafkaFailure) -> Range<Seq> {
-        try patiently { reader, untilMs throws(KafkaFailure) in try reader.ends(partition, untilMs: untilMs) }
+    func askEnds(_ partition: Int, waitMs: Int64) throws(KafkaFailure) -> Range<Seq> {
+        try patiently(waitMs) { reader, untilMs throws(KafkaFailure) in try reader.ends(partition, untilMs: untilMs) }
     }
 
     /// As `read`, with the kind of failure.
-    func ask(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(KafkaFailure) -> RecordBatch {
-        guard from >= 0 else { throw try below(from, partition) }
+    func ask(
+        _ partition: Int,
+        from: Seq,
+        to: Seq,
+        bytes: Int,
+        waitMs: Int64
+    ) throws(KafkaFailure) -> RecordBatch {
+        guard from >= 0 else { throw try below(from, partition, waitMs) }
         guard from <= to, from < largestInteger else { return RecordBatch(partition: partition, empty: from..<from) }
-        guard let once = try readOnce(partition, from: from, to: min(to, largestInteger), bytes: bytes) else {
+        guard let once = try readOnce(partition, from: from, to: min(to, largestInteger), bytes: bytes, waitMs) else {
             return RecordBatch(partition: partition, empty: from..<from)
         }
         let entries = once.messages.entries
         let seqs = from..<once.end
-        guard entries.count == seqs.count else { return try readAgain(partition, seqs, once.messages) }
+        guard entries.count == seqs.count else { return try readAgain(partition, seqs, once.messages, waitMs) }
         return RecordBatch(partition: partition, seqs: seqs, entries: entries) { [messages = once.messages] in
             withExtendedLifetime(messages) {}
         }
@@ -68,10 +74,11 @@ final class PartitionReading: Sendable {
     private func readAgain(
         _ partition: Int,
         _ seqs: Range<Seq>,
-        _ first: KafkaMessages
+        _ first: KafkaMessages,
+        _ waitMs: Int64
     ) throws(KafkaFailure) -> RecordBatch {
         counters.rereads.add(1, ordering: .relaxed)
-        guard let again = try readOnce(partition, from: seqs.lowerBound, to: seqs.upperBound - 1, bytes: .max),
+        guard let again = try readOnce(partition, from: seqs.lowerBound, to: seqs.upperBound - 1, bytes: .max, waitMs),
             again.end == seqs.upperBound
         else {
             let message = "the log of partition \(partition) ended before seq \(seqs.upperBound - 1), which was read"
@@ -82,8 +89,10 @@ final class PartitionReading: Sendable {
         entries += again.messages.entries.filter { !known.contains($0.seq) }
         entries.sort { $0.seq < $1.seq }
         // What was trimmed meanwhile was no hole.
-        if entries.first?.seq != seqs.lowerBound, try askEnds(partition).lowerBound > seqs.lowerBound {
-            throw try below(seqs.lowerBound, partition)
+        if entries.first?.seq != seqs.lowerBound,
+            try askEnds(partition, waitMs: waitMs).lowerBound > seqs.lowerBound
+        {
+            throw try below(seqs.lowerBound, partition, waitMs)
         }
         counters.holes.add(seqs.count - entries.count, ordering: .relaxed)
         return RecordBatch(partition: partition, seqs: seqs, entries: entries) { [second = again.messages] in
@@ -96,40 +105,42 @@ final class PartitionReading: Sendable {
         _ partition: Int,
         from: Seq,
         to: Seq,
-        bytes: Int
+        bytes: Int,
+        _ waitMs: Int64
     ) throws(KafkaFailure) -> RangeReader.Reading? {
         do throws(KafkaFailure) {
-            return try patiently { reader, untilMs throws(KafkaFailure) in
+            return try patiently(waitMs) { reader, untilMs throws(KafkaFailure) in
                 try reader.read(partition, from: from, to: to, bytes: bytes, untilMs: untilMs)
             }
         } catch  where error.kind == .outOfRange {
-            let ends = try askEnds(partition)
-            guard from >= ends.lowerBound else { throw try below(from, partition) }
+            let ends = try askEnds(partition, waitMs: waitMs)
+            guard from >= ends.lowerBound else { throw try below(from, partition, waitMs) }
             guard from >= ends.upperBound else { throw KafkaFailure(.away, error.error) }
             return nil
         }
     }
 
-    private func below(_ seq: Seq, _ partition: Int) throws(KafkaFailure) -> KafkaFailure {
-        KafkaFailure(.told, .belowTheFirst(seq, first: try askEnds(partition).lowerBound))
+    private func below(_ seq: Seq, _ partition: Int, _ waitMs: Int64) throws(KafkaFailure) -> KafkaFailure {
+        KafkaFailure(.told, .belowTheFirst(seq, first: try askEnds(partition, waitMs: waitMs).lowerBound))
     }
 
     /// Asks until there is an answer, or no hope of one.
     private func patiently<R>(
+        _ waitMs: Int64,
         _ question: (RangeReader, _ untilMs: Int64) throws(KafkaFailure) -> R
     ) throws(KafkaFailure) -> R {
         let startedMs = nowMs()
         while true {
             do throws(KafkaFailure) {
                 return try pool.withReader { reader throws(KafkaFailure) in
-                    try question(reader, startedMs + Self.waitMs)
+                    try question(reader, startedMs + waitMs)
                 }
             } catch {
                 let untilMs: Int64 =
                     switch error.kind {
                     case .outOfRange, .told: 0
                     case .lasting: startedMs + Self.doubtMs
-                    case .away: startedMs + Self.waitMs
+                    case .away: startedMs + waitMs
                     }
                 guard nowMs() + Self.pauseMs < untilMs else { throw error }
                 usleep(UInt32(Self.pauseMs) * 1_000)

@@ -1,6 +1,20 @@
 internal import ReelCore
 internal import ReelLog
 
+/// What a doubt asks.
+protocol DoubtfulLog: Sendable {
+    /// See `PartitionReading.ask`.
+    func ask(
+        _ partition: Int,
+        from: Seq,
+        to: Seq,
+        bytes: Int,
+        waitMs: Int64
+    ) throws(KafkaFailure) -> RecordBatch
+    /// See `PartitionReading.askEnds`.
+    func askEnds(_ partition: Int, waitMs: Int64) throws(KafkaFailure) -> Range<Seq>
+}
+
 /// A tail that met something else than the next record: a missing offset, an error, a topic that is another one.
 /// Another handle looks whether the log still has what was read last, and what comes next; it asks until the log has
 /// answered.
@@ -23,9 +37,11 @@ struct TailDoubt: Sendable {
     private var earlyEndSinceMs: Int64?
 
     private static let pauseMsMax: Int64 = 1_000
+    /// So long a question waits for its answer. It is asked again, and meanwhile others have their turn.
+    static let patienceMs: Int64 = 1_000
     /// So long it asks again whether the log really ends before what was read: a broker that was hung answers for what
     /// it led, as far as it got then, until it hears that another one leads it now.
-    private static let endDoubtMs: Int64 = 5_000
+    static let endDoubtMs: Int64 = 5_000
 
     init(tail: RunningTail, last: Witness?, done: @escaping @Sendable (Outcome) -> Void) {
         self.tail = tail
@@ -34,31 +50,34 @@ struct TailDoubt: Sendable {
     }
 
     /// Asks once; nil if it has to be asked again.
-    mutating func ask(_ reading: PartitionReading) -> Outcome? {
+    mutating func ask(_ log: any DoubtfulLog, clock: () -> Int64 = nowMs) -> Outcome? {
         do throws(KafkaFailure) {
-            if let last { try compare(last, reading) }
-            return try next(reading)
+            let outcome = try next(log)
+            // Last: a log that was replaced before that must not have answered anything else.
+            if let last { try compare(last, log) }
+            return outcome
         } catch {
+            let nowMs = clock()
             let isDoubtful: Bool
             if error.error.code == .aheadOfLog {
-                let sinceMs = earlyEndSinceMs ?? nowMs()
+                let sinceMs = earlyEndSinceMs ?? nowMs
                 earlyEndSinceMs = sinceMs
-                isDoubtful = nowMs() - sinceMs < Self.endDoubtMs
+                isDoubtful = nowMs - sinceMs < Self.endDoubtMs
             } else {
                 isDoubtful = error.kind == .away
             }
             guard isDoubtful, !tail.hasEnded else { return .failed(error.error, last: last) }
-            dueMs = nowMs() + pauseMs
+            dueMs = nowMs + pauseMs
             pauseMs = min(2 * pauseMs, Self.pauseMsMax)
             return nil
         }
     }
 
-    private func next(_ reading: PartitionReading) throws(KafkaFailure) -> Outcome {
+    private func next(_ log: any DoubtfulLog) throws(KafkaFailure) -> Outcome {
         let (partition, next) = (tail.partition, tail.next)
-        let batch = try reading.ask(partition, from: next, to: largestInteger, bytes: 1 << 20)
+        let batch = try log.ask(partition, from: next, to: largestInteger, bytes: 1 << 20, waitMs: Self.patienceMs)
         if batch.seqs.isEmpty {
-            let ends = try reading.askEnds(partition)
+            let ends = try log.askEnds(partition, waitMs: Self.patienceMs)
             guard next <= ends.upperBound else {
                 throw KafkaFailure(.told, .beyondTheEnd(next, last: ends.upperBound - 1))
             }
@@ -67,15 +86,15 @@ struct TailDoubt: Sendable {
     }
 
     /// The record that was read last must still be what it was, if it is kept.
-    private func compare(_ last: Witness, _ reading: PartitionReading) throws(KafkaFailure) {
+    private func compare(_ last: Witness, _ log: any DoubtfulLog) throws(KafkaFailure) {
         let batch: RecordBatch
         do throws(KafkaFailure) {
-            batch = try reading.ask(tail.partition, from: last.seq, to: last.seq, bytes: 1)
+            batch = try log.ask(tail.partition, from: last.seq, to: last.seq, bytes: 1, waitMs: Self.patienceMs)
         } catch  where error.error.code == .truncated {
             return
         }
         guard let found = batch.entries.first else {
-            let end = try reading.askEnds(tail.partition).upperBound
+            let end = try log.askEnds(tail.partition, waitMs: Self.patienceMs).upperBound
             throw KafkaFailure(.told, .beyondTheEnd(tail.next, last: end - 1))
         }
         guard batch.witness(of: found) == last else {

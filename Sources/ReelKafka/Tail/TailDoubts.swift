@@ -10,14 +10,14 @@ final class TailDoubts: Sendable {
         var threads = 0
     }
 
-    private let reading: PartitionReading
+    private let log: any DoubtfulLog
     private let state = Mutex(State())
 
     private static let threadsMax = 4
     private static let restMs: Int64 = 20
 
-    init(reading: PartitionReading) {
-        self.reading = reading
+    init(asking log: any DoubtfulLog) {
+        self.log = log
     }
 
     /// Looks at the log until it has answered; tells the outcome on a thread of its own.
@@ -50,7 +50,7 @@ final class TailDoubts: Sendable {
         while var doubt = next() {
             if doubt.dueMs > nowMs() {
                 usleep(UInt32(Self.restMs) * 1_000)
-            } else if let outcome = doubt.ask(reading) {
+            } else if let outcome = doubt.ask(log) {
                 doubt.done(outcome)
                 continue
             }

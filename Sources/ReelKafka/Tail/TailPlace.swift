@@ -44,6 +44,19 @@ package struct TailPlace: Sendable {
         isChecking = true
     }
 
+    /// Another handle looks at the log from now on.
+    package mutating func doubt(troubles: Int) {
+        self.troubles = troubles
+        isChecking = false
+    }
+
+    /// The log was seen to be the same, and read to before `next`. What has happened to the handle since `doubt` shows
+    /// with what comes next.
+    package mutating func settle(next: Seq, last: Witness?) {
+        self.next = next
+        self.last = last
+    }
+
     /// What to do with what came. `troubles`: those that the handle has had by now. `hash`: that of the record, if it
     /// is one.
     package mutating func take(_ arrival: Arrival, troubles: Int, hash: () -> UInt64) -> Step {

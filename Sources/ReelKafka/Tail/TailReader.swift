@@ -10,7 +10,7 @@ internal import Synchronization
 final class TailReader: @unchecked Sendable {
     private struct Inbox {
         var begun: [RunningTail] = []
-        var settled: [(RunningTail, TailDoubt.Outcome)] = []
+        var settled: [(Reading, TailDoubt.Outcome)] = []
         var tails: [Int: RunningTail] = [:]
         var isClosed = false
     }
@@ -19,6 +19,8 @@ final class TailReader: @unchecked Sendable {
     private struct Reading {
         let tail: RunningTail
         var place: TailPlace
+        /// Those of the handle when a doubt began.
+        var topicChanges = 0
     }
 
     private let handle: KafkaHandle
@@ -103,20 +105,19 @@ final class TailReader: @unchecked Sendable {
         }
         for tail in begun {
             stop(tail.partition)
-            start(tail, last: ended.last(before: tail.next, of: tail.partition))
+            let last = ended.last(before: tail.next, of: tail.partition)
+            let place = TailPlace(next: tail.next, last: last, troubles: handle.troubles)
+            let reading = Reading(tail: tail, place: place)
+            if last == nil, tail.next >= 0 { start(reading) } else { doubt(reading) }
         }
-        for (tail, outcome) in settled { settle(tail, outcome) }
+        for (reading, outcome) in settled { settle(reading, outcome) }
         return !isClosed
     }
 
-    /// Reads on from where the tail is. `isSure`: the log was just seen to be what it was.
-    private func start(_ tail: RunningTail, last: Witness?, isSure: Bool = false) {
-        let place = TailPlace(next: tail.next, last: last, troubles: handle.troubles)
-        let reading = Reading(tail: tail, place: place)
-        guard tail.next >= 0, isSure || last == nil, queue.start(topic, tail.partition, from: tail.next) else {
-            return doubt(reading)
-        }
-        readings[tail.partition] = reading
+    /// Reads on from where the tail is.
+    private func start(_ reading: Reading) {
+        guard queue.start(topic, reading.tail.partition, from: reading.place.next) else { return doubt(reading) }
+        readings[reading.tail.partition] = reading
     }
 
     private func stop(_ partition: Int) {
@@ -137,9 +138,12 @@ final class TailReader: @unchecked Sendable {
 
     private func doubt(_ reading: Reading) {
         counters.doubts.add(1, ordering: .relaxed)
+        var reading = reading
+        reading.place.doubt(troubles: handle.troubles)
+        reading.topicChanges = handle.topicChanges
         doubts.look(
-            TailDoubt(tail: reading.tail, last: reading.place.last) { outcome in
-                self.inbox.withLock { $0.settled.append((reading.tail, outcome)) }
+            TailDoubt(tail: reading.tail, last: reading.place.last) { [reading] outcome in
+                self.inbox.withLock { $0.settled.append((reading, outcome)) }
                 self.queue.wake()
             }
         )
@@ -155,7 +159,8 @@ final class TailReader: @unchecked Sendable {
         }
     }
 
-    private func settle(_ tail: RunningTail, _ outcome: TailDoubt.Outcome) {
+    private func settle(_ reading: Reading, _ outcome: TailDoubt.Outcome) {
+        let tail = reading.tail
         guard !tail.hasEnded else { return }
         switch outcome {
         case .failed(let error, let last):
@@ -163,7 +168,9 @@ final class TailReader: @unchecked Sendable {
             tail.fail(error)
         case .goOn(let batch, let last):
             if !batch.seqs.isEmpty { tail.deliver(batch) }
-            start(tail, last: last, isSure: true)
+            var reading = reading
+            reading.place.settle(next: tail.next, last: last)
+            if reading.topicChanges == handle.topicChanges { start(reading) } else { doubt(reading) }
         }
     }
 
