@@ -255,14 +255,14 @@ final class GatewayLoop {
     private func reported(_ taken: [Flight], _ partition: Int, _ result: Result<[Seq], LogError>) {
         switch result {
         case .success(let seqs):
-            share.appended(partition)
+            share.appended()
             do throws(ReelError) {
                 answer(try ledger.reported(taken, at: seqs, head: rings[partition].head))
             } catch {
                 share.diverged(error)
             }
         case .failure(let error):
-            if error.code == .forbidden { share.appending(partition, isForbidden: error.message) }
+            if error.code == .forbidden { share.appending(isForbidden: error.message) }
             for flight in taken { answer(ledger.failed([flight], reason(error, flight), nowMs: nowMs)) }
         }
     }

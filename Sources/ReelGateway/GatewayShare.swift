@@ -13,8 +13,8 @@ final class GatewayShare: Sendable {
         var divergence: ReelError?
         /// For each partition why the log does not let it be read at present.
         var losses: [ReelError?]
-        /// For each partition why the log does not let it be written.
-        var refusals: [ReelError?]
+        /// Why the log does not let itself be written: a right that holds for all partitions alike.
+        var missingRight: ReelError?
         /// For each partition where the epoch has ended.
         var ends: [EpochEnd?]
         /// For each partition the seq behind the seeds that it begins with; 0: it has none.
@@ -32,7 +32,7 @@ final class GatewayShare: Sendable {
         }
 
         /// Why some partition cannot be read or written at present.
-        var loss: ReelError? { (losses + refusals).lazy.compactMap(\.self).first }
+        var loss: ReelError? { losses.lazy.compactMap(\.self).first ?? missingRight }
 
         /// Why a partition is not read any further.
         func stop(of partition: Int) -> ReelError? {
@@ -61,8 +61,8 @@ final class GatewayShare: Sendable {
     /// Answers questions about state in this process; nil: they are passed on.
     let state: (any StateSource)?
     private let standing: Mutex<Standing>
-    /// Whether there may be something among the refusals.
-    private let hasRefusals = Atomic<Bool>(false)
+    /// Whether `standing` has a right that is missing; changes with it.
+    private let isRightMissing = Atomic<Bool>(false)
 
     /// For the log of this number, whose partitions have these ends now, and are read from these starts on.
     init(
@@ -91,7 +91,6 @@ final class GatewayShare: Sendable {
                 firsts: bounds.map(\.first),
                 backlogs: [Backlog](repeating: Backlog(), count: settings.node.loops),
                 losses: [ReelError?](repeating: nil, count: log.partitions),
-                refusals: [ReelError?](repeating: nil, count: log.partitions),
                 ends: [EpochEnd?](repeating: nil, count: log.partitions),
                 seedsEnds: starts.map { $0.hasSeeds ? 1 : 0 },
                 settings: settings
@@ -204,20 +203,21 @@ final class GatewayShare: Sendable {
         change { $0.losses[partition] = error }
     }
 
-    /// The log does not let a partition be written.
-    func appending(_ partition: Int, isForbidden reason: String) {
-        change { $0.refusals[partition] = ReelError(.forbidden, reason) }
-        hasRefusals.store(true, ordering: .relaxed)
+    /// The log does not let itself be written.
+    func appending(isForbidden reason: String) {
+        change { standing in
+            standing.missingRight = ReelError(.forbidden, reason)
+            isRightMissing.store(true, ordering: .relaxed)
+        }
     }
 
-    /// A partition was written.
-    func appended(_ partition: Int) {
-        guard hasRefusals.load(ordering: .relaxed) else { return }
-        let isLast = change { standing in
-            standing.refusals[partition] = nil
-            return standing.refusals.allSatisfy { $0 == nil }
+    /// Some partition was written.
+    func appended() {
+        guard isRightMissing.load(ordering: .relaxed) else { return }
+        change { standing in
+            standing.missingRight = nil
+            isRightMissing.store(false, ordering: .relaxed)
         }
-        if isLast { hasRefusals.store(false, ordering: .relaxed) }
     }
 
     /// The log is not what was read before. All loops are told.

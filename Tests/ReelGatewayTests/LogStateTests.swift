@@ -38,7 +38,7 @@ import Testing
 
     @Test func aLogThatIsSlowIsDegradedAndTakesEverything() async throws {
         let log = try MemoryLog()
-        try await LiveGateway.with(log, { $0.degradedMs = 0 }) { live in
+        try await LiveGateway.with(log, { ($0.degradedMs, $0.unavailableMs) = (0, 1_000_000) }) { live in
             let socket = try await live.connect()
             log.onAppend { _, _ in .late }
             publish(socket, 0...0)
@@ -93,15 +93,11 @@ import Testing
 
     @Test func whatIsInFlightIsBoundedAndNothingOfItIsDropped() async throws {
         let log = try MemoryLog()
-        try await LiveGateway.with(log, { $0.inFlightBytes = 20_000 }) { live in
+        try await LiveGateway.with(log, { ($0.inFlightBytes, $0.unavailableMs) = (20_000, 1_000_000) }) { live in
             let socket = try await live.connect()
             log.onAppend { _, _ in .late }
-            var op: Op = 0
-            while !socket.heard.contains(where: { if case .nack = $0.body { true } else { false } }) {
-                publish(socket, op...op)
-                op += 1
-                if op % 20 == 0 { try await Task.sleep(for: .milliseconds(5)) }
-            }
+            // Each counts for more than 256 bytes.
+            for op in 0..<100 as Range<Op> { publish(socket, op...op) }
             let nack = try await socket.nextNack()
             #expect(nack.error.code == .overloaded && nack.error.retryMs == 200)
             log.onAppend(nil)
@@ -200,7 +196,8 @@ import Testing
     }
 
     @Test func aRightThatTheGatewayLacksIsNamedAndClientsWaitForIt() async throws {
-        let log = try MemoryLog(partitions: 1)
+        let log = try MemoryLog()
+        let elsewhere = try elsewhere(log)
         try await LiveGateway.with(log) { live in
             let socket = try await live.connect()
             log.onAppend { _, _ in .fail(LogError(.forbidden, "no right to Write")) }
@@ -211,9 +208,24 @@ import Testing
             let ready = try await live.ready()
             #expect(ready.contains(#""detail":"forbidden: no right to Write""#), "\(ready)")
             log.onAppend(nil)
+            publish(socket, 0...0, to: elsewhere)
+            #expect(try await socket.nextAck().acks.map(\.seq) == [0])
+            // The right is one for all partitions.
+            try await live.state(becomes: "ok")
             publish(socket, 0...0)
             #expect(try await socket.nextAck().acks.map(\.seq) == [0])
-            try await live.state(becomes: "ok")
+        }
+    }
+
+    @Test func ofLoopsThatLackARightAndHaveItAtOnceTheLastOneCounts() async throws {
+        try await LiveGateway.with { live in
+            let share = live.gateway.share
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { for _ in 0..<2_000 { share.appending(isForbidden: "no right to Write") } }
+                group.addTask { for _ in 0..<2_000 { share.appended() } }
+            }
+            share.appended()
+            #expect(share.logState == .ok)
         }
     }
 
