@@ -1,5 +1,6 @@
 /// How a node leaves: the first request to end makes it unready and sends its clients away, each at a moment of its
-/// own; it has ended once the last one is gone or the limit has passed. A second request ends it at once.
+/// own; it has ended once the last one is gone or the limit has passed. A second request ends it at once. A node that
+/// is to begin anew leaves in the same way, and of those who ask it to end meanwhile the first one is the first.
 struct Drain: Sendable {
     /// Why a node that leaves ends now.
     enum Reason: String, Sendable {
@@ -23,7 +24,7 @@ struct Drain: Sendable {
 
     private enum Phase {
         case serving
-        case leaving(untilMs: Int64)
+        case leaving(untilMs: Int64, isRequested: Bool)
         case ended
     }
 
@@ -37,26 +38,31 @@ struct Drain: Sendable {
         self.limitMs = limitMs
     }
 
-    /// The node takes no new work.
-    var isLeaving: Bool {
-        if case .serving = phase { false } else { true }
-    }
-
-    /// A request to end; clients leave within `spreadMs` where that is given.
-    mutating func requested(nowMs: Int64, spreadMs: Int64? = nil) -> Action {
+    /// A request to end.
+    mutating func requested(nowMs: Int64) -> Action {
         switch phase {
         case .serving:
-            phase = .leaving(untilMs: nowMs + limitMs)
-            return .sendAway(withinMs: min(spreadMs ?? self.spreadMs, limitMs))
+            phase = .leaving(untilMs: nowMs + limitMs, isRequested: true)
+            return .sendAway(withinMs: spreadMs)
+        case .leaving(let untilMs, isRequested: false):
+            phase = .leaving(untilMs: untilMs, isRequested: true)
+            return .wait
         case .leaving, .ended:
             phase = .ended
             return .end(.toldTwice)
         }
     }
 
+    /// The node is to begin anew: clients leave within `spreadMs`. Nothing if it leaves already.
+    mutating func moveOn(nowMs: Int64, spreadMs: Int64) -> Action {
+        guard case .serving = phase else { return .wait }
+        phase = .leaving(untilMs: nowMs + limitMs, isRequested: false)
+        return .sendAway(withinMs: min(spreadMs, limitMs))
+    }
+
     /// Asked again and again while the node leaves.
     mutating func tick(nowMs: Int64, connections: Int) -> Action {
-        guard case .leaving(let untilMs) = phase else { return .wait }
+        guard case .leaving(let untilMs, _) = phase else { return .wait }
         guard connections == 0 || nowMs >= untilMs else { return .wait }
         phase = .ended
         return .end(connections == 0 ? .allHaveLeft : .limit)

@@ -1,4 +1,4 @@
-public import ReelCore
+import ReelCore
 public import ReelLog
 import ReelNet
 import Synchronization
@@ -19,22 +19,22 @@ public final class EpochWatch: Sendable {
     private static let spreadMs: Int64 = 300
 
     private let store: any LogStore
-    private let epoch: Epoch
+    private let current: CurrentLog
     private let end: NodeEnd
     private let journal: Journal
     private let hasEnded: @Sendable () -> Bool
     private let state = Mutex(State())
 
-    /// A watch for a node on the log of this epoch. `hasEnded`: the node has read the end of the epoch.
+    /// A watch for a node on this log. `hasEnded`: the node has read the end of the epoch.
     public init(
         _ store: any LogStore,
-        epoch: Epoch,
+        current: CurrentLog,
         end: NodeEnd,
         journal: Journal,
         hasEnded: @escaping @Sendable () -> Bool
     ) {
         self.store = store
-        self.epoch = epoch
+        self.current = current
         self.end = end
         self.journal = journal
         self.hasEnded = hasEnded
@@ -64,14 +64,15 @@ public final class EpochWatch: Sendable {
         }
     }
 
-    private func answered(_ current: CurrentLog?) {
-        let hasMoved = state.withLock { state in
+    private func answered(_ found: CurrentLog?) {
+        let next: CurrentLog? = state.withLock { state in
             state.isAsking = false
-            if let current, current.epoch != epoch { state.next = current }
-            return state.next != nil
+            // Brokers that were brought back from a backup may name a log of before; nobody goes back to it.
+            if let found, found.epoch != current.epoch, found.number >= current.number { state.next = found }
+            return state.next
         }
-        guard hasMoved, let current else { return }
-        journal.info("moving to the next epoch", ["epoch": "\(current.epoch)", "number": "\(current.number)"])
+        guard let next else { return }
+        journal.info("moving to the next epoch", ["epoch": "\(next.epoch)", "number": "\(next.number)"])
         end.moveOn(withinMs: Self.spreadMs)
     }
 }

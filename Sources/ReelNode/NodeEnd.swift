@@ -58,10 +58,7 @@ public final class NodeEnd: Sendable {
     /// loop.
     func moveOn(withinMs: Int64) {
         let nowMs = Int64(clamping: loop.now)
-        let action: Drain.Action? = state.withLock { state in
-            state.drain.isLeaving ? nil : state.drain.requested(nowMs: nowMs, spreadMs: withinMs)
-        }
-        if let action { perform(action) }
+        perform(state.withLock { $0.drain.moveOn(nowMs: nowMs, spreadMs: withinMs) })
     }
 
     /// Returns once the node has ended.

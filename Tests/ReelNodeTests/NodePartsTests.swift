@@ -10,7 +10,6 @@ import Testing
         var drain = Drain(spreadMs: 100, limitMs: 1_000)
         #expect(drain.tick(nowMs: 0, connections: 0) == .wait)
         #expect(drain.requested(nowMs: 10) == .sendAway(withinMs: 100))
-        #expect(drain.isLeaving)
         #expect(drain.tick(nowMs: 20, connections: 1) == .wait)
         #expect(drain.tick(nowMs: 30, connections: 0) == .end(.allHaveLeft))
         #expect(drain.tick(nowMs: 40, connections: 0) == .wait)
@@ -20,6 +19,22 @@ import Testing
         var drain = Drain(spreadMs: 100, limitMs: 1_000)
         _ = drain.requested(nowMs: 0)
         #expect(drain.tick(nowMs: 999, connections: 5) == .wait)
+        #expect(drain.tick(nowMs: 1_000, connections: 5) == .end(.limit))
+    }
+
+    @Test func theFirstRequestWhileANodeMovesOnIsNotTheSecond() {
+        var drain = Drain(spreadMs: 100, limitMs: 1_000)
+        #expect(drain.moveOn(nowMs: 0, spreadMs: 30) == .sendAway(withinMs: 30))
+        #expect(drain.requested(nowMs: 1) == .wait)
+        #expect(drain.moveOn(nowMs: 2, spreadMs: 30) == .wait)
+        #expect(drain.tick(nowMs: 3, connections: 1) == .wait)
+        #expect(drain.requested(nowMs: 4) == .end(.toldTwice))
+    }
+
+    @Test func aNodeThatMovesOnEndsAtTheLimit() {
+        var drain = Drain(spreadMs: 100, limitMs: 1_000)
+        #expect(drain.moveOn(nowMs: 0, spreadMs: 5_000) == .sendAway(withinMs: 1_000))
+        #expect(drain.requested(nowMs: 900) == .wait)
         #expect(drain.tick(nowMs: 1_000, connections: 5) == .end(.limit))
     }
 

@@ -83,7 +83,8 @@ struct NodeRun {
         let node = started.node
         signals.meet(node.end)
         defer { signals.meet(nil) }
-        let watch = EpochWatch(store, epoch: log.epoch, end: node.end, journal: journal) { node.epochHasEnded }
+        let current = CurrentLog(epoch: log.epoch, partitions: log.partitions, number: number)
+        let watch = EpochWatch(store, current: current, end: node.end, journal: journal) { node.epochHasEnded }
         await node.waitUntilEnded()
         return watch.next
     }

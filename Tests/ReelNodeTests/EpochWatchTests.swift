@@ -1,0 +1,81 @@
+import ReelCore
+import ReelLog
+import ReelNet
+import Synchronization
+import Testing
+
+@testable import ReelNode
+
+/// When a node leaves its log for another one.
+@Suite(.timeLimit(.minutes(1))) struct EpochWatchTests {
+    /// Says which log is the current one.
+    private final class Store: LogStore {
+        private let state: Mutex<(answer: CurrentLog, asked: Int)>
+
+        init(_ answer: CurrentLog) { state = Mutex((answer, 0)) }
+
+        var asked: Int { state.withLock { $0.asked } }
+
+        func say(_ answer: CurrentLog) { state.withLock { $0 = (answer, 0) } }
+
+        func current() throws(LogError) -> CurrentLog? {
+            state.withLock { state in
+                state.asked += 1
+                return state.answer
+            }
+        }
+
+        func create(_ epoch: Epoch, partitions: Int) throws(LogError) {}
+        func open(_ epoch: Epoch) throws(LogError) -> any EventLog { throw LogError(.internal, "there is none") }
+        func advance(to next: CurrentLog) throws(LogError) {}
+        func close() {}
+    }
+
+    private func log(_ epoch: UInt64, _ number: Int) -> CurrentLog {
+        CurrentLog(epoch: Epoch(epoch), partitions: 1, number: number)
+    }
+
+    @Test func aNodeGoesToTheNextLogAndNeverBackToOneOfBefore() async throws {
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        let end = NodeEnd(on: loop, settings: NodeSettings(), journal: Journal(threshold: .error)) { _ in
+        } connections: {
+            0
+        }
+        let store = Store(log(5, 3))
+        let watch = EpochWatch(store, current: log(5, 3), end: end, journal: Journal(threshold: .error)) { true }
+        for answer in [log(5, 3), log(4, 2)] {
+            store.say(answer)
+            // The answer before the last one was heard.
+            while store.asked < 2 { try await Task.sleep(for: .milliseconds(10)) }
+            #expect(watch.next == nil)
+        }
+        store.say(log(6, 4))
+        await end.wait()
+        #expect(watch.next == log(6, 4))
+        #expect(!end.isRequested)
+    }
+
+    @Test func oneRequestWhileTheNodeMovesOnLetsItsClientsLeaveAndEndsIt() async throws {
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        let connections = Atomic(1)
+        let lines = Mutex<[String]>([])
+        let journal = Journal { line in lines.withLock { $0.append(line) } }
+        var settings = NodeSettings()
+        settings.drainLimitMs = 1_000_000
+        let end = NodeEnd(on: loop, settings: settings, journal: journal) { _ in
+        } connections: {
+            connections.load(ordering: .relaxed)
+        }
+        let watch = EpochWatch(Store(log(6, 4)), current: log(5, 3), end: end, journal: journal) { true }
+        while watch.next == nil { try await Task.sleep(for: .milliseconds(10)) }
+        end.begin()
+        while !end.isRequested { try await Task.sleep(for: .milliseconds(1)) }
+        connections.store(0, ordering: .relaxed)
+        await end.wait()
+        let last = lines.withLock { $0.last ?? "" }
+        #expect(last.contains("all have left"), "\(last)")
+        #expect(watch.next == nil, "the process ends")
+    }
+}
