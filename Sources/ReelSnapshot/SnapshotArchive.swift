@@ -8,8 +8,8 @@ public final class SnapshotArchive: StateArchive {
     public let epoch: Epoch
     /// How many partitions it has.
     public let partitions: Int
-    /// How many logs were the current one before it; −1: no file says so.
-    public let number: Int
+    /// How many logs were the current one before it; nil: no file says so.
+    public let number: Int?
     private let folders: [String]
 
     /// The files of an epoch (nil: the last one of which there are any) in these folders: each the data folder of a
@@ -45,7 +45,7 @@ public final class SnapshotArchive: StateArchive {
             throw SnapshotError(.badRequest, "found no partition's file of epoch \(epoch)")
         }
         self.partitions = partitions
-        number = self.folders.lazy.compactMap { EpochFolders.meta("number", in: $0) }.first ?? -1
+        number = self.folders.lazy.compactMap { EpochFolders.meta("number", in: $0) }.first
     }
 
     /// The highest state of a partition: of the folder whose file is furthest and holds all streams with their

@@ -67,6 +67,31 @@ import Testing
         await client.close()
     }
 
+    @Test func aDeviceThatHasMetAnotherDeploymentSaysWhyItStaysAwayFromItsOwn() async throws {
+        let (own, other) = (try FakeNetwork(), try FakeNetwork())
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        try await other.on { ($0.number, $0.epoch) = (7, Epoch(9)) }
+        var client = try other.client(store: .file(path))
+        try await client.open("s").publish(.insert("m", "0")).fate()
+        await client.close()
+
+        client = try own.client(nodes: ["a", "b"], store: .file(path))
+        let notices = await client.notices
+        try await client.open("s").publish(.insert("m", "1"))
+        var met: Set<String> = []
+        for await notice in notices {
+            guard case .nodeBehind(let node, number: 0, expected: 7) = notice else { continue }
+            met.insert(node)
+            if met == ["a", "b"] { break }
+        }
+        #expect(await client.connectedNode == nil)
+        // Its own goes on as what it should have been.
+        try await own.on { $0.number = 8 }
+        try await eventually { await client.connectedNode != nil }
+        await client.close()
+    }
+
     @Test func aStreamThatIsOpenedLaterGoesOverOnTheSameConnection() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()

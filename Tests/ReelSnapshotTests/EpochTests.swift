@@ -93,6 +93,21 @@ import Testing
         }
     }
 
+    @Test("files that do not know the log's number give the next log one that no device stays away from")
+    func unknownNumber() async throws {
+        let lab = try Lab(partitions: 1)
+        try await lab.log.append([barrier(.open)], key: "~reel", to: 0)
+        let node = try node(lab.log, lab)
+        try await eventually("it is folded") { node.positions == [0] }
+        node.close()
+        try Connection(path: lab.path(0), mode: .readWrite).execute("DELETE FROM meta WHERE name = 'number'")
+        let archive = try SnapshotArchive(folders: [lab.folder.path], epoch: nil)
+        #expect(archive.number == nil)
+        let store = SQLiteLogStore(path: lab.folder.path + "/new.sqlite")
+        defer { store.close() }
+        #expect(try EpochChange(store, archive: archive).run().new.number > 1_000_000)
+    }
+
     @Test("files of a folder that had no epochs are those of the log") func filesOfBefore() async throws {
         let lab = try Lab(partitions: 1)
         var writer = Writer(seed: 5)

@@ -43,6 +43,7 @@ extension SyncClient {
         guard let link, link.welcome == nil else { return }
         // What it would say of own events is of an earlier moment: to believe it could make them happen twice.
         guard welcome.number >= logNumber else {
+            notify(.nodeBehind(node: link.node, number: welcome.number, expected: logNumber))
             return lost(
                 link.number,
                 "the node is still at log number \(welcome.number), epoch \(welcome.epoch); expected is \(logNumber)"

@@ -23,6 +23,10 @@ final class OldLog {
     /// The last seqs that nodes have announced.
     private var announced: [Int: Seq] = [:]
 
+    /// Stands for a number that nobody knows. Devices stay away from a log whose number is lower than one that they have
+    /// met; no operator has changed the epoch so often.
+    private static let unknownNumber = 1_000_000
+
     /// The current log of the store, or the one of which the archive is where no store knows any.
     init(
         _ store: any LogStore,
@@ -35,7 +39,8 @@ final class OldLog {
         if let known {
             current = known
         } else if let archive {
-            current = CurrentLog(epoch: archive.epoch, partitions: archive.partitions, number: archive.number)
+            let number = archive.number ?? Self.unknownNumber
+            current = CurrentLog(epoch: archive.epoch, partitions: archive.partitions, number: number)
         } else {
             throw LogError(.logUnavailable, "there is no log yet, and so no epoch that could end")
         }

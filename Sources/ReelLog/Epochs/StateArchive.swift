@@ -6,8 +6,8 @@ public protocol StateArchive: Sendable {
     var epoch: Epoch { get }
     /// How many partitions it has.
     var partitions: Int { get }
-    /// How many logs were the current one before it; −1: not known.
-    var number: Int { get }
+    /// How many logs were the current one before it; nil: not known.
+    var number: Int? { get }
     /// The highest state of a partition that can be had whole, each stream's digest checked; nil: there is none.
     func state(of partition: Int) throws -> ArchivedState?
 }
