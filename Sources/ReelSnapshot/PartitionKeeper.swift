@@ -132,6 +132,7 @@ final class PartitionKeeper: @unchecked Sendable {
             $0.isVerified = true
         }
         lookWhetherItIsOpen(folder)
+        try lookWhetherItIsWell(folder)
         let tail = log.tail(identity.partition, from: folder.next, to: mailbox)
         defer {
             // First the mailbox: the log's thread may wait in it.
@@ -167,6 +168,13 @@ final class PartitionKeeper: @unchecked Sendable {
     private func lookWhetherItIsOpen(_ folder: PartitionFolder) {
         guard folder.phase != .seeds, let tell = whenOpen.take() else { return }
         tell()
+    }
+
+    /// Where nothing is left to fold, nothing will come that says that a problem is over.
+    private func lookWhetherItIsWell(_ folder: PartitionFolder) throws(LogError) {
+        guard status.withLock({ $0.problem != nil }) else { return }
+        guard try log.bounds(identity.partition).last == folder.next - 1 else { return }
+        status.withLock { $0.problem = nil }
     }
 
     private func note(_ report: PartitionFolder.Report, _ folder: PartitionFolder) {

@@ -84,6 +84,19 @@ struct LostLogTests {
         try await lab.reach(node, 0, 40)
     }
 
+    @Test("a partition that is whole again says so, though nothing is written to it")
+    func backAgain() async throws {
+        let lab = try Lab(partitions: 1)
+        try await folded(20, lab)
+        let node = try lab.node()
+        defer { node.close() }
+        try await lab.reach(node, 0, 19)
+        lab.log.lose(0, LogError(.logUnavailable, "there is no such topic"))
+        try await eventually("a problem") { node.problems.first?.contains("no such topic") ?? false }
+        lab.log.lose(0, nil)
+        try await eventually("none any more") { node.problems.isEmpty }
+    }
+
     @Test("what was trimmed is not compared, and the node goes on")
     func trimmed() async throws {
         let lab = try Lab(partitions: 1)
