@@ -24,12 +24,15 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: parent.path) == [])
     }
 
-    @Test func aProcessThatIsKilledTakesItsChildrenWithIt() async throws {
+    @Test func aProcessThatIsKilledTakesItsChildrenAndFoldersWithIt() async throws {
         let parent = try TemporaryFolder(prefix: "reel-demo-test-")
         let process = try ChildProcess("/usr/bin/env", ["TMPDIR=\(parent.path)", BuiltProgram.path, "demo"])
         let pids = try self.pids(of: process)
         process.killNow()
         try await eventually("its nodes have ended") { pids.allSatisfy { kill($0, 0) != 0 } }
+        try await eventually("its folders are gone") {
+            try FileManager.default.contentsOfDirectory(atPath: parent.path) == []
+        }
     }
 
     /// The process ids that a demo prints at its start.
