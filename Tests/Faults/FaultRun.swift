@@ -81,7 +81,7 @@ struct FaultRun {
             fault.name, proof, "\(acked)", "\(Int(Double(acked) / max(1, secondsOfLoad)))",
             broken([.ackedLoss]), broken([.doubled]), broken([.oneOrder, .siteOrder]),
             broken(Set(Invariant.allCases).subtracting(named)),
-            String(format: "%.2f s", Double(report?.statistics.longestPauseNs ?? 0) / 1e9),
+            String(format: "%.2f s", Double(report?.statistics.pause.max ?? 0) / 1e9),
             problems.isEmpty
                 ? "valid" : verdict?.word == .valid ? "NOT SO" : (verdict?.word.rawValue ?? "NONE").uppercased(),
         ]

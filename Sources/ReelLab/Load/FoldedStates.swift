@@ -3,7 +3,7 @@ import ReelNet
 
 /// The folded states of streams, as nodes answer them over HTTP.
 final class FoldedStates {
-    private let urls: [String]
+    private let gateways: LoadGateways
     private let http: HTTPClient
     private var turn = 0
 
@@ -12,8 +12,8 @@ final class FoldedStates {
     /// So many streams are asked about at the end of a run.
     private static let keptMax = 64
 
-    init(_ urls: [String], on loop: EventLoop) {
-        self.urls = urls
+    init(_ gateways: LoadGateways, on loop: EventLoop) {
+        self.gateways = gateways
         http = HTTPClient(on: loop, maxIdle: 16)
     }
 
@@ -43,8 +43,7 @@ final class FoldedStates {
     /// The first answer that is one, of one node after the other; once more where the time is over.
     private func get(_ target: String, untilMs: Int64, then: @escaping ([UInt8]?) -> Void) {
         turn += 1
-        guard let address = LoadConnection.target(urls[turn % urls.count]) else { return then(nil) }
-        var request = HTTPClientRequest("GET", host: address.host, port: address.port, target: target)
+        guard var request = gateways.request(target, turn: turn) else { return then(nil) }
         request.timeout = .seconds(10)
         http.fetch(request, maxBody: Self.bytesMax) { [self] result in
             if case .success(let response) = result, response.status == 200 { return then(response.body) }

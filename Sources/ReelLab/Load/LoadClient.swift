@@ -15,6 +15,8 @@ final class LoadClient: LoadConnectionOwner {
     private let kind: LoadEvent.Kind
     private(set) var queue = PublishQueue()
     private var lastAckNs: Int64 = 0
+    /// The longest time that it heard no ack while it waited for one.
+    private(set) var longestPauseNs: Int64 = 0
     /// When it came back from being offline on purpose.
     private var backNs: Int64 = 0
     private var isHeld = false
@@ -50,7 +52,7 @@ final class LoadClient: LoadConnectionOwner {
         history = stage.plan.histories?.history(of: name, .client)
         connection = LoadConnection(
             self,
-            to: stage.plan.urls,
+            to: stage.gateways,
             seed: stage.plan.seed &+ UInt64(number) &* 0x9e37_79b9 &+ UInt64(role.rawValue.utf8.count),
             frames: stage.frames,
             on: stage.loop
@@ -163,6 +165,7 @@ extension LoadClient {
         for acked in ack.acks where acked.site == site {
             let since = max(lastAckNs, backNs, queue.oldestDueNs ?? now)
             guard let entry = queue.acked(acked.op) else { continue }
+            longestPauseNs = max(longestPauseNs, now - since)
             stage.acked(self, latencyNs: now - entry.dueNs, pauseNs: now - since, ack.epoch, acked.seq)
         }
         lastAckNs = now

@@ -14,9 +14,11 @@ protocol LoadConnectionOwner: AnyObject {
 /// A connection that stays: to one gateway after the other, as a client's does.
 final class LoadConnection: WebSocketHandler {
     private let loop: EventLoop
+    private let gateways: LoadGateways
     private let frames: FrameCache
     private var failover: Failover
-    private weak var owner: (any LoadConnectionOwner)?
+    /// Let go by `close`.
+    private var owner: (any LoadConnectionOwner)?
     private var attempt: WebSocketClient?
     private var socket: WebSocket?
     private var timer: LoopTimer?
@@ -29,11 +31,18 @@ final class LoadConnection: WebSocketHandler {
     /// A connection that was silent for so long is asked for a sign of life, and given up after as long again.
     static let silence = Duration.seconds(2)
 
-    init(_ owner: any LoadConnectionOwner, to urls: [String], seed: UInt64, frames: FrameCache, on loop: EventLoop) {
+    init(
+        _ owner: any LoadConnectionOwner,
+        to gateways: LoadGateways,
+        seed: UInt64,
+        frames: FrameCache,
+        on loop: EventLoop
+    ) {
         self.owner = owner
         self.loop = loop
+        self.gateways = gateways
         self.frames = frames
-        failover = Failover(nodes: urls, seed: seed)
+        failover = Failover(nodes: gateways.urls, seed: seed)
     }
 
     /// Connects, and connects again whenever the connection is lost.
@@ -44,6 +53,7 @@ final class LoadConnection: WebSocketHandler {
     /// Ends for good.
     func close() {
         isClosed = true
+        owner = nil
         timer?.cancel()
         silence.cancel()
         attempt?.cancel()
@@ -80,21 +90,11 @@ final class LoadConnection: WebSocketHandler {
 
     private func connect(_ url: String) {
         timer = nil
-        guard !isClosed, !isResting, let target = Self.target(url) else { return }
+        guard !isClosed, !isResting, var target = gateways.socket(url) else { return }
+        target.timeout = .milliseconds(Failover.attemptMs)
         attempt = WebSocketClient.connect(on: loop, to: target, handler: self) { [weak self] error in
             self?.over(code: 1006, reason: error.message)
         }
-    }
-
-    /// The socket of a gateway; nil if that is no address.
-    static func target(_ url: String) -> WebSocketTarget? {
-        var rest = url[...]
-        if rest.hasPrefix("http://") { rest = rest.dropFirst("http://".count) }
-        if rest.hasSuffix("/") { rest.removeLast() }
-        guard let (host, port) = SocketAddress.split(String(rest)) else { return nil }
-        var target = WebSocketTarget(host: host, port: port, path: "/v1/socket", subprotocols: ["reel.v1"])
-        target.timeout = .milliseconds(Failover.attemptMs)
-        return target
     }
 
     private func over(code: UInt16, reason: String) {
@@ -128,7 +128,7 @@ final class LoadConnection: WebSocketHandler {
         guard !isClosed, !isResting else { return socket.abort() }
         self.socket = socket
         heard()
-        send(ClientFrame(.hello(ClientFrame.Hello(client: "reel-load/1"))))
+        send(ClientFrame(.hello(ClientFrame.Hello(client: "reel-load/1", token: gateways.token))))
     }
 
     func receivedPong(from socket: WebSocket) { heard() }

@@ -2,8 +2,13 @@ public import ReelCore
 
 /// What a load run does, and to whom.
 public struct LoadPlan: Sendable {
-    /// The gateways, `http://HOST:PORT` each. A client takes one by chance, and another one when it is lost.
+    /// The gateways, `http://HOST:PORT` or `https://HOST:PORT` each. A client takes one by chance, and another one when
+    /// it is lost.
     public var urls: [String]
+    /// The authorities that vouch for gateways at `https`, as a PEM file; nil: those that the system knows.
+    public var authorities: String?
+    /// Who all clients are, where the gateways have keys.
+    public var token: String?
     /// The streams; clients are spread over them evenly.
     public var streams: [StreamName]
     /// Clients that publish, each a site with a connection of its own.

@@ -16,16 +16,14 @@ public final class LoadRun: Sendable {
         guard !plan.urls.isEmpty, !plan.streams.isEmpty else {
             throw LoadFailure(.plan, "found no gateway or no stream, expected at least one of each")
         }
-        for url in plan.urls where LoadConnection.target(url) == nil {
-            throw LoadFailure(.plan, "found `\(url)`, expected a gateway's address as http://HOST:PORT")
-        }
         guard plan.rate > 0, plan.rate.isFinite else {
             throw LoadFailure(.plan, "found a rate of \(plan.rate) events/s, expected more than none")
         }
+        let gateways = try LoadGateways(plan)
         try Self.reserveDescriptors(plan.sockets)
         let loop = try EventLoop()
         self.loop = loop
-        stage = try loop.sync { LoopBound(LoadStage(plan, on: loop), on: loop) }
+        stage = try loop.sync { LoopBound(LoadStage(plan, gateways, on: loop), on: loop) }
     }
 
     deinit {
@@ -94,6 +92,6 @@ public struct LoadFailure: Error, Sendable {
     }
 
     static func unreachable(_ urls: [String], _ reason: String) -> LoadFailure {
-        LoadFailure(.unreachable, "no gateway of \(urls.joined(separator: ", ")) answered: \(reason)")
+        LoadFailure(.unreachable, "no gateway of \(urls.joined(separator: ", ")) let a client in: \(reason)")
     }
 }

@@ -4,6 +4,7 @@ import ReelNet
 /// A load run on its loop: the clients, the clock that makes events due, and what is counted.
 final class LoadStage {
     let plan: LoadPlan
+    let gateways: LoadGateways
     let loop: EventLoop
     let frames = FrameCache()
     let fill: [UInt8]
@@ -13,7 +14,7 @@ final class LoadStage {
     enum Phase: String { case connecting, publishing, settling, asking, over }
 
     private(set) var phase = Phase.connecting
-    private(set) lazy var states = FoldedStates(plan.urls, on: loop)
+    private(set) lazy var states = FoldedStates(gateways, on: loop)
     private var clients: [LoadClient] = []
     private var publishers: [LoadClient] = []
     private var cold: [ObjectIdentifier: (client: LoadClient, startNs: Int64)] = [:]
@@ -45,8 +46,9 @@ final class LoadStage {
     /// Without a single welcome after so long there is nobody to load.
     private static let patienceNs: Int64 = 8_000_000_000
 
-    init(_ plan: LoadPlan, on loop: EventLoop) {
+    init(_ plan: LoadPlan, _ gateways: LoadGateways, on loop: EventLoop) {
         self.plan = plan
+        self.gateways = gateways
         self.loop = loop
         fill = LoadEvent.fill(plan.size - 170)
     }
@@ -192,7 +194,7 @@ final class LoadStage {
     private func endSecond(_ now: Int64) {
         second.connected = connected.count
         statistics.seconds.append(second)
-        second = LoadStatistics.Second()
+        addSecond()
         secondNs += 1_000_000_000
         if now - secondNs > 1_000_000_000 { secondNs = now }
         if phase == .publishing { sleep() }
@@ -202,6 +204,13 @@ final class LoadStage {
         } catch {
             end(.failure(LoadFailure(.history, error.description)))
         }
+    }
+
+    /// Latencies are counted in one place only, by the second.
+    private func addSecond() {
+        statistics.ack.add(second.ack)
+        statistics.delivery.add(second.delivery)
+        second = LoadStatistics.Second()
     }
 
     private func end(_ result: Result<LoadReport, LoadFailure>) {
@@ -220,9 +229,10 @@ final class LoadStage {
     }
 
     private func report() -> LoadReport {
+        addSecond()
         for publisher in publishers {
-            let pause = Clock.nowNs() - (publisher.queue.oldestDueNs ?? Clock.nowNs())
-            if pause > statistics.longestPauseNs { paused(pause) }
+            let open = Clock.nowNs() - (publisher.queue.oldestDueNs ?? Clock.nowNs())
+            statistics.pause.add(max(open, publisher.longestPauseNs))
         }
         let unacked = publishers.reduce(0) { $0 + $1.queue.unacked }
         let behind = clients.count { !hasAll($0) }
@@ -257,28 +267,19 @@ final class LoadStage {
 
     func acked(_ client: LoadClient, latencyNs: Int64, pauseNs: Int64, _ epoch: Epoch, _ seq: Seq) {
         statistics.acked += 1
-        statistics.ack.add(latencyNs)
         second.acked += 1
         second.ack.add(latencyNs)
-        if pauseNs > statistics.longestPauseNs { paused(pauseNs) }
+        statistics.longestPauseNs = max(statistics.longestPauseNs, pauseNs)
         guard let index = epochs.firstIndex(of: epoch) else { return }
         let head = heads[client.stream] ?? (index, .none)
         if (head.epoch, head.seq) < (index, seq) { heads[client.stream] = (index, seq) }
-    }
-
-    private func paused(_ pauseNs: Int64) {
-        statistics.longestPauseNs = pauseNs
-        statistics.longestPauseAtMs = Clock.nowMs()
     }
 
     func delivered(_ frame: FrameCache.Frame) {
         statistics.delivered += frame.proof.events.count
         second.delivered += frame.proof.events.count
         let now = Clock.nowNs()
-        for due in frame.dues {
-            statistics.delivery.add(now - due)
-            second.delivery.add(now - due)
-        }
+        for due in frame.dues { second.delivery.add(now - due) }
     }
 
     func nacked(_ client: LoadClient, _ error: ReelError) {

@@ -28,8 +28,8 @@ public struct LoadStatistics: Sendable {
     public var coldFailed = 0
     /// The longest time that a publisher with events under way heard no ack, in nanoseconds.
     public var longestPauseNs: Int64 = 0
-    /// When that was, in milliseconds of the monotonic clock.
-    public var longestPauseAtMs: Int64 = 0
+    /// At the end of the run, the longest such time of each publisher, in nanoseconds.
+    public var pause = LatencyHistogram()
     /// How often which code was said in a nack or an error.
     public var codes: [String: Int] = [:]
     /// One for each second of the run.

@@ -16,7 +16,7 @@ extension Command {
             (\(LoadProfile.all.map(\.name).joined(separator: ", "))), or is a file with a line NAME=NUMBER for each;
             what is given on the command line wins.
             """,
-        settings: [NodeArguments.url, profile, streamName] + numbers + [
+        settings: NodeArguments.all + [profile, streamName] + numbers + [
             settle, CommonSettings.seed, history, expect, json, html,
         ],
         examples: [
@@ -59,6 +59,7 @@ extension Command {
             throw Complaint(.usage, "`\(options[streamName])` is no name of a stream")
         }
         var plan = LoadPlan(urls: try NodeArguments.addresses(options).map(\.description), streams: streams)
+        (plan.authorities, plan.token) = (options[NodeArguments.authorities], options[NodeArguments.token])
         plan.take(values)
         plan.settleSeconds = Double(options[settle])
         plan.seed = UInt64(options[CommonSettings.seed] ?? Int.random(in: 0...Int(Int32.max)))
@@ -104,7 +105,7 @@ extension Command {
     private static let expect = Setting<[String]>.texts(
         "expect",
         "METRIC<BOUND",
-        "such as p99<25ms, delivery.p99.9<=1s, cold.max<2s, pause<2s, acked/s>=950"
+        "such as p99<25ms, delivery.p99.9<=1s, cold.max<2s, pause.p99<2s, acked/s>=950"
     )
     private static let json = CommonSettings.json
     private static let html = Setting<String?>.text("html", "FILE", "write the report as one page, with plots")

@@ -74,7 +74,50 @@ static void make_frame(void) {
     frame_size = head + size;
 }
 
-// Takes what a reader says; only how often it spoke matters.
+// The bytes of the handshake, or of the first message behind it, whatever it says; 0 if it is not all there.
+static size_t message_size(const reader *r) {
+    const unsigned char *head = (const unsigned char *)r->head;
+    if (r->state == waiting) {
+        const char *end = strstr(r->head, "\r\n\r\n");
+        return end ? end + 4 - r->head : 0;
+    }
+    if (r->head_size < 4) return 0;
+    size_t length = head[1] & 127, size = 2 + 4 + length;
+    if (length == 126) size = 4 + 4 + (head[2] << 8 | head[3]);
+    return r->head_size < size ? 0 : size;
+}
+
+static int answer(int index) {
+    reader *r = readers[index];
+    char text[256];
+    if (r->state == waiting) {
+        char *key = strcasestr(r->head, "sec-websocket-key: "), joined[128], accept[512];
+        unsigned char hash[64], base64[64];
+        unsigned hash_size = 0;
+        if (!key) return 0;
+        int size = snprintf(joined, sizeof joined, "%.24s258EAFA5-E914-47DA-95CA-C5AB0DC85B11", key + 19);
+        EVP_Digest(joined, size, hash, &hash_size, EVP_sha1(), 0);
+        EVP_EncodeBlock(base64, hash, hash_size);
+        size = snprintf(accept, sizeof accept,
+                        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                        "Sec-WebSocket-Accept: %s\r\nSec-WebSocket-Protocol: reel.v1\r\n\r\n", base64);
+        if (write(fds[index], accept, size) != size) return 0;
+        r->state = greeted;
+    } else if (r->state == greeted) {
+        say(fds[index], "{\"t\":\"welcome\",\"node\":\"feed\",\"epoch\":\"00000000000000aa\",\"partitions\":1,\"limits\":"
+            "{\"frame\":1048576,\"event\":262144,\"batch\":1000,\"subscriptions\":1000,\"fetch\":100000},\"ping_s\":30}");
+        r->state = welcome_said;
+    } else if (r->state == welcome_said) {
+        snprintf(text, sizeof text, "{\"t\":\"subscribed\",\"stream\":\"load\",\"epoch\":\"00000000000000aa\","
+                 "\"partition\":0,\"first\":0,\"head\":%lld,\"after\":%lld}", next_seq - 1, next_seq - 1);
+        say(fds[index], text);
+        r->state = listening;
+        r->sent = frame_size;
+    }
+    return 1;
+}
+
+// Takes what a reader says: several messages may come at once, or part of one.
 static void take(int index) {
     reader *r = readers[index];
     ssize_t got = recv(fds[index], r->head + r->head_size, head_max - 1 - r->head_size, 0);
@@ -82,33 +125,11 @@ static void take(int index) {
     if (got < 0) return;
     r->head_size += got;
     r->head[r->head_size] = 0;
-    if (r->state == waiting) {
-        if (!strstr(r->head, "\r\n\r\n")) return;
-        char *key = strcasestr(r->head, "sec-websocket-key: "), joined[128], answer[256];
-        unsigned char hash[64], text[64];
-        unsigned hash_size = 0;
-        if (!key) return drop(index);
-        int size = snprintf(joined, sizeof joined, "%.24s258EAFA5-E914-47DA-95CA-C5AB0DC85B11", key + 19);
-        EVP_Digest(joined, size, hash, &hash_size, EVP_sha1(), 0);
-        EVP_EncodeBlock(text, hash, hash_size);
-        size = snprintf(answer, sizeof answer,
-                        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                        "Sec-WebSocket-Accept: %s\r\nSec-WebSocket-Protocol: reel.v1\r\n\r\n", text);
-        if (write(fds[index], answer, size) != size) return drop(index);
-        r->state = greeted;
-    } else if (r->state == greeted) {
-        say(fds[index], "{\"t\":\"welcome\",\"node\":\"feed\",\"epoch\":\"00000000000000aa\",\"partitions\":1,\"limits\":"
-            "{\"frame\":1048576,\"event\":262144,\"batch\":1000,\"subscriptions\":1000,\"fetch\":100000},\"ping_s\":30}");
-        r->state = welcome_said;
-    } else if (r->state == welcome_said) {
-        char text[256];
-        snprintf(text, sizeof text, "{\"t\":\"subscribed\",\"stream\":\"load\",\"epoch\":\"00000000000000aa\","
-                 "\"partition\":0,\"first\":0,\"head\":%lld,\"after\":%lld}", next_seq - 1, next_seq - 1);
-        say(fds[index], text);
-        r->state = listening;
-        r->sent = frame_size;
+    for (size_t size; r->head_size > 0 && (size = message_size(r)) > 0;) {
+        if (!answer(index)) return drop(index);
+        r->head_size -= size;
+        memmove(r->head, r->head + size, r->head_size + 1);
     }
-    r->head_size = 0;
 }
 
 static void *feed(void *unused) {

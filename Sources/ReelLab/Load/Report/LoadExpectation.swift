@@ -1,5 +1,5 @@
-/// What a run must reach, as it is written on the command line: `p99<25ms`, `delivery.p99.9<=1s`, `pause<2s`,
-/// `acked/s>=950`.
+/// What a run must reach, as it is written on the command line: `p99<25ms`, `delivery.p99.9<=1s`,
+/// `pause.p99<2s`, `acked/s>=950`.
 public struct LoadExpectation: Sendable, Equatable, CustomStringConvertible {
     private enum Comparison: String, CaseIterable {
         case atMost = "<="
@@ -8,13 +8,11 @@ public struct LoadExpectation: Sendable, Equatable, CustomStringConvertible {
         case above = ">"
     }
 
-    private enum Latency { case ack, delivery, cold }
+    private enum Latency: String { case ack, delivery, cold, pause }
 
     private enum Metric: Equatable {
         /// A quantile, or `max` (1), in nanoseconds.
         case latency(Latency, quantile: Double)
-        /// In nanoseconds.
-        case pause
         case count(String)
     }
 
@@ -59,20 +57,18 @@ public struct LoadExpectation: Sendable, Equatable, CustomStringConvertible {
         LoadFailure(
             .plan,
             "the expectation `\(text)` cannot be read: \(reason); expected is such as p99<25ms, delivery.p99.9<=1s, "
-                + "cold.max<2s, pause<2s or one of \(counts.keys.sorted().joined(separator: ", "))"
+                + "cold.max<2s, pause.p99<2s or one of \(counts.keys.sorted().joined(separator: ", "))"
         )
     }
 
     private static func metric(_ name: String) -> Metric? {
-        if name == "pause" { return .pause }
+        if name == "pause" { return .latency(.pause, quantile: 1) }
         if counts[name] != nil { return .count(name) }
         let words = name.split(separator: ".", maxSplits: 1)
-        switch words.first {
-        case "ack" where words.count == 2: return quantile(words[1]).map { .latency(.ack, quantile: $0) }
-        case "delivery" where words.count == 2: return quantile(words[1]).map { .latency(.delivery, quantile: $0) }
-        case "cold" where words.count == 2: return quantile(words[1]).map { .latency(.cold, quantile: $0) }
-        default: return quantile(name[...]).map { .latency(.ack, quantile: $0) }
+        guard words.count == 2, let kind = Latency(rawValue: String(words[0])) else {
+            return quantile(name[...]).map { .latency(.ack, quantile: $0) }
         }
+        return quantile(words[1]).map { .latency(kind, quantile: $0) }
     }
 
     private static func quantile(_ name: Substring) -> Double? {
@@ -102,16 +98,14 @@ public struct LoadExpectation: Sendable, Equatable, CustomStringConvertible {
                 case .ack: report.statistics.ack
                 case .delivery: report.statistics.delivery
                 case .cold: report.statistics.coldStart
+                case .pause: report.statistics.pause
                 }
             guard histogram.count > 0 else { return (false, "nothing was measured") }
             value = Double(histogram.quantile(quantile))
             found = LoadReport.ms(histogram.quantile(quantile))
-        case .pause:
-            value = Double(report.statistics.longestPauseNs)
-            found = LoadReport.ms(UInt64(max(0, report.statistics.longestPauseNs)))
         case .count(let name):
             value = Self.counts[name]?(report) ?? 0
-            found = "\((value * 10).rounded() / 10)"
+            found = value == value.rounded() ? "\(Int(value))" : "\((value * 10).rounded() / 10)"
         }
         switch comparison {
         case .atMost: return (value <= bound, found)

@@ -24,11 +24,11 @@ struct LoadPlot {
     /// What stands at a mark of the left axis, and of the lower one.
     let yLabel: (Double) -> String
     let xLabel: (Double) -> String
-    /// The marks of the lower axis; nil: five, evenly.
+    /// The marks of the lower axis; nil: at round numbers.
     var xMarks: [Double]?
 
     private static let (width, height) = (720.0, 240.0)
-    private static let (left, right, top, bottom) = (64.0, 12.0, 12.0, 28.0)
+    private static let (left, right, top, bottom) = (64.0, 28.0, 12.0, 28.0)
 
     var svg: String {
         let points = lines.flatMap(\.points)
@@ -52,7 +52,7 @@ struct LoadPlot {
             svg += #"<text class="mark" x="\#(Int(Self.left) - 6)" y="\#(place)" dy="4" text-anchor="end">"#
             svg += yLabel(mark) + "</text>"
         }
-        for mark in xMarks ?? (0...4).map({ xLow + Double($0) / 4 * (xHigh - xLow) }) {
+        for mark in xMarks ?? Self.roundMarks(xLow, xHigh) {
             svg += #"<text class="mark" x="\#(Self.short(x(mark)))" y="\#(Int(Self.height) - 8)" text-anchor="middle">"#
             svg += xLabel(mark) + "</text>"
         }
@@ -63,10 +63,10 @@ struct LoadPlot {
         return svg + "</svg>"
     }
 
-    /// The plot with its title and the names of its lines.
+    /// The plot with its title, and the names of its lines where there are several.
     var figure: String {
-        let names = lines.map { #"<span class="key \#($0.style)">\#($0.name)</span>"# }.joined(separator: " ")
-        return "<figure><figcaption>\(title) \(names)</figcaption>\(svg)</figure>"
+        let names = lines.map { #" <span class="key \#($0.style)">\#($0.name)</span>"# }.joined()
+        return "<figure><figcaption>\(title)\(lines.count > 1 ? names : "")</figcaption>\(svg)</figure>"
     }
 
     private static func bounds(_ values: [Double], atLeast width: Double) -> (Double, Double) {
@@ -84,6 +84,14 @@ struct LoadPlot {
     private func yMarks(_ low: Double, _ high: Double) -> [Double] {
         guard scale == .logarithmic else { return (0...4).map { Double($0) / 4 * high } }
         return (0...Int((log10(high) - log10(low)).rounded())).map { low * pow(10, Double($0)) }
+    }
+
+    /// Multiples of 1, 2, 5, 10, 20, …, seven at most.
+    private static func roundMarks(_ low: Double, _ high: Double) -> [Double] {
+        let power = pow(10, max(0, log10((high - low) / 6).rounded(.down)))
+        let step = [1, 2, 5, 10].map { $0 * power }.first { (high - low) / $0 <= 6 } ?? high - low
+        let (first, last) = ((low / step).rounded(.up), (high / step).rounded(.down))
+        return stride(from: first, through: last, by: 1).map { $0 * step }
     }
 
     /// 1, 2, 4 or 8 times a power of ten.

@@ -17,11 +17,11 @@ extension LoadReport {
         object.member("lagged", statistics.lagged)
         object.member("lost", statistics.reconnects)
         object.member("cold_failed", statistics.coldFailed)
-        object.member("longest_pause_ns", statistics.longestPauseNs)
         object.member("publishing_s") { $0.append(number: publishingSeconds) }
         object.object("ack_ns", statistics.ack.write)
         object.object("delivery_ns", statistics.delivery.write)
         object.object("cold_start_ns", statistics.coldStart.write)
+        object.object("pause_ns", statistics.pause.write)
         object.object("codes") { object in
             for (code, count) in statistics.codes.sorted(by: { $0.key < $1.key }) {
                 object.member(named: code) { $0.append(integer: count) }

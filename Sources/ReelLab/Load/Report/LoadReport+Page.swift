@@ -18,9 +18,8 @@ extension LoadReport {
             <title>reel load</title>
             <style>\(Self.style)</style></head><body>
             <h1>reel load <span class="\(word.0)">\(word.1)</span></h1>
-            <p>\(plan.publishers) publishers, \(plan.readers) readers and \(plan.editors) editors on \
-            \(plan.streams.count) stream\(plan.streams.count == 1 ? "" : "s") of \(plan.urls.count) \
-            gateway\(plan.urls.count == 1 ? "" : "s"), \(Self.short(plan.rate)) events/s for \
+            <p>\(clients) on \(Self.counted(plan.streams.count, "stream")) of \
+            \(Self.counted(plan.urls.count, "gateway")), \(Self.short(plan.rate)) events/s for \
             \(Self.short(publishingSeconds)) s, seed \(plan.seed)</p>
             <section class="tiles">\(tiles)</section>
             \(complaints.isEmpty ? "" : "<ul>\(complaints.joined())</ul>")
@@ -32,26 +31,48 @@ extension LoadReport {
             """
     }
 
+    private var clients: String {
+        let kinds = [
+            (plan.publishers, "publisher"), (plan.readers, "reader"), (plan.editors, "editor"),
+            (plan.coldStarts, "cold start"),
+        ]
+        let words = kinds.filter { $0.0 > 0 }.map {
+            Self.counted($0.0, $0.1) + ($0.1 == "cold start" ? " a second" : "")
+        }
+        return words.joined(separator: ", ")
+    }
+
+    private static func counted(_ count: Int, _ what: String) -> String {
+        "\(grouped(count)) \(what)\(count == 1 ? "" : "s")"
+    }
+
     private var tiles: String {
         [
-            ("acked", Self.grouped(statistics.acked), unacked == 0 ? "all that were due" : "\(unacked) never"),
-            ("delivered", Self.grouped(statistics.delivered), "\(behind) readers behind"),
+            (
+                "acked", Self.grouped(statistics.acked),
+                unacked == 0 ? "all that were due" : "\(Self.grouped(unacked)) never"
+            ),
+            (
+                "delivered", Self.grouped(statistics.delivered),
+                behind == 0 ? "to all who listened" : "\(behind) readers are behind"
+            ),
             ("ack p99", Self.time(Double(statistics.ack.quantile(0.99))), "from the moment it was due"),
             (
-                "longest pause", Self.time(Double(statistics.longestPauseNs)),
-                "\(statistics.reconnects) connections lost"
+                "longest pause", Self.time(Double(statistics.pause.max)),
+                "of a publisher; \(Self.counted(statistics.reconnects, "connection")) lost"
             ),
         ].map { "<div><b>\($0.1)</b><span>\($0.0)</span><small>\($0.2)</small></div>" }.joined()
     }
 
     private var table: String {
-        let rows = [("ack", statistics.ack), ("delivery", statistics.delivery), ("cold start", statistics.coldStart)]
-            .filter { $0.1.count > 0 }
-            .map { name, histogram in
-                let cells = [0.5, 0.9, 0.99, 0.999, 1].map { "<td>\(Self.time(Double(histogram.quantile($0))))</td>" }
-                return "<tr><td>\(name)</td>\(cells.joined())<td>\(Self.grouped(Int(histogram.count)))</td></tr>"
-            }
-        return "<table><tr><th></th><th>p50</th><th>p90</th><th>p99</th><th>p99.9</th><th>max</th><th>events</th></tr>"
+        let rows = [
+            ("ack", statistics.ack), ("delivery", statistics.delivery), ("cold start", statistics.coldStart),
+            ("longest pause of a publisher", statistics.pause),
+        ].filter { $0.1.count > 0 }.map { name, histogram in
+            let cells = [0.5, 0.9, 0.99, 0.999, 1].map { "<td>\(Self.time(Double(histogram.quantile($0))))</td>" }
+            return "<tr><td>\(name)</td>\(cells.joined())<td>\(Self.grouped(Int(histogram.count)))</td></tr>"
+        }
+        return "<table><tr><th></th><th>p50</th><th>p90</th><th>p99</th><th>p99.9</th><th>max</th><th>of</th></tr>"
             + rows.joined() + "</table>"
     }
 

@@ -34,8 +34,8 @@ public struct LoadReport: Sendable {
             "delivery   " + Self.row(counted.delivery),
             "readers    \(counted.delivered) events delivered, \(counted.fetches) fetches, \(counted.lagged) lagged, "
                 + "\(behind) behind",
-            "pause      longest \(Self.ms(UInt64(max(0, counted.longestPauseNs)))), "
-                + "\(counted.reconnects) connections lost",
+            "pause      the longest of each publisher: " + Self.row(counted.pause),
+            "lost       \(counted.reconnects) connections",
         ]
         if plan.coldStarts > 0 { lines.insert("cold start " + Self.row(counted.coldStart), at: 3) }
         if !counted.codes.isEmpty {

@@ -1,0 +1,40 @@
+import ReelNet
+
+/// The gateways of a load run: where they are, whom to believe there, and who asks.
+struct LoadGateways {
+    let urls: [String]
+    let token: String?
+    private let trust: TLSClient?
+
+    /// Checks the addresses, and reads the authorities where they are needed.
+    init(_ plan: LoadPlan) throws {
+        (urls, token) = (plan.urls, plan.token)
+        for url in plan.urls where HTTPOrigin(url) == nil {
+            throw LoadFailure(.plan, "found `\(url)`, expected a gateway's address as http:// or https://HOST:PORT")
+        }
+        let speaksTLS = plan.authorities != nil || plan.urls.contains { HTTPOrigin($0)?.isSecure ?? false }
+        trust = speaksTLS ? try TLSClient(authorities: plan.authorities) : nil
+    }
+
+    /// The socket of a gateway.
+    func socket(_ url: String) -> WebSocketTarget? {
+        guard let origin = HTTPOrigin(url) else { return nil }
+        var target = WebSocketTarget(
+            host: origin.host,
+            port: origin.port,
+            path: "/v1/socket",
+            subprotocols: ["reel.v1"]
+        )
+        target.tls = origin.isSecure ? trust : nil
+        return target
+    }
+
+    /// A GET that one of them is asked: another one each `turn`.
+    func request(_ target: String, turn: Int) -> HTTPClientRequest? {
+        guard let origin = HTTPOrigin(urls[turn % urls.count]) else { return nil }
+        var request = HTTPClientRequest("GET", host: origin.host, port: origin.port, target: target)
+        request.tls = origin.isSecure ? trust : nil
+        if let token { request.headers.add("authorization", "Bearer \(token)") }
+        return request
+    }
+}
