@@ -84,11 +84,6 @@ final class MockBrokers: @unchecked Sendable {
         rd_kafka_mock_partition_set_leader(cluster, "reel.\(log.epoch)", partition, broker)
     }
 
-    /// Who asks for the topic is told this.
-    func metadata(of log: KafkaLog, _ error: rd_kafka_resp_err_t) {
-        rd_kafka_mock_topic_set_error(cluster, "reel.\(log.epoch)", error)
-    }
-
     /// A log in a topic of its own.
     func log(
         epoch: Epoch = .random(),

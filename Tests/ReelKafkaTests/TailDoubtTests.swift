@@ -151,6 +151,26 @@ struct TailDoubtTests {
         )
     }
 
+    @Test func thatThereIsNoSuchPartitionIsBelievedHoweverShortOnesPatienceIs() async throws {
+        let brokers = try MockBrokers()
+        brokers.topic("t")
+        let reading = PartitionReading(
+            topic: "t",
+            configuration: brokers.configuration,
+            counters: KafkaCounters(),
+            log: { _, _ in }
+        )
+        defer { reading.close() }
+        try await eventually("it is told") {
+            do throws(KafkaFailure) {
+                _ = try reading.ask(7, from: 0, to: 9, bytes: 1, waitMs: TailDoubt.patienceMs)
+                return false
+            } catch {
+                return error.kind == .lasting
+            }
+        }
+    }
+
     @Test func aRecordThatIsDamagedIsNotWaitedFor() throws {
         let handle = try KafkaHandle(.reading, KafkaConfiguration(brokers: ["127.0.0.1:1"])) { _, _ in }
         for code in [RD_KAFKA_RESP_ERR__BAD_MSG, RD_KAFKA_RESP_ERR__BAD_COMPRESSION, RD_KAFKA_RESP_ERR_INVALID_MSG] {

@@ -11,8 +11,8 @@ final class PartitionReading: DoubtfulLog {
 
     /// So long a call waits for the brokers, if nothing else is said.
     private static let waitMs: Int64 = 8_000
-    /// So long it asks again whether a topic or partition is really not there: a broker that has just started, or a
-    /// topic that was just made, is not known to all at once.
+    /// So long it asks again whether a topic or partition is really not there, once that was said: a broker that has
+    /// just started, or a topic that was just made, is not known to all at once.
     private static let doubtMs: Int64 = 3_000
     private static let pauseMs: Int64 = 50
 
@@ -129,20 +129,23 @@ final class PartitionReading: DoubtfulLog {
         _ waitMs: Int64,
         _ question: (RangeReader, _ untilMs: Int64) throws(KafkaFailure) -> R
     ) throws(KafkaFailure) -> R {
-        let startedMs = nowMs()
+        var untilMs = nowMs() + waitMs
+        var lastingUntilMs: Int64?
         while true {
             do throws(KafkaFailure) {
-                return try pool.withReader { reader throws(KafkaFailure) in
-                    try question(reader, startedMs + waitMs)
-                }
+                return try pool.withReader { reader throws(KafkaFailure) in try question(reader, untilMs) }
             } catch {
-                let untilMs: Int64 =
-                    switch error.kind {
-                    case .outOfRange, .told: 0
-                    case .lasting: startedMs + Self.doubtMs
-                    case .away: startedMs + waitMs
-                    }
-                guard nowMs() + Self.pauseMs < untilMs else { throw error }
+                var endMs = untilMs
+                switch error.kind {
+                case .outOfRange, .told: throw error
+                case .lasting:
+                    endMs = lastingUntilMs ?? nowMs() + Self.doubtMs
+                    lastingUntilMs = endMs
+                    // What is asked before that has its time.
+                    untilMs = max(untilMs, endMs + waitMs)
+                case .away: break
+                }
+                guard nowMs() + Self.pauseMs < endMs else { throw error }
                 usleep(UInt32(Self.pauseMs) * 1_000)
             }
         }
