@@ -27,6 +27,7 @@ final class LiveGateway: Sendable {
         // A test process may be without the processor for long.
         settings.helloMs = 1_000_000
         settings.pingMs = 1_000_000
+        (settings.degradedMs, settings.unavailableMs) = (1_000_000, 1_000_000)
         settings.behindMs = 200
         settings.aheadMs = 200
         change(&settings)

@@ -230,9 +230,9 @@ struct BrokerFaultTests {
         _ = log.tail(0, from: 0, to: sink)
         author.append(20, to: log)
         try await eventually("all answered") { author.count == 20 }
-        try await eventually("all read") { sink.count == 20 }
+        try await eventually("all read") { Set(sink.texts).count == 20 }
         #expect(author.failures.isEmpty)
-        #expect(try log.bounds(0).last == 19)
+        try await eventually("the end is told") { (try? log.bounds(0).last >= 19) ?? false }
     }
 
     @Test("a log that trims itself is truncated for who reads below its first seq") func trimmed() async throws {
