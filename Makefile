@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup setup-kafka libraries build demo demo-kafka failover test simulate mutants test-kafka test-deploy faults soak bench bench-gateway bench-kafka lint fuzz clean
+.PHONY: help setup setup-kafka libraries build demo demo-kafka failover test simulate mutants test-kafka test-conformance test-deploy faults soak bench bench-gateway bench-kafka lint fuzz clean
 
 # The C libraries under Sources/Libraries, as pkg-config names them, and the one line that installs them on Debian.
 # README.md shows the same line; the suite Tidy holds the two together.
@@ -13,7 +13,7 @@ REEL := .build/release/reel
 HAVE_LIBRARIES := command -v pkg-config >/dev/null && pkg-config --exists $(LIBRARIES)
 
 help: ## This list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: ## Install what is missing of the C libraries (Debian, root or sudo)
 	@command -v swift >/dev/null || { echo "no swift found: Reel needs Swift 6.2 or newer, see https://www.swift.org/install"; exit 1; }
@@ -64,6 +64,9 @@ mutants: setup ## Break a copy of the product in two dozen ways, and show which 
 
 test-kafka: setup ## Run the tests that need a real Kafka, which KAFKA_HOME or REEL_KAFKA names
 	@Tests/Kafka/run
+
+test-conformance: setup build ## Hold nodes against tools and clients that others have written (ONLY=sockets for one of them)
+	@Tests/Conformance/run $(ONLY)
 
 test-deploy: build ## Run the image's final stage in a bare Debian, without Docker (root, debootstrap)
 	@Tests/Image/run

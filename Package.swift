@@ -11,8 +11,8 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("InternalImportsByDefault"),
 ]
 
-func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+func library(_ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource] = []) -> Target {
+    .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: settings)
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -61,10 +61,10 @@ let package = Package(
 
         library("ReelCore"),
         library("ReelSQLite", ["CSQLite"]),
-        library("ReelNet", ["CLibuv", "COpenSSL"]),
+        library("ReelNet", ["CLibuv", "COpenSSL", "CZlib"]),
         library("ReelLog", ["CLinux", "ReelCore", "ReelSQLite"]),
         library("ReelKafka", ["CRdkafka", "ReelCore", "ReelLog"]),
-        library("ReelNode", ["ReelCore", "ReelLog", "ReelNet"]),
+        library("ReelNode", ["ReelCore", "ReelLog", "ReelNet"], resources: [.embedInCode("openapi.yaml")]),
         library("ReelGateway", ["ReelCore", "ReelLog", "ReelNode", "ReelNet"]),
         library("ReelSnapshot", ["ReelCore", "ReelLog", "ReelNode", "ReelNet", "ReelSQLite"]),
         library("ReelClient", ["ReelCore", "ReelNet", "ReelSQLite"]),
@@ -126,7 +126,7 @@ let package = Package(
         tests("ReelNodeTests", ["ReelCore", "ReelNet", "ReelNode"]),
         tests(
             "ReelGatewayTests",
-            ["EventLogConformance", "ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode"]
+            ["EventLogConformance", "ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode", "ReelSnapshot"]
         ),
         tests("ReelSnapshotTests", ["ReelCore", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "ReelSnapshot"]),
         tests("ReelClientTests", ["ReelClient", "ReelCore", "ReelNet", "ReelSQLite", "example-todo"]),

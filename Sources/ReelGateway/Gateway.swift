@@ -184,13 +184,17 @@ extension Gateway.Part {
     /// Takes no new clients and sends all away, one after the other; calls back once none is left.
     func leave(withinMs: Int64, nodes: [String], then left: @escaping @Sendable () -> Void) {
         server.drain { left() }
-        let clients = gateway.clients.values
+        let (clients, followers) = (gateway.clients.values, gateway.followers.all)
         for (index, client) in clients.enumerated() {
             let moment = withinMs * Int64(index) / Int64(clients.count)
             client.sendAway(afterMs: moment, nodes: nodes)
         }
+        for (index, follower) in followers.enumerated() {
+            follower.sendAway(afterMs: withinMs * Int64(index) / Int64(followers.count))
+        }
         _ = gateway.loop.every(20) {
             for client in gateway.clients.values { client.tick(nowMs: gateway.nowMs) }
+            for follower in gateway.followers.all { follower.tick(nowMs: gateway.nowMs) }
         }
     }
 }

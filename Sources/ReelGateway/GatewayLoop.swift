@@ -15,6 +15,8 @@ final class GatewayLoop {
     var intake: EventIntake
     /// Open sockets by their number.
     var clients: [Int: SocketClient] = [:]
+    /// HTTP requests that wait for what comes.
+    var followers = Followers()
     /// HTTP publishes that wait for their outcome, by their number.
     var publishes: [Int: HTTPPublish] = [:]
     /// What was taken in this round and goes to the log at its end, by partition.
@@ -70,6 +72,7 @@ final class GatewayLoop {
                 )
             }
         )
+        for follower in followers.all(awaiting: batch) { follower.moved() }
         if !waits.isEmpty { tickWaits() }
     }
 
@@ -97,12 +100,14 @@ final class GatewayLoop {
         for entry in subscriptions.all(in: partition) where entry.isLive && entry.proven < first - 1 {
             end(entry, ReelError(.truncated, "the log begins at \(first), \(entry.proven) was sent: take a snapshot"))
         }
+        for follower in followers.all(in: partition) { follower.moved() }
         giveUp(partition, ReelError(.logUnavailable, "the log was trimmed before it was read", retryMs: 0))
     }
 
     /// Nothing more is read of a partition: those who listen are told once they have all that there is.
     func stopped(_ partition: Int, _ error: ReelError) {
         for entry in subscriptions.all(in: partition) where entry.isLive { end(entry, error) }
+        for follower in followers.all(in: partition) { follower.moved() }
         let waiting = waits.filter { $0.wait.partition == partition }
         waits.removeAll { $0.wait.partition == partition }
         for (_, then) in waiting { then(error) }
@@ -116,6 +121,7 @@ final class GatewayLoop {
             for entry in subscriptions.all(in: partition) { end(entry, error) }
             answer(ledger.failed(ledger.inFlight(partition), error, nowMs: nowMs))
         }
+        for follower in followers.all { follower.failed(error) }
         let waiting = waits
         waits = []
         for (_, then) in waiting { then(error) }
@@ -138,6 +144,17 @@ final class GatewayLoop {
         share.backlog(ofLoop: index, is: Backlog(ledger, nowMs: nowMs))
         for client in clients.values { client.tick(nowMs: nowMs) }
         for publish in publishes.values { publish.tick(nowMs: nowMs) }
+        for follower in followers.all { follower.tick(nowMs: nowMs) }
+    }
+
+    /// An HTTP request waits for what comes.
+    func join(_ follower: any Follower) {
+        if followers.add(follower) { share.meters.followers.add(1) }
+    }
+
+    /// It waits no longer.
+    func leave(_ follower: any Follower) {
+        if followers.remove(follower) { share.meters.followers.add(-1) }
     }
 
     // MARK: Positions

@@ -5,6 +5,7 @@ import ReelNode
 struct GatewayMeters: Sendable {
     let connections: Gauge
     let subscriptions: Gauge
+    let followers: Gauge
     let framesIn: Counter
     let framesPushed: Counter
     let bytesPushed: Counter
@@ -19,9 +20,13 @@ struct GatewayMeters: Sendable {
     init(_ metrics: Metrics, epoch: Epoch, journal: Journal) {
         connections = metrics.gauge("reel_gateway_connections", "Open sockets.")
         subscriptions = metrics.gauge("reel_gateway_subscriptions", "Subscriptions of open sockets.")
+        followers = metrics.gauge("reel_gateway_followers", "Event streams and long polls that wait over HTTP.")
         framesIn = metrics.counter("reel_gateway_frames_received_total", "Frames that clients sent.")
-        framesPushed = metrics.counter("reel_gateway_frames_pushed_total", "Frames pushed to subscriptions.")
-        bytesPushed = metrics.counter("reel_gateway_pushed_bytes_total", "Bytes of frames pushed to subscriptions.")
+        framesPushed = metrics.counter(
+            "reel_gateway_frames_pushed_total",
+            "Frames pushed to subscriptions, and messages to event streams."
+        )
+        bytesPushed = metrics.counter("reel_gateway_pushed_bytes_total", "Bytes of these.")
         eventsRead = metrics.counter("reel_gateway_records_read_total", "Records read from the log's tail.")
         voids = VoidWatch("reel_gateway_void_records_total", epoch: epoch, metrics: metrics, journal: journal)
         acks = metrics.counter("reel_gateway_acks_total", "Events acked.")

@@ -45,6 +45,8 @@ public struct GatewaySettings: Sendable {
     public var aheadMs: Int64 = 5_000
     /// An HTTP publish whose outcome is not known is answered after so long.
     public var publishMs: Int64 = 10_000
+    /// Whether `/debug/echo` sends back what it is sent.
+    public var echoes = false
     /// Errors that a connection is told before it is closed.
     public var errors = 100
 

@@ -1,11 +1,11 @@
-import ReelCore
+public import ReelCore
 public import ReelLog
 public import ReelNet
 
 /// The routes that every node has.
 public enum NodeEndpoint: Sendable {
-    /// `/v1/cluster`, `/healthz`, `/readyz`, `/metrics`.
-    case cluster, health, readiness, metrics
+    /// `/v1/cluster`, `/healthz`, `/readyz`, `/metrics`, `/openapi.yaml`.
+    case cluster, health, readiness, metrics, description
 
     /// Whether a node with keys wants to see a token. Load balancers and monitors have none.
     public var isGuarded: Bool { self == .cluster }
@@ -18,6 +18,7 @@ extension Router {
         add("GET", "/healthz", endpoint(.health))
         add("GET", "/readyz", endpoint(.readiness))
         add("GET", "/metrics", endpoint(.metrics))
+        add("GET", "/openapi.yaml", endpoint(.description))
     }
 }
 
@@ -61,6 +62,12 @@ public struct NodeAnswers: Sendable {
                 headers: ["content-type": "text/plain; version=0.0.4; charset=utf-8"],
                 body: Array(metrics.text().utf8)
             )
+        case .description:
+            return HTTPResponse(
+                status: 200,
+                headers: ["content-type": "application/yaml", "cache-control": "no-cache"],
+                body: PackageResources.openapi_yaml
+            )
         }
     }
 }
@@ -77,8 +84,20 @@ extension HTTPResponse {
 }
 
 extension HTTPRequest {
+    /// Reads the JSON object of the body. Throws 415 if it is said to be something else, and what `read` throws.
+    public func json<R>(_ read: (JSONObject) throws(ReelError) -> R) throws(Problem) -> R {
+        try requireJSON()
+        do throws(ReelError) {
+            return try body.withUnsafeBufferPointer { (bytes) throws(ReelError) in
+                try read(try JSONObject(Bytes(bytes), levels: ClientFrame.levels, shape: .badRequest))
+            }
+        } catch {
+            throw Problem(error)
+        }
+    }
+
     /// Throws 415 if the body is said to be something else than JSON.
-    public func requireJSON() throws(Problem) {
+    private func requireJSON() throws(Problem) {
         guard let type = head.headers["content-type"] else { return }
         let media = type.split(separator: ";").first.map { $0.filter { $0 != " " }.lowercased() } ?? ""
         guard media == "application/json" || media.hasSuffix("+json") else {

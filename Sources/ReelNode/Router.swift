@@ -32,6 +32,11 @@ public struct Router<Endpoint: Sendable>: Sendable {
         routes.append(Route(method: method, segments: segments, query: query, endpoint: endpoint))
     }
 
+    /// The routes as methods and patterns, and the query parameters that each allows.
+    public var table: [(method: String, pattern: String, query: Set<String>)] {
+        routes.map { ($0.method, "/" + $0.segments.joined(separator: "/"), $0.query) }
+    }
+
     /// Finds the route of a request. Throws 404, 405 with the allowed methods, or 400 for a target that is not
     /// well-formed and for unknown or doubled query parameters.
     public func match(_ head: HTTPRequestHead) throws(Problem) -> Match {

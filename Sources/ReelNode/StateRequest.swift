@@ -6,29 +6,54 @@ public struct StateRequest: Equatable, Sendable {
     /// What is asked for.
     public enum Kind: Equatable, Sendable {
         /// All of it.
-        case snapshot
+        case snapshot(epoch: Epoch?)
         /// What was touched after a seq of this epoch.
         case delta(after: Seq, epoch: Epoch)
         /// One object.
         case object(model: String, id: String)
+        /// What became of events that were acked in this epoch.
+        case outcomes(of: [ServerFrame.Acked], epoch: Epoch)
+
+        /// The epoch that is asked about; nil: whichever it is.
+        public var epoch: Epoch? {
+            switch self {
+            case .snapshot(let epoch): epoch
+            case .delta(_, let epoch), .outcomes(_, let epoch): epoch
+            case .object: nil
+            }
+        }
     }
 
     /// The stream.
     public var stream: StreamName
     /// What is asked for.
     public var kind: Kind
+    /// The answer is to be true of this seq or a later one; −1: of any.
+    public var seqMin = Seq.none
+    /// What stands before the lines of a snapshot or delta.
+    public var preamble: [UInt8] = []
+
+    /// A question.
+    public init(_ kind: Kind, of stream: StreamName) {
+        self.stream = stream
+        self.kind = kind
+    }
 
     /// Which of the routes was taken.
     public enum Route: Sendable {
-        /// `…/snapshot`, `…/delta`, `…/objects/{model}/{id}` and `…/objects?model=&id=`.
-        case snapshot, delta, object
+        /// `…/snapshot`, `…/delta`, `…/objects/{model}/{id}` and `…/objects?model=&id=`, `…/outcomes`.
+        case snapshot, delta, object, outcomes
     }
 
     /// Reads the request that took this route. Throws what the client is told.
-    public init<Endpoint>(_ route: Route, _ match: Router<Endpoint>.Match) throws(Problem) {
+    public init<Endpoint>(_ route: Route, _ match: Router<Endpoint>.Match, _ request: HTTPRequest) throws(Problem) {
         stream = try match.stream
+        if let seq = try match.integer("min_seq", from: 0) {
+            guard try match.epoch != nil else { throw Problem(.badRequest, "found min_seq without epoch") }
+            seqMin = seq
+        }
         switch route {
-        case .snapshot: kind = .snapshot
+        case .snapshot: kind = .snapshot(epoch: try match.epoch)
         case .delta:
             guard let after = try match.integer("after", from: 0), let epoch = try match.epoch else {
                 throw Problem(.badRequest, "found no after or no epoch, expected both")
@@ -39,15 +64,36 @@ public struct StateRequest: Equatable, Sendable {
                 let id = match.path["id"] ?? match.query["id"]
             else { throw Problem(.badRequest, "found no model or no id, expected both") }
             kind = .object(model: model, id: id)
+        case .outcomes:
+            (kind, seqMin) = try Self.outcomes(request)
         }
+    }
+
+    /// At most so many events are asked for at once.
+    private static let acksMax = 10_000
+
+    private static func outcomes(_ request: HTTPRequest) throws(Problem) -> (Kind, Seq) {
+        let (acks, epoch) = try request.json { (object) throws(ReelError) in
+            let acks = try object.array("acks") { (reader) throws(ReelError) in
+                try ServerFrame.Acked(JSONObject(try reader.raw(), levels: 2, shape: .badRequest))
+            }
+            return (try object.required("acks", acks), try object.required("epoch", object.epoch()))
+        }
+        guard (1...acksMax).contains(acks.count) else {
+            var problem = Problem(.limit, "found \(acks.count) acks, expected 1 to \(acksMax)")
+            problem.limit = acksMax
+            throw problem
+        }
+        return (.outcomes(of: acks, epoch: epoch), acks.map(\.seq).max() ?? .none)
     }
 }
 
 extension Router {
     /// Adds the routes of questions about state.
     public mutating func addStateRoutes(_ endpoint: (StateRequest.Route) -> Endpoint) {
-        add("GET", "/v1/streams/{stream}/snapshot", endpoint(.snapshot))
-        add("GET", "/v1/streams/{stream}/delta", query: ["after", "epoch"], endpoint(.delta))
+        add("GET", "/v1/streams/{stream}/snapshot", query: ["epoch", "min_seq"], endpoint(.snapshot))
+        add("GET", "/v1/streams/{stream}/delta", query: ["after", "epoch", "min_seq"], endpoint(.delta))
+        add("POST", "/v1/streams/{stream}/outcomes", endpoint(.outcomes))
         add("GET", "/v1/streams/{stream}/objects/{model}/{id}", endpoint(.object))
         add("GET", "/v1/streams/{stream}/objects", query: ["model", "id"], endpoint(.object))
     }

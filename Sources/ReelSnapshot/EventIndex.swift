@@ -1,7 +1,7 @@
 import ReelCore
 
 /// A chunk of the index of events: events of one stream, one behind the other, as they are delivered. Each is preceded
-/// by its seq (8 bytes) and its length (4 bytes), little-endian.
+/// by its seq (8 bytes), its length (3 bytes) and what became of it (1 byte), little-endian.
 struct EventChunk {
     /// A chunk is written once it has so many bytes, so that a short range never reads a long one.
     static let fullBytes = 64 << 10
@@ -13,12 +13,13 @@ struct EventChunk {
     var isEmpty: Bool { bytes.isEmpty }
     var isFull: Bool { bytes.count >= Self.fullBytes }
 
-    /// Adds an event's value; seqs grow.
-    mutating func append(_ seq: Seq, _ value: Bytes) {
+    /// Adds an event's value and what became of it; seqs grow.
+    mutating func append(_ seq: Seq, _ value: Bytes, _ outcome: StoredOutcome) {
         if isEmpty { first = seq }
         last = seq
         withUnsafeBytes(of: UInt64(seq).littleEndian) { bytes.append(contentsOf: $0) }
-        withUnsafeBytes(of: UInt32(value.count).littleEndian) { bytes.append(contentsOf: $0) }
+        let length = UInt32(value.count) | UInt32(outcome.code) << 24
+        withUnsafeBytes(of: length.littleEndian) { bytes.append(contentsOf: $0) }
         bytes.append(contentsOf: value)
     }
 
@@ -29,14 +30,15 @@ struct EventChunk {
     }
 
     /// Calls `body` for each event of a stored chunk until it says false. Returns false where the chunk is damaged.
-    static func forEach(in chunk: Bytes, _ body: (Seq, Bytes) -> Bool) -> Bool {
+    static func forEach(in chunk: Bytes, _ body: (Seq, StoredOutcome, Bytes) -> Bool) -> Bool {
         var at = 0
         while at < chunk.count {
             guard chunk.count - at >= 12 else { return false }
             let seq = Seq(bitPattern: UInt64(littleEndian: chunk.loadUnaligned(fromByteOffset: at, as: UInt64.self)))
-            let count = Int(UInt32(littleEndian: chunk.loadUnaligned(fromByteOffset: at + 8, as: UInt32.self)))
+            let length = UInt32(littleEndian: chunk.loadUnaligned(fromByteOffset: at + 8, as: UInt32.self))
+            let (count, outcome) = (Int(length & 0xFF_FFFF), StoredOutcome(code: UInt8(length >> 24)))
             guard seq >= 0, chunk.count - at - 12 >= count else { return false }
-            guard body(seq, Bytes(rebasing: chunk[(at + 12)..<(at + 12 + count)])) else { return true }
+            guard body(seq, outcome, Bytes(rebasing: chunk[(at + 12)..<(at + 12 + count)])) else { return true }
             at += 12 + count
         }
         return true

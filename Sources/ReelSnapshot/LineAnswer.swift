@@ -4,27 +4,26 @@ import ReelNet
 /// Sends spooled lines to a client at its own pace: a piece, and the next one when that is with the kernel.
 final class LineAnswer {
     private let lines: StateReader.Lines
-    private let epoch: Epoch
+    private let preamble: [UInt8]
+    private let etag: String
     private let turn: AnswerTurns.Turn
     private var offset = 0
     private var isReading = false
 
-    init(_ lines: StateReader.Lines, epoch: Epoch, _ turn: AnswerTurns.Turn) {
+    /// `preamble` stands before the lines.
+    init(_ lines: StateReader.Lines, preamble: [UInt8], etag: String, _ turn: AnswerTurns.Turn) {
         self.lines = lines
-        self.epoch = epoch
+        self.preamble = preamble
+        self.etag = etag
         self.turn = turn
     }
 
     /// Begins. The exchange keeps the answer until it has ended or its client has gone.
     func send(through exchange: HTTPExchange) {
-        exchange.start(
-            status: 200,
-            headers: [
-                "content-type": "application/x-ndjson", "etag": "\"\(epoch):\(lines.seq)\"",
-                "cache-control": "no-cache",
-            ],
-            length: lines.spool.count
-        )
+        var headers: HTTPHeaders = ["content-type": "application/x-ndjson", "cache-control": "no-cache"]
+        if preamble.isEmpty { headers.add("etag", etag) }
+        exchange.start(status: 200, headers: headers, length: preamble.count + lines.spool.count)
+        exchange.write(preamble)
         exchange.drained = { [unowned exchange] in self.next(exchange) }
         next(exchange)
     }

@@ -102,8 +102,8 @@ final class PartitionFolder {
         switch rules.read(key: key, value: value, into: &event) {
         case .event:
             let stream = try stream(key)
-            _ = stream.fold.apply(event, value, seq: seq)
-            stream.events.append(seq, value)
+            let outcome = stream.fold.apply(event, value, seq: seq)
+            stream.events.append(seq, value, StoredOutcome(outcome))
             if stream.events.isFull { try writeEvents(of: stream) }
             report.events += 1
         case .seed(let seed):

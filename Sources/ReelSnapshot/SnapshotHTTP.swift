@@ -5,7 +5,7 @@ import ReelNode
 
 /// The HTTP side of a snapshot node: questions about state, ranges from its index, and what every node has.
 final class SnapshotHTTP: HTTPHandler {
-    private enum Endpoint: Sendable {
+    enum Endpoint: Sendable {
         case events, head
         case state(StateRequest.Route)
         case node(NodeEndpoint)
@@ -15,21 +15,29 @@ final class SnapshotHTTP: HTTPHandler {
     private let answers: NodeAnswers
     private let router: Router<Endpoint>
     private let tokens: TokenGate?
+    private let origins: OriginRules
 
     /// `tokens`: who may read what; nil: everybody everything.
-    init(_ node: SnapshotNode, answers: NodeAnswers, tokens: TokenGate?) {
+    init(_ node: SnapshotNode, answers: NodeAnswers, tokens: TokenGate?, origins: OriginRules) {
         self.tokens = tokens
+        self.origins = origins
         self.node = node
         self.answers = answers
+        router = Self.routes
+    }
+
+    /// What a snapshot node answers; openapi.yaml says the same.
+    static var routes: Router<Endpoint> {
         var router = Router<Endpoint>()
         router.add("GET", "/v1/streams/{stream}/events", query: ["after", "epoch", "limit"], .events)
         router.add("GET", "/v1/streams/{stream}/head", .head)
         router.addStateRoutes { .state($0) }
         router.addNodeRoutes { .node($0) }
-        self.router = router
+        return router
     }
 
     func respond(to request: HTTPRequest, _ exchange: HTTPExchange) {
+        guard origins.admit(exchange) else { return }
         do throws(Problem) {
             let match = try router.match(request.head)
             if case .node(let endpoint) = match.endpoint {
@@ -38,7 +46,7 @@ final class SnapshotHTTP: HTTPHandler {
                 try Access(tokens, request.head).requireRead(try match.stream)
             }
             switch match.endpoint {
-            case .state(let route): node.respond(to: try StateRequest(route, match), exchange)
+            case .state(let route): node.respond(to: try StateRequest(route, match, request), exchange)
             case .node(let endpoint): exchange.respond(answers.response(endpoint))
             case .head: node.respondWithHead(of: try match.stream, exchange)
             case .events:

@@ -101,21 +101,45 @@ public final class SnapshotNode: StateSource {
 
     /// Answers a question about state through the exchange. On its loop.
     public func respond(to request: StateRequest, _ exchange: HTTPExchange) {
-        guard let turn = turn(exchange) else { return }
-        metrics.answers.add()
         let keeper = keepers[request.stream.partition(of: log.partitions)]
-        let epoch = log.epoch
+        reach(request.seqMin, keeper, on: exchange.loop) { [self] in answer(request, keeper, exchange) }
+    }
+
+    private func answer(_ request: StateRequest, _ keeper: PartitionKeeper, _ exchange: HTTPExchange) {
+        guard exchange.isOpen, let turn = turn(exchange) else { return }
+        metrics.answers.add()
+        let (epoch, head) = (log.epoch, exchange.request)
         let reader = StateReader(place: keeper.place, identity: keeper.identity, folder: settings.folder)
         exchange.loop.offload {
             Result { () throws(Problem) in
-                try Self.answer(request, epoch: epoch, keeper: keeper, reader: reader)
+                try Self.answer(request, head, epoch: epoch, keeper: keeper, reader: reader)
             }
         } then: { result in
             switch result {
             case .failure(let problem): exchange.respond(problem.response)
             case .success(.whole(let response)): exchange.respond(response)
-            case .success(.lines(let lines)): LineAnswer(lines, epoch: epoch, turn).send(through: exchange)
+            case .success(.lines(let lines)):
+                let etag = Self.etag(epoch, lines.seq)
+                LineAnswer(lines, preamble: request.preamble, etag: etag, turn).send(through: exchange)
             }
+        }
+    }
+
+    /// Calls back once a partition is folded up to a seq; also after a while without.
+    private func reach(
+        _ seq: Seq,
+        _ keeper: PartitionKeeper,
+        on loop: EventLoop,
+        then: @escaping () -> Void
+    ) {
+        guard keeper.now.seq < seq else { return then() }
+        let untilMs = Int64(clamping: loop.now) + settings.reachMs
+        var timer: LoopTimer?
+        timer = loop.timer(after: .milliseconds(5), every: .milliseconds(5)) {
+            guard keeper.now.seq >= seq || Int64(clamping: loop.now) >= untilMs else { return }
+            timer?.cancel()
+            timer = nil
+            then()
         }
     }
 
@@ -190,23 +214,30 @@ public final class SnapshotNode: StateSource {
         case lines(StateReader.Lines)
     }
 
+    private static func etag(_ epoch: Epoch, _ seq: Seq) -> String { "\"\(epoch):\(seq)\"" }
+
     private static func answer(
         _ request: StateRequest,
+        _ head: HTTPRequestHead,
         epoch: Epoch,
         keeper: PartitionKeeper,
         reader: StateReader
     ) throws(Problem) -> Answer {
-        if case .delta(_, let wanted) = request.kind {
-            try check(keeper, epoch, wanted)
-        } else {
-            try check(keeper, epoch, nil)
-        }
+        try check(keeper, epoch, request.kind.epoch)
         do {
             switch request.kind {
-            case .snapshot:
-                return .lines(try reader.lines(of: request.stream, after: .none))
-            case .delta(let after, _):
-                return .lines(try reader.lines(of: request.stream, after: after))
+            case .snapshot, .delta:
+                if head.headers["if-none-match"] != nil, request.preamble.isEmpty {
+                    let etag = etag(epoch, try reader.seq())
+                    if head.holds(etag: etag) {
+                        return .whole(HTTPResponse(status: 304, headers: ["etag": etag, "cache-control": "no-cache"]))
+                    }
+                }
+                var after = Seq.none
+                if case .delta(let seq, _) = request.kind { after = seq }
+                return .lines(try reader.lines(of: request.stream, after: after, seqMin: request.seqMin))
+            case .outcomes(let acks, _):
+                return .whole(try outcomes(of: acks, request.stream, epoch, reader))
             case .object(let model, let id):
                 guard let object = try reader.object(of: request.stream, model: model, id: id) else {
                     throw Problem(.notFound, "there is no object \(model) \(id) in stream \(request.stream)")
@@ -221,6 +252,23 @@ public final class SnapshotNode: StateSource {
         } catch {
             throw problem(of: error, keeper)
         }
+    }
+
+    private static func outcomes(
+        of acks: [ServerFrame.Acked],
+        _ stream: StreamName,
+        _ epoch: Epoch,
+        _ reader: StateReader
+    ) throws -> HTTPResponse {
+        let outcomes = try reader.outcomes(of: acks, in: stream)
+        var writer = JSONObjectWriter()
+        writer.member("stream", stream.description)
+        writer.member("epoch", epoch.description)
+        writer.objects("acks", zip(acks, outcomes)) { object, row in
+            object.members(of: row.0)
+            object.member("outcome", row.1.description)
+        }
+        return .json(writer.finish())
     }
 
     private static func problem(of error: any Error, _ keeper: PartitionKeeper) -> Problem {

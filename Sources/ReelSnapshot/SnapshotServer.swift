@@ -64,7 +64,12 @@ public final class SnapshotServer: Sendable {
         }
         do {
             (server, address) = try loop.sync {
-                let http = SnapshotHTTP(node, answers: answers, tokens: common.tokens)
+                let http = SnapshotHTTP(
+                    node,
+                    answers: answers,
+                    tokens: common.tokens,
+                    origins: common.origins
+                )
                 let server = HTTPServer(on: loop, HTTPServer.Settings(common), handler: http)
                 return (LoopBound(server, on: loop), try server.listen(on: wanted))
             }

@@ -16,6 +16,9 @@ public struct SnapshotSettings: Sendable {
     /// Answers that are under way at once at most; who asks beyond is told to come again.
     public var openAnswers = 64
 
+    /// So long, in milliseconds, an answer waits for the seq that it is to be true of.
+    public var reachMs: Int64 = 5_000
+
     /// The defaults, for a folder.
     public init(folder: String) {
         self.folder = folder

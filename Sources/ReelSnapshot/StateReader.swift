@@ -24,11 +24,17 @@ struct StateReader: Sendable {
         var spool: Spool
     }
 
-    /// The lines of a snapshot, or with `after` ≥ 0 of a delta.
-    func lines(of stream: StreamName, after: Seq) throws -> Lines {
+    /// The position that answers are true of at this moment.
+    func seq() throws -> Seq {
+        try reading { _, position in position.seq }
+    }
+
+    /// The lines of a snapshot, or with `after` ≥ 0 of a delta, true of `seqMin` or a later seq.
+    func lines(of stream: StreamName, after: Seq, seqMin: Seq = .none) throws -> Lines {
         var fold = try read(stream)
-        guard after <= fold.seq else {
-            throw SnapshotError(.nodeBehind, "this node has folded to seq \(fold.seq), expected at least \(after)")
+        let needed = max(after, seqMin)
+        guard needed <= fold.seq else {
+            throw SnapshotError(.nodeBehind, "this node has folded to seq \(fold.seq), expected at least \(needed)")
         }
         var writer = try fold.snapshot(after: after)
         let spool = try Spool(folder: folder) { writer.next(into: &$0) }
@@ -99,7 +105,7 @@ struct StateReader: Sendable {
                 var last = after
                 var isFull = false
                 while !isFull, try chunks.step() {
-                    let isWhole = EventChunk.forEach(in: chunks.bytes(0)) { seq, value in
+                    let isWhole = EventChunk.forEach(in: chunks.bytes(0)) { seq, _, value in
                         guard seq > after else { return true }
                         isFull = chunk.count >= limit || chunk.body.count >= Self.pageBytes
                         guard !isFull else { return false }
@@ -119,7 +125,7 @@ struct StateReader: Sendable {
     }
 
     /// Runs `body` in one consistent read of the file.
-    private func reading<R>(_ body: (Connection, StoredPosition) throws -> R) throws -> R {
+    func reading<R>(_ body: (Connection, StoredPosition) throws -> R) throws -> R {
         let file = place.current
         do {
             let (connection, position) = try place.beginRead()

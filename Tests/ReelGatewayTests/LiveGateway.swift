@@ -14,10 +14,15 @@ final class LiveGateway: Sendable {
     let log: any EventLog
     let gateway: Gateway
     private let loop: EventLoop
-    private let http: LoopBound<HTTPClient>
+    let http: LoopBound<HTTPClient>
     private let lines: Lines
 
-    init(_ log: any EventLog, _ change: (inout GatewaySettings) -> Void = { _ in }) throws {
+    /// `state`: what answers questions about state in this process.
+    init(
+        _ log: any EventLog,
+        state: (any StateSource)? = nil,
+        _ change: (inout GatewaySettings) -> Void = { _ in }
+    ) throws {
         var settings = GatewaySettings()
         settings.node.listen = "127.0.0.1:0"
         settings.node.loops = 1
@@ -34,7 +39,7 @@ final class LiveGateway: Sendable {
         self.log = log
         let lines = Lines()
         self.lines = lines
-        gateway = try Gateway(log: log, settings: settings, journal: Journal { lines.add($0) })
+        gateway = try Gateway(log: log, settings: settings, journal: Journal { lines.add($0) }, state: state)
         let loop = try EventLoop()
         self.loop = loop
         http = try loop.sync { LoopBound(HTTPClient(on: loop), on: loop) }

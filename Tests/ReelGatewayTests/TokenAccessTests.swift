@@ -1,8 +1,10 @@
+import EventLogConformance
 import Foundation
 import ReelCore
 import ReelLog
 import ReelNet
 import ReelNode
+import ReelSnapshot
 import Testing
 
 @testable import ReelGateway
@@ -121,11 +123,54 @@ import Testing
         }
     }
 
+    @Test func whoAsksForStateIsWhoTheSnapshotNodeLetsInOrNot() async throws {
+        let keys = try KeyFile()
+        let log = try MemoryLog()
+        let folder = FileManager.default.temporaryDirectory.appending(path: "reel-state-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        var common = NodeSettings()
+        common.listen = "127.0.0.1:0"
+        common.announceMs = 20
+        common.tokens = keys.gate
+        let node = try SnapshotServer(log: log, settings: SnapshotSettings(folder: folder), common: common)
+        // The gateway itself lets everybody in, so that what it hands on decides.
+        try await LiveGateway.with(log) {
+            $0.node.announceMs = 20
+        } _: { live in
+            try await live.cluster(contains: #""role":"snapshot""#)
+            func status(_ headers: HTTPHeaders) async throws -> Int {
+                try await live.ask("GET", "/v1/streams/todo-7/snapshot?epoch=\(log.epoch)", headers: headers).status
+            }
+            try await eventually("the node answers") { try await status(bearer(keys.token(publish: "*"))) == 200 }
+            #expect(try await status([:]) == 401)
+            #expect(try await status(bearer("nonsense")) == 401)
+            #expect(try await status(bearer(keys.token(read: "other", publish: "*"))) == 403)
+        }
+        node.end.begin()
+        await node.waitUntilEnded()
+    }
+
+    @Test func anEventStreamEndsWithItsToken() async throws {
+        try await guarded { live, keys in
+            let path = "/v1/streams/todo-7/events"
+            #expect(try await live.ask("GET", path, headers: ["accept": "text/event-stream"]).status == 401)
+            var headers = bearer(try keys.token(publish: "*", expiresIn: 2))
+            headers.add("accept", "text/event-stream")
+            // A slow machine may need longer than the token lives.
+            let reader = try live.reader(path, headers)
+            try await eventually("its end") { reader.hasEnded }
+            let refused = reader.head?.status == 401
+            #expect(refused || reader.messages.last?.event == "problem")
+            #expect(refused || reader.messages.last?.member("code") == "unauthorized")
+        }
+    }
+
     // MARK: Parts
 
     /// Waits until a token that the socket had has expired, and with it a connection that was not renewed. A slow
     /// machine may need longer than the token lives: then it is given a longer one.
-    private func expire(_ live: LiveGateway, _ keys: Keys, renewing renewed: TestSocket) async throws {
+    private func expire(_ live: LiveGateway, _ keys: KeyFile, renewing renewed: TestSocket) async throws {
         for seconds: Int64 in [2, 8, 32] {
             let token = try keys.token(publish: "*", expiresIn: seconds)
             renewed.send(.renew(token: token))
@@ -138,8 +183,8 @@ import Testing
         Issue.record("no connection was made within 32 s")
     }
 
-    private func guarded(_ body: (LiveGateway, Keys) async throws -> Void) async throws {
-        let keys = try Keys()
+    private func guarded(_ body: (LiveGateway, KeyFile) async throws -> Void) async throws {
+        let keys = try KeyFile()
         let settings = { (settings: inout GatewaySettings) in
             settings.node.tokens = keys.gate
             settings.helloMs = 600_000
@@ -164,48 +209,5 @@ import Testing
         headers.add("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==")
         headers.add("sec-websocket-protocol", "reel.v1")
         return headers
-    }
-
-    /// A file with one key, and tokens that it signs.
-    private final class Keys {
-        let gate: TokenGate
-        private var key: TokenKey
-
-        init() throws {
-            let file = FileManager.default.temporaryDirectory.appendingPathComponent("reel-keys-\(UUID().uuidString)")
-                .path
-            key = try Self.fresh()
-            try TokenKeys([key]).text(withSecrets: false).write(toFile: file, atomically: true, encoding: .utf8)
-            gate = try TokenGate(file: file)
-        }
-
-        deinit {
-            try? FileManager.default.removeItem(atPath: gate.file)
-        }
-
-        private static func fresh() throws -> TokenKey {
-            TokenKey(id: UUID().uuidString, key: try #require(SignatureKey.random(.edDSA)))
-        }
-
-        func change() throws {
-            key = try Self.fresh()
-            try TokenKeys([key]).text(withSecrets: false).write(toFile: gate.file, atomically: true, encoding: .utf8)
-        }
-
-        func token(
-            _ subject: String = "ann",
-            read: String = "*",
-            publish: String,
-            expiresIn seconds: Int64 = 3_600
-        ) throws -> String {
-            let now = WallClock.nowMs() / 1_000
-            let grant = TokenGrant(
-                subject: subject,
-                expiresAt: now + seconds,
-                read: [try #require(StreamPattern(read))],
-                publish: [try #require(StreamPattern(publish))]
-            )
-            return try #require(TokenMint(key).token(grant, now: now))
-        }
     }
 }

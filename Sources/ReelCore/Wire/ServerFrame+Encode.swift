@@ -87,10 +87,15 @@ extension ServerFrame.Limits {
 extension [UInt8] {
     /// Appends `{"site":…,"op":…,"seq":…}`.
     package mutating func append(acked: ServerFrame.Acked) {
-        appendObject { object in
-            object.member("site") { $0.append(quoted: acked.site) }
-            object.member("op", acked.op)
-            object.member("seq", acked.seq)
-        }
+        appendObject { $0.members(of: acked) }
+    }
+}
+
+extension JSONObjectWriter {
+    /// The members `site`, `op` and `seq`.
+    package mutating func members(of acked: ServerFrame.Acked) {
+        member("site") { $0.append(quoted: acked.site) }
+        member("op", acked.op)
+        member("seq", acked.seq)
     }
 }

@@ -8,36 +8,54 @@ public final class HTTPExchange {
     /// Called if the connection breaks before the end.
     public var broken: (() -> Void)?
 
+    /// The head of the request.
+    public let request: HTTPRequestHead
+    /// Fields that the answer carries besides its own, whatever it is.
+    public var moreHeaders = HTTPHeaders()
+
     private enum State {
         case waiting
         case streaming(isChunked: Bool)
+        /// All was written, and is being packed.
+        case ending(isChunked: Bool)
         case over
     }
 
     private var connection: HTTPServerConnection?
-    private let head: HTTPRequestHead
     private var state = State.waiting
+    private var packing: PackedBody?
 
-    init(_ connection: HTTPServerConnection, _ head: HTTPRequestHead) {
+    init(_ connection: HTTPServerConnection, _ request: HTTPRequestHead) {
         loop = connection.loop
         self.connection = connection
-        self.head = head
+        self.request = request
     }
 
     /// Whether an answer, or the rest of one, can still be given.
-    public var isOpen: Bool { if case .over = state { false } else { true } }
+    public var isOpen: Bool {
+        switch state {
+        case .waiting, .streaming: true
+        case .ending, .over: false
+        }
+    }
 
     /// Bytes written and not yet with the kernel.
-    public var pendingBytes: Int { connection?.pendingBytes ?? 0 }
+    public var pendingBytes: Int { (connection?.pendingBytes ?? 0) + (packing?.pendingBytes ?? 0) }
 
     /// Gives the whole answer.
     public func respond(_ response: HTTPResponse) {
         guard case .waiting = state, let connection else { return }
-        var headers = response.headers
         let hasBody = response.status != 204 && response.status != 304
+        if hasBody, packs(response.headers, response.body.count) {
+            start(status: response.status, headers: response.headers, length: response.body.count)
+            write(response.body)
+            return end()
+        }
+        var headers = response.headers
+        if hasBody, isPackable(headers, response.body.count) { headers.add("vary", "accept-encoding") }
         if hasBody { headers.add("content-length", String(response.body.count)) }
-        var bytes = connection.head(response.status, headers, head)
-        if hasBody, head.method != "HEAD" {
+        var bytes = head(response.status, headers, connection)
+        if hasBody, request.method != "HEAD" {
             if response.body.count < 4096 {
                 bytes += response.body
             } else {
@@ -52,35 +70,83 @@ public final class HTTPExchange {
     /// Begins an answer of the given length, or of any length, in chunks.
     public func start(status: Int, headers: HTTPHeaders, length: Int? = nil) {
         guard case .waiting = state, let connection else { return }
-        var headers = headers
-        let isChunked = length == nil && !head.isOld
+        var (headers, length) = (headers, length)
+        if isPackable(headers, length) { headers.add("vary", "accept-encoding") }
+        if packs(headers, length) {
+            packing = PackedBody(on: loop) { [weak self] bytes, isLast in self?.packed(bytes, isLast) }
+        }
+        if packing != nil {
+            length = nil
+            headers.add("content-encoding", "gzip")
+            headers.weakenETag()
+        }
+        let isChunked = length == nil && !request.isOld
         if let length { headers.add("content-length", String(length)) }
         if isChunked { headers.add("transfer-encoding", "chunked") }
-        if length == nil, head.isOld { connection.closesAfterAnswer = true }
+        if length == nil, request.isOld { connection.closesAfterAnswer = true }
         state = .streaming(isChunked: isChunked)
-        connection.write(connection.head(status, headers, head))
+        connection.write(head(status, headers, connection))
     }
 
     /// Writes a piece of the body.
     public func write(_ bytes: [UInt8]) {
-        guard case .streaming(let isChunked) = state, let connection, head.method != "HEAD", !bytes.isEmpty else {
-            return
-        }
-        if isChunked { connection.write(HTTPEncoder.chunkStart(bytes.count)) }
-        connection.write(bytes)
-        if isChunked { connection.write(HTTPEncoder.chunkEnd) }
+        guard case .streaming(let isChunked) = state, request.method != "HEAD", !bytes.isEmpty else { return }
+        if let packing { packing.write(bytes) } else { write(bytes, isChunked: isChunked) }
     }
 
     /// Ends a streamed answer.
     public func end() {
-        guard case .streaming(let isChunked) = state, let connection else { return }
-        if isChunked, head.method != "HEAD" { connection.write(HTTPEncoder.lastChunk) }
-        finish()
+        guard case .streaming(let isChunked) = state else { return }
+        state = .ending(isChunked: isChunked)
+        if let packing { packing.end() } else { finishStream(isChunked: isChunked) }
     }
 
     /// Breaks the connection off, so that the client sees that a streamed answer is not whole.
     public func abort() {
         connection?.abort()
+    }
+
+    // MARK: Packing
+
+    /// Whether the body is worth it, and nobody has packed it yet. What is said a bit at a time would wait in the
+    /// packer.
+    private func isPackable(_ headers: HTTPHeaders, _ length: Int?) -> Bool {
+        (length ?? .max) > PackedBody.bytesMin && headers["content-encoding"] == nil
+            && headers["content-type"] != "text/event-stream"
+    }
+
+    private func packs(_ headers: HTTPHeaders, _ length: Int?) -> Bool {
+        request.method != "HEAD" && request.acceptsGzip && isPackable(headers, length)
+    }
+
+    private func packed(_ bytes: [UInt8], _ isLast: Bool) {
+        switch state {
+        case .streaming(let isChunked), .ending(let isChunked):
+            if !bytes.isEmpty { write(bytes, isChunked: isChunked) }
+            if isLast { return finishStream(isChunked: isChunked) }
+            // What the packer keeps for itself never drains.
+            if pendingBytes == 0 { drained?() }
+        case .waiting, .over: break
+        }
+    }
+
+    // MARK: What the connection gets
+
+    private func head(_ status: Int, _ headers: HTTPHeaders, _ connection: HTTPServerConnection) -> [UInt8] {
+        var headers = headers
+        for field in moreHeaders.fields { headers.add(field.name, field.value) }
+        return connection.head(status, headers)
+    }
+
+    private func write(_ bytes: [UInt8], isChunked: Bool) {
+        if isChunked { connection?.write(HTTPEncoder.chunkStart(bytes.count)) }
+        connection?.write(bytes)
+        if isChunked { connection?.write(HTTPEncoder.chunkEnd) }
+    }
+
+    private func finishStream(isChunked: Bool) {
+        if isChunked, request.method != "HEAD" { connection?.write(HTTPEncoder.lastChunk) }
+        finish()
     }
 
     private func finish() {
@@ -90,8 +156,14 @@ public final class HTTPExchange {
         connection?.exchangeEnded()
     }
 
+    // MARK: What the connection tells
+
+    func connectionDrained() {
+        if packing?.pendingBytes ?? 0 == 0 { drained?() }
+    }
+
     func connectionBroke() {
-        guard isOpen else { return }
+        if case .over = state { return }
         state = .over
         let broken = broken
         release()
@@ -100,6 +172,7 @@ public final class HTTPExchange {
 
     private func release() {
         connection = nil
+        packing = nil
         drained = nil
         broken = nil
     }

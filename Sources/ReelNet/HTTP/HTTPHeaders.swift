@@ -24,6 +24,13 @@ public struct HTTPHeaders: Hashable, Sendable, ExpressibleByDictionaryLiteral {
         fields.append(Field(name: name.lowercased(), value: value))
     }
 
+    /// Says of an `etag` that the body was coded in another way since (RFC 9110, 8.8.1).
+    mutating func weakenETag() {
+        for (index, field) in fields.enumerated() where field.name == "etag" && !field.value.hasPrefix("W/") {
+            fields[index] = Field(name: field.name, value: "W/" + field.value)
+        }
+    }
+
     /// The value of the first field of this name (in lower case); nil if there is none.
     public subscript(_ name: String) -> String? {
         fields.first { $0.name == name }?.value

@@ -14,6 +14,11 @@ public struct HTTPRequestHead: Hashable, Sendable {
     /// Whether the connection may serve another request behind this one.
     public var keepsAlive: Bool { !isOld && !headers.has("connection", token: "close") }
 
+    /// Whether the client holds the answer with this `ETag` already (RFC 9110, 13.1.2): then it needs no more than 304.
+    public func holds(etag: String) -> Bool {
+        headers.tokens("if-none-match").contains { $0 == "*" || $0 == etag || $0 == "W/" + etag }
+    }
+
     /// The path, percent signs and all.
     public var path: Substring { target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)[0] }
 
@@ -45,6 +50,20 @@ public struct HTTPRequestHead: Hashable, Sendable {
             parameters.append((name, value))
         }
         return parameters
+    }
+
+    /// A text as a segment of a path or a value of a query can hold it.
+    public static func percentEncoded(_ text: String) -> String {
+        text.utf8.reduce(into: "") { encoded, byte in
+            switch byte {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"):
+                encoded.unicodeScalars.append(Unicode.Scalar(byte))
+            default:
+                encoded += (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
+            }
+        }
     }
 
     private static func percentDecoded(_ text: Substring) -> String? {

@@ -15,7 +15,7 @@ public struct HTTPRequestDecoder {
         case failed
     }
 
-    private static let methods: Set = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"]
+    private static let methods: Set = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "QUERY"]
 
     private let limits: HTTPLimits
     private var state = State.head

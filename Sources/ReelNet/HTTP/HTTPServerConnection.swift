@@ -13,7 +13,9 @@ final class HTTPServerConnection: TCPHandler {
     private var held: [UInt8] = []
     private var isDecoding = false
     private var hasServed = false
-    private var pendingAtLastLook = 0
+    /// Bytes written, and how many of them the client's side had taken when that was looked at last.
+    private var written = 0
+    private var takenAtLastLook = 0
 
     private static let maxHeld = 64 << 10
     /// With more than this unread by the client, its next request waits.
@@ -92,7 +94,7 @@ final class HTTPServerConnection: TCPHandler {
         let exchange = HTTPExchange(self, request.head)
         self.exchange = exchange
         closesAfterAnswer = closesAfterAnswer || !request.head.keepsAlive
-        pendingAtLastLook = 0
+        takenAtLastLook = written - tcp.pendingBytes
         tcp.deadline.set(server.settings.idleDeadline)
         server.handler.respond(to: request, exchange)
     }
@@ -126,7 +128,7 @@ final class HTTPServerConnection: TCPHandler {
         response.headers.add("content-length", String(response.body.count))
         if violation.status == 426 { response.headers.add("sec-websocket-version", "13") }
         closesAfterAnswer = true
-        tcp.write(head(response.status, response.headers, nil) + response.body)
+        tcp.write(head(response.status, response.headers) + response.body)
         tcp.finish()
     }
 
@@ -134,7 +136,7 @@ final class HTTPServerConnection: TCPHandler {
 
     var pendingBytes: Int { tcp.pendingBytes }
 
-    func head(_ status: Int, _ headers: HTTPHeaders, _ request: HTTPRequestHead?) -> [UInt8] {
+    func head(_ status: Int, _ headers: HTTPHeaders) -> [UInt8] {
         var headers = headers
         headers.add("date", loop.date.now())
         if server.isDraining { closesAfterAnswer = true }
@@ -143,6 +145,7 @@ final class HTTPServerConnection: TCPHandler {
     }
 
     func write(_ bytes: [UInt8]) {
+        written += bytes.count
         tcp.write(bytes)
     }
 
@@ -169,7 +172,7 @@ final class HTTPServerConnection: TCPHandler {
     }
 
     func drained() {
-        if let exchange { exchange.drained?() } else { decodeHeld() }
+        if let exchange { exchange.connectionDrained() } else { decodeHeld() }
     }
 
     // MARK: Ends
@@ -185,9 +188,9 @@ final class HTTPServerConnection: TCPHandler {
     func deadlinePassed() {
         if exchange != nil || tcp.pendingBytes > 0 {
             // An answer may take its time to begin; one that nobody reads may not stay.
-            let pending = tcp.pendingBytes
-            if pending > 0, pending == pendingAtLastLook { return tcp.close() }
-            pendingAtLastLook = pending
+            let taken = written - tcp.pendingBytes
+            if tcp.pendingBytes > 0, taken <= takenAtLastLook { return tcp.close() }
+            takenAtLastLook = taken
             tcp.deadline.set(server.settings.idleDeadline)
         } else if decoder.isBetweenRequests {
             tcp.finish()

@@ -114,6 +114,11 @@ public struct Access: Sendable {
         if let refusal = refusalToRead(stream) { throw Problem(refusal) }
     }
 
+    /// Throws 403 unless the stream may be published to.
+    public func requirePublish(_ stream: StreamName) throws(Problem) {
+        if let refusal = refusalToPublish(stream) { throw Problem(refusal) }
+    }
+
     /// Whether the token has expired at this moment, in milliseconds of the Unix epoch.
     public func hasExpired(nowMs: Int64) -> Bool {
         grant.map { nowMs / 1_000 >= $0.expiresAt } ?? false

@@ -1,4 +1,6 @@
 import ReelGateway
+import ReelNet
+import ReelNode
 
 /// The settings of every command that runs a gateway, with those of any node.
 enum GatewayArguments {
@@ -10,14 +12,23 @@ enum GatewayArguments {
         "bytes on their way into the log at most; beyond that it answers `overloaded`"
     )
 
+    static let echo = Setting<Bool>.flag(
+        "debug-echo",
+        "echo WebSocket messages at /debug/echo, to test the socket itself; on a loopback address only"
+    )
+
     /// All of them.
-    static let all: [any AnySetting] = ServingArguments.all + [inFlightBytes]
+    static let all: [any AnySetting] = ServingArguments.all + [inFlightBytes, echo]
 
     /// What the options say for a gateway.
     static func settings(_ options: Options) throws(Complaint) -> GatewaySettings {
         var settings = GatewaySettings()
         settings.node = try ServingArguments.nodeSettings(options)
         settings.inFlightBytes = options[inFlightBytes]
+        settings.echoes = options[echo]
+        if settings.echoes, (try? SocketAddress(parsing: settings.node.listen))?.isLoopback != true {
+            throw Complaint(.usage, "--debug-echo is not for other machines; expected is --listen 127.0.0.1:PORT")
+        }
         try check(options)
         return settings
     }

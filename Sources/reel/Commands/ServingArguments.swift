@@ -48,6 +48,11 @@ enum ServingArguments {
     )
     static let issuer = Setting<String?>.text("token-issuer", "ISS", "take only tokens with this `iss`")
     static let audience = Setting<String?>.text("token-audience", "AUD", "take only tokens with this `aud`")
+    static let origins = Setting<[String]>.texts(
+        "allow-origin",
+        "ORIGIN",
+        "let pages of this origin use the node from a browser, such as https://app.example; `*` for all"
+    )
     static let insecure = Setting<Bool>.flag(
         "insecure",
         "listen for other machines without --keys: everybody may read and write everything"
@@ -55,7 +60,10 @@ enum ServingArguments {
 
     /// All of them, with those of the log.
     static let all: [any AnySetting] =
-        [listen, advertise, nodeURL, certificate, key, NodeArguments.authorities, keys, issuer, audience, insecure]
+        [
+            listen, advertise, nodeURL, certificate, key, NodeArguments.authorities, keys, issuer, audience, insecure,
+            origins,
+        ]
         + LogArguments.all + [loops, connections]
 
     /// What the options say for any kind of node.
@@ -67,7 +75,11 @@ enum ServingArguments {
         if let url = options[advertise], !["http://", "https://"].contains(where: { url.hasPrefix($0) }) {
             throw Complaint(.usage, "--advertise is `\(url)`; expected is a URL such as https://reel.example")
         }
+        if let wrong = options[origins].first(where: { !OriginRules.isOrigin($0) }) {
+            throw Complaint(.usage, "--allow-origin is `\(wrong)`; expected is an origin such as https://app.example")
+        }
         var settings = NodeSettings()
+        settings.origins.allowed = Set(options[origins])
         settings.listen = options[listen]
         settings.advertise = options[advertise]
         settings.nodeURL = options[nodeURL]

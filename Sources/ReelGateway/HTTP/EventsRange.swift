@@ -2,37 +2,52 @@ import ReelCore
 import ReelNet
 import ReelNode
 
-/// The answer to a request for a range of a stream: what follows a seq, or a whole block.
-final class EventsRange {
+/// The answer to a request for a range of a stream: what follows a seq, or a whole block. Where nothing follows yet, it
+/// can wait for it (a long poll).
+final class EventsRange: Follower {
     /// Seqs of a block.
     static let blockSeqs: Int64 = 1_024
     /// An answer that is not a block has about so many bytes at most; `to` says how far it got.
     private static let answerBytes = 4 << 20
 
     private let gateway: GatewayLoop
-    private let stream: StreamName
-    private let partition: Int
+    let stream: StreamName
+    let partition: Int
     private let exchange: HTTPExchange
+    private let access: Access
+    private var answer = EventsAnswer(from: 0, head: .none)
+    private var limit = 0
+    /// Ends the wait.
+    private var timer: LoopTimer?
 
-    init(_ gateway: GatewayLoop, _ stream: StreamName, _ exchange: HTTPExchange) {
+    init(_ gateway: GatewayLoop, _ stream: StreamName, _ exchange: HTTPExchange, _ access: Access) {
+        self.access = access
         self.gateway = gateway
         self.stream = stream
         self.exchange = exchange
         partition = stream.partition(of: gateway.share.partitions)
     }
 
-    /// Everything behind a seq, up to the head or the limit of events.
-    func answer(after: Seq, epoch: Epoch?, limit: Int) {
+    /// Everything behind a seq, up to the head or the limit of events; where there is no event yet, once there is one,
+    /// or after so many seconds.
+    func answer(after: Seq, epoch: Epoch?, limit: Int, waitS: Int64) {
         gateway.admit(stream, epoch: epoch, lowest: after + 1, highest: after) { [self] failure in
             if let failure { return refuse(failure) }
-            collect(EventsAnswer(from: after + 1, head: gateway.rings[partition].head), limit: limit)
+            answer = EventsAnswer(from: after + 1, head: gateway.rings[partition].head)
+            self.limit = limit
+            if waitS > 0 {
+                timer = exchange.loop.timer(after: .seconds(waitS)) { [self] in stopWaiting() }
+                exchange.broken = { [self] in end() }
+            }
+            collect()
         }
     }
 
-    private func collect(_ answer: EventsAnswer, limit: Int) {
-        var answer = answer
+    private func collect() {
         guard answer.to < answer.head, answer.count < limit, answer.body.count < Self.answerBytes else {
-            return exchange.respond(.json(answer.bytes(stream, gateway.share.epoch, partition)))
+            guard answer.count == 0, timer != nil else { return finish() }
+            if let error = gateway.share.stop(of: partition) { return failed(error) }
+            return gateway.join(self)
         }
         gateway.read(
             stream,
@@ -45,11 +60,54 @@ final class EventsRange {
             switch result {
             case .success(let chunk):
                 answer.append(chunk)
-                collect(answer, limit: limit)
-            case .failure(let error): refuse(gateway.failure(gateway.reason(error, stream), stream))
+                collect()
+            case .failure(let error): failed(gateway.reason(error, stream))
             }
         }
     }
+
+    private func finish() {
+        end()
+        exchange.respond(.json(answer.bytes(stream, gateway.share.epoch, partition)))
+    }
+
+    private func end() {
+        gateway.leave(self)
+        timer?.cancel()
+        timer = nil
+    }
+
+    /// Answers with what was proven, now or when that is known.
+    private func stopWaiting() {
+        timer = nil
+        if gateway.followers.holds(self) { moved() }
+    }
+
+    // MARK: Waiting
+
+    func moved() {
+        gateway.leave(self)
+        answer.head = gateway.rings[partition].head
+        collect()
+    }
+
+    func failed(_ error: ReelError) {
+        end()
+        refuse(gateway.failure(error, stream))
+    }
+
+    func tick(nowMs: Int64) {
+        if access.hasExpired(nowMs: gateway.loop.wallMs) {
+            failed(ReelError(.unauthorized, "the token has expired"))
+        }
+    }
+
+    func sendAway(afterMs: Int64) {
+        timer?.cancel()
+        stopWaiting()
+    }
+
+    // MARK: Blocks
 
     /// A block, once it is whole; it never changes.
     func answer(block: Int64, epoch: Epoch) {
@@ -65,13 +123,13 @@ final class EventsRange {
                 problem.head = head
                 return exchange.respond(problem.response)
             }
-            exchange.start(
-                status: 200,
-                headers: [
-                    "content-type": "application/json", "cache-control": "public, max-age=31536000, immutable",
-                    "etag": "\"\(epoch):\(stream):\(block)\"",
-                ]
-            )
+            let etag = "\"\(epoch):\(stream):\(block)\""
+            var headers: HTTPHeaders = ["cache-control": "public, max-age=31536000, immutable", "etag": etag]
+            if exchange.request.holds(etag: etag) {
+                return exchange.respond(HTTPResponse(status: 304, headers: headers))
+            }
+            headers.add("content-type", "application/json")
+            exchange.start(status: 200, headers: headers)
             let answer = EventsAnswer(from: seqs.lowerBound, to: seqs.upperBound, head: seqs.upperBound)
             exchange.write(answer.opening(stream, gateway.share.epoch, partition))
             write(seqs, isFirst: true)

@@ -9,11 +9,20 @@ final class HTTPPublish {
     private let stream: StreamName
     private let exchange: HTTPExchange
     private let count: Int
+    private let then: ([ServerFrame.Acked]) -> Void
     private let untilMs: Int64
     private var acks: [ServerFrame.Acked] = []
     private var refusal: ReelError?
 
-    init(_ gateway: GatewayLoop, _ stream: StreamName, _ exchange: HTTPExchange, count: Int) {
+    /// `then` answers once all of the events, so many, are durable; their acks are in the order of op within a site.
+    init(
+        _ gateway: GatewayLoop,
+        _ stream: StreamName,
+        _ exchange: HTTPExchange,
+        count: Int,
+        then: @escaping ([ServerFrame.Acked]) -> Void
+    ) {
+        self.then = then
         number = gateway.nextNumber()
         self.gateway = gateway
         self.stream = stream
@@ -28,11 +37,8 @@ final class HTTPPublish {
         var sites: [Site: Int] = [:]
         for ack in acks where sites[ack.site] == nil { sites[ack.site] = sites.count }
         acks.sort { a, b in a.site == b.site ? a.op < b.op : sites[a.site] ?? 0 < sites[b.site] ?? 0 }
-        var writer = JSONObjectWriter()
-        writer.member("stream", stream.description)
-        writer.member("epoch", gateway.share.epoch.description)
-        writer.member("acks", acks) { $0.append(acked: $1) }
-        end(.json(writer.finish()))
+        end()
+        then(acks)
     }
 
     /// One event was refused, and with it all: the answer names the one that is to blame.
@@ -41,7 +47,8 @@ final class HTTPPublish {
         // The others of the same publish are refused in this round, too.
         gateway.loop.atRoundEnd { [self] in
             guard let refusal, gateway.publishes[number] != nil else { return }
-            end(Problem(gateway.failure(refusal, stream)).response)
+            end()
+            exchange.respond(Problem(gateway.failure(refusal, stream)).response)
         }
     }
 
@@ -52,13 +59,13 @@ final class HTTPPublish {
             "the log has not answered in time: the events may be in it, the same may be sent again"
         )
         problem.retryMs = 1_000
-        end(problem.response)
+        end()
+        exchange.respond(problem.response)
     }
 
-    private func end(_ response: HTTPResponse) {
+    private func end() {
         gateway.publishes[number] = nil
         gateway.ledger.forget(number)
-        exchange.respond(response)
     }
 }
 

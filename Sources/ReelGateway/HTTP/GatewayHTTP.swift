@@ -4,8 +4,8 @@ import ReelNode
 
 /// The HTTP side of one loop of a gateway.
 final class GatewayHTTP: HTTPHandler {
-    private enum Endpoint: Sendable {
-        case socket, publish, events, block, head
+    enum Endpoint: Sendable {
+        case socket, echo, publish, sync, events, block, head
         case state(StateRequest.Route)
         case node(NodeEndpoint)
     }
@@ -14,41 +14,48 @@ final class GatewayHTTP: HTTPHandler {
     private let answers: NodeAnswers
     private let passage: StatePassage
     private let router: Router<Endpoint>
+    private let origins: OriginRules
 
     init(_ gateway: GatewayLoop, answers: NodeAnswers, passage: StatePassage) {
         self.gateway = gateway
         self.answers = answers
+        origins = gateway.share.settings.node.origins
         self.passage = passage
+        router = Self.routes(echoes: gateway.share.settings.echoes)
+    }
+
+    /// What a gateway answers; openapi.yaml says the same.
+    static func routes(echoes: Bool) -> Router<Endpoint> {
         var router = Router<Endpoint>()
         router.add("GET", "/v1/socket", query: [], .socket)
-        router.add("POST", "/v1/streams/{stream}/events", .publish)
-        router.add("GET", "/v1/streams/{stream}/events", query: ["after", "epoch", "limit"], .events)
+        if echoes { router.add("GET", "/debug/echo", .echo) }
+        router.add("POST", "/v1/streams/{stream}/events", query: ["outcome"], .publish)
+        router.add("POST", "/v1/streams/{stream}/sync", .sync)
+        router.add("GET", "/v1/streams/{stream}/events", query: ["after", "epoch", "limit", "wait"], .events)
         router.add("GET", "/v1/streams/{stream}/blocks/{epoch}/{block}", .block)
         router.add("GET", "/v1/streams/{stream}/head", .head)
         router.addStateRoutes { .state($0) }
         router.addNodeRoutes { .node($0) }
-        self.router = router
+        return router
     }
 
     func respond(to request: HTTPRequest, _ exchange: HTTPExchange) {
+        guard origins.admit(exchange) else { return }
         do throws(Problem) {
             let match = try router.match(request.head)
             let access = try access(match, request.head)
             switch match.endpoint {
-            case .socket:
+            case .socket, .echo:
                 throw Problem(.badRequest, "found a plain request, expected a WebSocket's handshake")
-            case .publish: try publish(try match.stream, request, exchange, access)
-            case .events: try events(match, exchange)
-            case .block: try block(match, exchange)
+            case .publish: try publish(match, request, exchange, access)
+            case .sync: try sync(try match.stream, request, exchange, access)
+            case .events: try events(match, exchange, access)
+            case .block: try block(match, exchange, access)
             case .head: try head(try match.stream, exchange)
             case .state(let route):
-                let question = try StateRequest(route, match)
+                let question = try StateRequest(route, match, request)
                 if let divergence = gateway.share.divergence { throw Problem(divergence) }
-                if let source = gateway.share.state {
-                    source.respond(to: question, exchange)
-                } else {
-                    passage.pass(request.head, exchange)
-                }
+                ask(question, exchange)
             case .node(let endpoint): exchange.respond(answers.response(endpoint))
             }
         } catch {
@@ -60,11 +67,18 @@ final class GatewayHTTP: HTTPHandler {
     private func access(_ match: Router<Endpoint>.Match, _ head: HTTPRequestHead) throws(Problem) -> Access {
         let tokens = gateway.share.settings.node.tokens
         switch match.endpoint {
-        case .socket: return Access(nil)
+        case .socket, .echo: return Access(nil)
         case .node(let endpoint): return endpoint.isGuarded ? try Access(tokens, head) : Access(nil)
         case .publish:
             let access = try Access(tokens, head)
-            if let refusal = access.refusalToPublish(try match.stream) { throw Problem(refusal) }
+            try access.requirePublish(try match.stream)
+            // What became of it says something of the stream's state.
+            if match.query["outcome"] != nil { try access.requireRead(try match.stream) }
+            return access
+        case .sync:
+            let access = try Access(tokens, head)
+            try access.requirePublish(try match.stream)
+            try access.requireRead(try match.stream)
             return access
         case .events, .block, .head, .state:
             let access = try Access(tokens, head)
@@ -81,8 +95,12 @@ final class GatewayHTTP: HTTPHandler {
 
     func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision {
         do throws(Problem) {
-            guard case .socket = try router.match(offer.head).endpoint else {
-                throw Problem(.badRequest, "found a WebSocket's handshake, expected a plain request")
+            // Whatever a browser says of its page: where the page may not use this node, it gets no socket.
+            _ = try origins.fields(for: offer.head)
+            switch try router.match(offer.head).endpoint {
+            case .socket: break
+            case .echo: return .accept(subprotocol: nil, maxMessage: EchoSocket.messageBytes, handler: EchoSocket())
+            default: throw Problem(.badRequest, "found a WebSocket's handshake, expected a plain request")
             }
             guard offer.subprotocols.contains("reel.v1") else {
                 let found = offer.subprotocols.isEmpty ? "no subprotocol" : offer.subprotocols.joined(separator: ", ")
@@ -105,41 +123,10 @@ final class GatewayHTTP: HTTPHandler {
         Problem(violation).response
     }
 
-    // MARK: Publishing
-
-    private func publish(
-        _ stream: StreamName,
-        _ request: HTTPRequest,
-        _ exchange: HTTPExchange,
-        _ access: Access
-    ) throws(Problem) {
-        try request.requireJSON()
-        let publish: ClientFrame.Publish
-        do throws(ReelError) {
-            publish = try request.body.withUnsafeBufferPointer { (bytes) throws(ReelError) in
-                let object = try JSONObject(Bytes(bytes), levels: ClientFrame.levels, shape: .badRequest)
-                let events = try object.array("events") { (reader) throws(ReelError) in Array(try reader.raw()) }
-                return ClientFrame.Publish(
-                    stream: stream,
-                    epoch: try object.epoch(),
-                    events: try object.required("events", events)
-                )
-            }
-        } catch {
-            throw Problem(error)
-        }
-        let settings = gateway.share.settings
-        guard (1...settings.batch).contains(publish.events.count) else {
-            var problem = Problem(
-                .limit,
-                "found \(publish.events.count) events, expected 1 to \(settings.batch)"
-            )
-            problem.limit = settings.batch
-            throw problem
-        }
-        let waiting = HTTPPublish(gateway, stream, exchange, count: publish.events.count)
-        gateway.publishes[waiting.number] = waiting
-        gateway.publish(publish, with: access, from: waiting.number, ref: nil) { waiting.nacked($0) }
+    /// Answers from this process, or passes the question on.
+    func ask(_ question: StateRequest, _ exchange: HTTPExchange) {
+        if let source = gateway.share.state { return source.respond(to: question, exchange) }
+        passage.pass(question, exchange)
     }
 
     // MARK: Reading
@@ -157,15 +144,38 @@ final class GatewayHTTP: HTTPHandler {
         exchange.respond(.json(writer.finish()))
     }
 
-    private func events(_ match: Router<Endpoint>.Match, _ exchange: HTTPExchange) throws(Problem) {
+    private func events(
+        _ match: Router<Endpoint>.Match,
+        _ exchange: HTTPExchange,
+        _ access: Access
+    ) throws(Problem) {
         let stream = try match.stream
-        let after = try match.integer("after", from: -1) ?? .none
         let limit = Int(try match.integer("limit", from: 1, to: 10_000) ?? 1_000)
-        let range = EventsRange(gateway, stream, exchange)
-        range.answer(after: after, epoch: try match.epoch, limit: limit)
+        let waitS = try match.integer("wait", from: 0, to: 30) ?? 0
+        var place = (after: try match.integer("after", from: -1) ?? .none, epoch: try match.epoch)
+        guard exchange.request.acceptsEventStream else {
+            let range = EventsRange(gateway, stream, exchange, access)
+            return range.answer(after: place.after, epoch: place.epoch, limit: limit, waitS: waitS)
+        }
+        if let last = exchange.request.headers["last-event-id"] { place = try Self.place(lastEventID: last) }
+        let client = EventStream.Client(exchange: exchange, access: access)
+        EventStream.begin(gateway, stream, after: place.after, epoch: place.epoch, limit: limit, for: client)
     }
 
-    private func block(_ match: Router<Endpoint>.Match, _ exchange: HTTPExchange) throws(Problem) {
+    /// `EPOCH:SEQ`, the id of the message that the client has got last.
+    private static func place(lastEventID: String) throws(Problem) -> (after: Seq, epoch: Epoch?) {
+        let parts = lastEventID.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 2, let epoch = Epoch(String(parts[0])), let seq = Seq(parts[1]),
+            (.none...largestInteger).contains(seq), String(seq) == parts[1]
+        else { throw Problem(.badRequest, "found the Last-Event-ID '\(lastEventID)', expected EPOCH:SEQ") }
+        return (seq, epoch)
+    }
+
+    private func block(
+        _ match: Router<Endpoint>.Match,
+        _ exchange: HTTPExchange,
+        _ access: Access
+    ) throws(Problem) {
         guard let epoch = Epoch(match.path["epoch"] ?? "") else {
             throw Problem(
                 .badRequest,
@@ -175,10 +185,17 @@ final class GatewayHTTP: HTTPHandler {
         guard let text = match.path["block"], let block = Int64(text), String(block) == text,
             (0...largestInteger / EventsRange.blockSeqs - 1).contains(block)
         else { throw Problem(.badRange, "found the block '\(match.path["block"] ?? "")', expected a number from 0 on") }
-        let range = EventsRange(gateway, try match.stream, exchange)
+        let range = EventsRange(gateway, try match.stream, exchange, access)
         range.answer(block: block, epoch: epoch)
     }
 }
 
 @available(*, unavailable)
 extension GatewayHTTP: Sendable {}
+
+extension HTTPRequestHead {
+    /// Whether the client asks for server-sent events.
+    fileprivate var acceptsEventStream: Bool {
+        headers.tokens("accept").contains { $0.lowercased().prefix { $0 != ";" && $0 != " " } == "text/event-stream" }
+    }
+}

@@ -22,19 +22,19 @@ final class StatePassage {
         self.journal = journal
     }
 
-    /// Asks the next node the same, and streams its answer back.
-    func pass(_ head: HTTPRequestHead, _ exchange: HTTPExchange) {
+    /// Asks the next node, and streams its answer back.
+    func pass(_ question: StateRequest, _ exchange: HTTPExchange) {
         let nodes = announcer.nodes.filter { $0.role == "snapshot" || $0.role == "serve" }
         turn += 1
         let start = nodes.isEmpty ? 0 : turn % nodes.count
-        ask(Array(nodes[start...] + nodes[..<start])[...], head, exchange)
+        ask(Array(nodes[start...] + nodes[..<start])[...], question, exchange)
     }
 
     func close() {
         client.close()
     }
 
-    private func ask(_ nodes: ArraySlice<NodeAnnouncement>, _ head: HTTPRequestHead, _ exchange: HTTPExchange) {
+    private func ask(_ nodes: ArraySlice<NodeAnnouncement>, _ question: StateRequest, _ exchange: HTTPExchange) {
         guard let node = nodes.first else {
             var problem = Problem(.nodeBehind, "found no snapshot node that answers")
             problem.retryMs = 1_000
@@ -43,21 +43,24 @@ final class StatePassage {
         let rest = nodes.dropFirst()
         guard let origin = HTTPOrigin(node.url), !origin.isSecure || tls != nil else {
             warn("a node announced an address that cannot be used", node, node.url)
-            return ask(rest, head, exchange)
+            return ask(rest, question, exchange)
         }
-        var request = HTTPClientRequest("GET", host: origin.host, port: origin.port, target: head.target)
+        var request = HTTPClientRequest(question, origin)
         if origin.isSecure { request.tls = tls }
         request.timeout = .seconds(10)
         // Whoever asks is who the other node lets in, or not.
-        for name in ["if-none-match", "authorization"] {
-            if let value = head.headers[name] { request.headers.add(name, value) }
+        // What has something before it is packed here, if at all.
+        let passed =
+            question.preamble.isEmpty ? ["authorization", "if-none-match", "accept-encoding"] : ["authorization"]
+        for name in passed {
+            if let value = exchange.request.headers[name] { request.headers.add(name, value) }
         }
-        let answer = PassedAnswer(exchange)
+        let answer = PassedAnswer(exchange, preamble: question.preamble)
         answer.call = client.send(request) { [self] event in
             guard case .failed(let error) = event, !answer.hasBegun else { return answer.take(event) }
             answer.call = nil
             warn("a snapshot node does not answer", node, error.message)
-            ask(rest, head, exchange)
+            ask(rest, question, exchange)
         }
     }
 
@@ -75,8 +78,11 @@ private final class PassedAnswer {
 
     private static let mostPending = 512 << 10
 
-    init(_ exchange: HTTPExchange) {
+    private let preamble: [UInt8]
+
+    init(_ exchange: HTTPExchange, preamble: [UInt8]) {
         self.exchange = exchange
+        self.preamble = preamble
     }
 
     func take(_ event: HTTPClient.Event) {
@@ -84,18 +90,26 @@ private final class PassedAnswer {
         case .head(let head):
             hasBegun = true
             var headers = HTTPHeaders()
-            for name in ["content-type", "etag", "cache-control", "retry-after"] {
-                if let value = head.headers[name] { headers.add(name, value) }
+            var names = ["content-type", "cache-control", "retry-after", "content-encoding", "vary"]
+            if preamble.isEmpty { names.append("etag") }
+            for name in names {
+                for value in head.headers.all(name) { headers.add(name, value) }
             }
+            let first = head.status == 200 ? preamble : []
             exchange.broken = { [self] in
                 call?.cancel()
                 call = nil
             }
+            if head.status == 304 {
+                call = nil
+                return exchange.respond(HTTPResponse(status: 304, headers: headers))
+            }
             exchange.start(
                 status: head.status,
                 headers: headers,
-                length: head.headers["content-length"].flatMap { Int($0) }
+                length: head.headers["content-length"].flatMap { Int($0) }.map { $0 + first.count }
             )
+            exchange.write(first)
         case .data(let bytes):
             exchange.write(bytes)
             guard exchange.pendingBytes > Self.mostPending, let call else { return }
@@ -111,5 +125,35 @@ private final class PassedAnswer {
             call = nil
             exchange.abort()
         }
+    }
+}
+
+extension HTTPClientRequest {
+    /// The words in which a snapshot node is asked.
+    fileprivate init(_ request: StateRequest, _ origin: HTTPOrigin) {
+        var (method, body) = ("GET", [UInt8]())
+        var target = "/v1/streams/\(request.stream)"
+        var query: [(String, String)] = []
+        switch request.kind {
+        case .snapshot: target += "/snapshot"
+        case .delta(let after, _):
+            target += "/delta"
+            query.append(("after", "\(after)"))
+        case .object(let model, let id):
+            target += "/objects"
+            query = [("model", HTTPRequestHead.percentEncoded(model)), ("id", HTTPRequestHead.percentEncoded(id))]
+        case .outcomes(let acks, let epoch):
+            target += "/outcomes"
+            var writer = JSONObjectWriter()
+            writer.member("epoch", epoch.description)
+            writer.member("acks", acks) { $0.append(acked: $1) }
+            (method, body) = ("POST", writer.finish())
+        }
+        if body.isEmpty {
+            if let epoch = request.kind.epoch { query.append(("epoch", "\(epoch)")) }
+            if request.seqMin != .none { query.append(("min_seq", "\(request.seqMin)")) }
+        }
+        if !query.isEmpty { target += "?" + query.map { "\($0)=\($1)" }.joined(separator: "&") }
+        self.init(method, host: origin.host, port: origin.port, target: target, body: body)
     }
 }

@@ -1,0 +1,72 @@
+import ReelCore
+public import ReelNet
+
+/// Which pages of the web may use a node. A browser says where a page comes from (`Origin`), and other clients say
+/// nothing: those are not meant here. A page that the node's own host has served may always.
+public struct OriginRules: Hashable, Sendable {
+    /// As browsers write them, such as `https://app.example`; `*` stands for all.
+    public var allowed: Set<String> = []
+
+    /// Nobody but the own host's pages.
+    public init() {}
+
+    /// Whether this is an origin as browsers write it, or `*`.
+    public static func isOrigin(_ text: String) -> Bool {
+        if text == "*" { return true }
+        guard let scheme = scheme(of: text) else { return false }
+        let authority = text.dropFirst(scheme.count)
+        return !authority.isEmpty && text == text.lowercased()
+            && authority.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !#"/?#@\*"#.utf8.contains($0) }
+    }
+
+    private static func scheme(of text: String) -> String? {
+        ["http://", "https://"].first { text.hasPrefix($0) }
+    }
+
+    /// What the answer to this request has to carry, so that the page may read it. Throws 403 where the page may not
+    /// even ask.
+    public func fields(for request: HTTPRequestHead) throws(Problem) -> HTTPHeaders {
+        var fields = HTTPHeaders()
+        // A cache must not give one page's answer to another page.
+        if !allowed.isEmpty, !allowed.contains("*") { fields.add("vary", "origin") }
+        let origins = request.headers.all("origin")
+        guard let origin = origins.first, !isOwn(origin, request) || origins.count > 1 else { return fields }
+        guard origins.count == 1, allowed.contains(origin) || allowed.contains("*") else {
+            throw Problem(.forbidden, "pages of \(origin) may not use this node, see --allow-origin")
+        }
+        fields.add("access-control-allow-origin", allowed.contains("*") ? "*" : origin)
+        fields.add("access-control-expose-headers", "etag, retry-after")
+        return fields
+    }
+
+    private func isOwn(_ origin: String, _ request: HTTPRequestHead) -> Bool {
+        guard let scheme = Self.scheme(of: origin) else { return false }
+        return origin.dropFirst(scheme.count).lowercased() == request.host.lowercased()
+    }
+
+    /// Prepares the exchange for what its request's page may do. False where that was the whole answer: the page may
+    /// not ask, or its browser wanted to know just that.
+    public func admit(_ exchange: HTTPExchange) -> Bool {
+        let request = exchange.request
+        do throws(Problem) {
+            exchange.moreHeaders = try fields(for: request)
+        } catch {
+            exchange.respond(error.response)
+            return false
+        }
+        guard request.method == "OPTIONS", request.headers["origin"] != nil,
+            request.headers["access-control-request-method"] != nil
+        else { return true }
+        exchange.respond(
+            HTTPResponse(
+                status: 204,
+                headers: [
+                    "access-control-allow-methods": "GET, POST",
+                    "access-control-allow-headers": "authorization, content-type, if-none-match, last-event-id",
+                    "access-control-max-age": "600",
+                ]
+            )
+        )
+        return false
+    }
+}

@@ -1,0 +1,47 @@
+import ReelCore
+import ReelNode
+import ReelSQLite
+
+extension StateReader {
+    /// What became of events of a stream, in the order of the acks, from the index. Throws `truncated` for a seq that
+    /// it no longer has, and `bad_request` where another event stands.
+    func outcomes(of acks: [ServerFrame.Acked], in stream: StreamName) throws -> [Outcome] {
+        try reading { connection, position in
+            guard let highest = acks.map(\.seq).max(), highest <= position.seq else {
+                throw SnapshotError(.nodeBehind, "this node has folded to seq \(position.seq); ask again")
+            }
+            let oldest = try connection.integer("SELECT value FROM meta WHERE name = 'events'") ?? position.next
+            let id = try StoredStream.id(of: stream, in: connection)
+            let find = try connection.prepare(
+                "SELECT last, data FROM event WHERE stream = ? AND last >= ? ORDER BY last LIMIT 1"
+            )
+            var found: [Seq: (author: (site: Site, op: Op), outcome: StoredOutcome)] = [:]
+            var looked = Seq.none
+            for seq in acks.map(\.seq).sorted() where seq > looked {
+                guard let id else { break }
+                find.bind(1, id)
+                find.bind(2, seq)
+                guard try find.step() else { break }
+                looked = find.integer(0)
+                let isWhole = EventChunk.forEach(in: find.bytes(1)) { seq, outcome, value in
+                    found[seq] = EventIntake.author(of: value).map { ($0, outcome) }
+                    return true
+                }
+                guard isWhole else { throw SnapshotFile.Unusable(reason: "found a damaged chunk of events") }
+                find.reset()
+            }
+            return try acks.map { ack in
+                guard let (author, outcome) = found[ack.seq], author == (ack.site, ack.op) else {
+                    guard ack.seq >= oldest else {
+                        throw Problem(.truncated, "found seq \(ack.seq), the index begins at \(oldest)")
+                    }
+                    throw Problem(.badRequest, "at seq \(ack.seq) stands no event \(ack.op) of \(ack.site)")
+                }
+                guard let known = outcome.outcome else {
+                    throw Problem(.truncated, "the event at seq \(ack.seq) was indexed without its outcome")
+                }
+                return known
+            }
+        }
+    }
+}

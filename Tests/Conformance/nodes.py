@@ -1,0 +1,134 @@
+"""Nodes as processes, for the checks: each on a free port of the loopback, in a folder that is thrown away."""
+
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import time
+import uuid
+
+REEL = str(pathlib.Path(os.environ["REEL"]).resolve())
+
+
+class Missing(Exception):
+    """A tool that a check needs is not installed."""
+
+
+def tool(name):
+    path = shutil.which(name)
+    if path is None:
+        raise Missing(name)
+    return path
+
+
+def eventually(what, is_true, seconds=100):
+    end = time.monotonic() + seconds
+    while True:
+        found = is_true()
+        if found:
+            return found
+        assert time.monotonic() < end, f"never came: {what}"
+        time.sleep(0.02)
+
+
+class Node:
+    """A node that has said where it listens."""
+
+    def __init__(self, name, folder, *words):
+        self.name = name
+        self.file = folder / f"{name}.log"
+        self.process = subprocess.Popen(
+            [REEL, *words, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=self.file.open("w"), text=True
+        )
+        line = self.process.stdout.readline()
+        assert line.startswith("listening on "), f"{name} said {line!r}; {self.journal()[-2000:]}"
+        self.host, port = line.split()[-1].rsplit(":", 1)
+        self.port = int(port)
+
+    @property
+    def address(self):
+        return f"{self.host}:{self.port}"
+
+    def journal(self):
+        return self.file.read_text()
+
+    def end(self):
+        self.process.terminate()
+        return self.process.wait(30)
+
+    def ask(self, method, target, body=None, headers=None):
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
+        try:
+            connection.request(method, target, body=body if body is None else json.dumps(body), headers=headers or {})
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read()
+        finally:
+            connection.close()
+
+    def get(self, target):
+        status, _, body = self.ask("GET", target)
+        assert status == 200, (target, status, body)
+        return json.loads(body)
+
+    def publish(self, stream, count=1):
+        """Inserts so many objects as a new site; the seqs of their events."""
+        site = str(uuid.uuid4())
+        events = [
+            {"type": "insert", "site": site, "op": op, "model": "task", "id": f"{site}-{op}", "fields": {"n": op}}
+            for op in range(count)
+        ]
+        status, _, body = self.ask("POST", f"/v1/streams/{stream}/events", {"events": events})
+        assert status == 200, (status, body)
+        return [ack["seq"] for ack in json.loads(body)["acks"]]
+
+
+class Cluster:
+    """A gateway and a snapshot node on one log, and a gateway of its own that speaks TLS."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.nodes = []
+
+    def __enter__(self):
+        try:
+            log = ["--log", f"sqlite:{self.folder}/log.sqlite"]
+            self.gateway = self.start("gateway", "gateway", *log, "--debug-echo")
+            self.snapshot = self.start("snapshot", "snapshot", *log, "--data", str(self.folder / "snapshot"))
+            for node in self.nodes:
+                eventually(f"{node.name} is ready", lambda: node.ask("GET", "/readyz")[0] == 200)
+            eventually("the gateway knows the snapshot node", lambda: b'"snapshot"' in self.roles())
+            return self
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def roles(self):
+        return self.gateway.ask("GET", "/v1/cluster")[2]
+
+    def start(self, name, *words):
+        node = Node(name, self.folder, *words)
+        self.nodes.append(node)
+        return node
+
+    def stop(self, node):
+        self.nodes.remove(node)
+        return node.end()
+
+    def certificate(self):
+        """A certificate for 127.0.0.1 and its key."""
+        certificate, key = self.folder / "cert.pem", self.folder / "key.pem"
+        if not key.exists():
+            subprocess.run(
+                [tool("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+                + ["-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost"]
+                + ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+                check=True,
+                capture_output=True,
+            )
+        return certificate, key
+
+    def __exit__(self, *_):
+        for node in self.nodes:
+            node.end()

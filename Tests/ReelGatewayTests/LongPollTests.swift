@@ -1,0 +1,187 @@
+import EventLogConformance
+import Foundation
+import ReelCore
+import ReelLog
+import ReelNet
+import ReelNode
+import Testing
+
+@testable import ReelGateway
+
+/// `GET …/events` that waits, and as server-sent events.
+@Suite(.timeLimit(.minutes(5))) struct LongPollTests {
+    private let todo = StreamName("todo")!
+    private let site = Site(high: 1, low: 1)
+    private let path = "/v1/streams/todo/events"
+
+    // MARK: Long poll
+
+    @Test func aLongPollIsAnsweredByTheNextEventOfItsStream() async throws {
+        try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
+            try await live.publish("todo", Sent.insert(site, 0, "a"))
+            let poll = try live.reader(path + "?after=0&wait=30")
+            try await live.followers(are: 1)
+            try await live.publish("other", Sent.insert(site, 0, "b"))
+            #expect(poll.head == nil, "another stream's event is none of its")
+            try await live.publish("todo", Sent.insert(site, 1, "c"))
+            try await eventually("an answer") { poll.hasEnded }
+            let answer = MessageReader.Message(data: poll.text)
+            #expect(answer.seqs == [2])
+            #expect(answer.member("from") == "1" && answer.member("to") == "2")
+            try await live.followers(are: 0)
+        }
+    }
+
+    @Test func aLongPollThatMeetsNothingProvesTheHead() async throws {
+        try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
+            try await live.publish("other", Sent.insert(site, 0, "a"))
+            let answer = MessageReader.Message(data: try await live.text(path + "?wait=1"))
+            #expect(answer.seqs.isEmpty && answer.member("from") == "0" && answer.member("to") == "0")
+            #expect(try await live.get(path + "?wait=31").status == 400)
+            #expect(try await live.get(path + "?wait=-1").status == 400)
+        }
+    }
+
+    @Test func whatIsThereAlreadyIsNotWaitedFor() async throws {
+        try await LiveGateway.with { live in
+            try await live.publish("todo", Sent.insert(site, 0, "a"))
+            #expect(MessageReader.Message(data: try await live.text(path + "?wait=30")).seqs == [0])
+        }
+    }
+
+    @Test func aNodeThatEndsAnswersWhoWaits() async throws {
+        let live = try LiveGateway(MemoryLog())
+        try await live.started()
+        let poll = try live.reader(path + "?wait=30")
+        let events = try live.reader(path, ["accept": "text/event-stream"])
+        try await live.followers(are: 2)
+        live.gateway.end.begin()
+        await live.gateway.waitUntilEnded()
+        try await eventually("both have ended") { poll.hasEnded && events.hasEnded }
+        #expect(poll.head?.status == 200 && poll.head?.headers["connection"] == "close")
+        #expect(events.messages.allSatisfy { $0.event == nil }, "nothing was wrong")
+        await live.end()
+    }
+
+    // MARK: Server-sent events
+
+    @Test func messagesBringWhatIsThereAndWhatComesWithoutAGap() async throws {
+        try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
+            for op in 0..<3 { try await live.publish("todo", Sent.insert(site, Int64(op), "\(op)")) }
+            let reader = try live.reader(path + "?limit=2", ["accept": "text/event-stream"])
+            _ = try await reader.messages("three events") { $0.flatMap(\.seqs).count == 3 }
+            #expect(reader.head?.headers["content-type"] == "text/event-stream")
+            try await live.publish("other", Sent.insert(site, 0, "x"))
+            try await live.publish("todo", Sent.insert(site, 3, "d"))
+            let messages = try await reader.messages("the next") { $0.flatMap(\.seqs).count == 4 }
+            #expect(messages.flatMap(\.seqs) == [0, 1, 2, 4])
+            #expect(messages.first?.seqs == [0, 1], "at most limit events each")
+            var proven = -1
+            for message in messages {
+                #expect(message.member("from") == "\(proven + 1)", "each goes on where the one before ended")
+                proven = Int(message.member("to") ?? "") ?? -2
+                #expect(message.id == "\(live.log.epoch):\(proven)")
+            }
+            #expect(proven == 4)
+        }
+    }
+
+    @Test func theLastIDIsWhereItGoesOn() async throws {
+        try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
+            for op in 0..<3 { try await live.publish("todo", Sent.insert(site, Int64(op), "\(op)")) }
+            let id = "\(live.log.epoch):1"
+            let reader = try live.reader(path + "?after=-1", ["accept": "text/event-stream", "last-event-id": id])
+            let messages = try await reader.messages("the rest") { !$0.isEmpty }
+            #expect(messages[0].seqs == [2] && messages[0].member("from") == "2")
+            for (id, status) in [("0000000000000007:1", 409), ("1", 400), ("\(live.log.epoch):", 400), ("x:1", 400)] {
+                let headers: HTTPHeaders = ["accept": "text/event-stream", "last-event-id": id]
+                #expect(try await live.ask("GET", path, headers: headers).status == status, "\(id)")
+            }
+        }
+    }
+
+    @Test func aQuietStreamIsProvenWhileOthersGoOn() async throws {
+        try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
+            let reader = try live.reader(path, ["accept": "text/event-stream"])
+            _ = try await reader.messages("the first") { !$0.isEmpty }
+            try await live.publish("other", Sent.insert(site, 0, "x"))
+            let messages = try await reader.messages("a proof") { $0.last?.member("to") == "0" }
+            #expect(messages.flatMap(\.seqs).isEmpty)
+            #expect(messages.first?.id == "\(live.log.epoch):-1", "even an empty partition has an id to come back with")
+        }
+    }
+
+    @Test func whoReadsSlowlyCostsNoMemoryAndMissesNothing() async throws {
+        let paceBytes = 64 << 10
+        try await LiveGateway.with(MemoryLog(partitions: 1)) { settings in
+            settings.paceBytes = paceBytes
+            settings.ringBytes = 1 << 20
+            settings.frameBytes = 64 << 10
+        } _: { live in
+            let reader = try live.reader(path, ["accept": "text/event-stream"])
+            _ = try await reader.messages("the first") { !$0.isEmpty }
+            reader.pause()
+            let text = String(repeating: "x", count: 100_000)
+            let count = 200
+            for op in 0..<count { try await live.publish("todo", Sent.insert(site, Int64(op), "\(op)", text)) }
+            let pushed = try #require(try await live.metric("reel_gateway_pushed_bytes_total"))
+            // What the kernel keeps of both ends is not the gateway's.
+            #expect(pushed < 16 << 20, "found \(pushed) bytes written to one who reads nothing of \(count * 100_000)")
+            reader.resume()
+            let messages = try await reader.messages("all of them") { $0.flatMap(\.seqs).count == count }
+            #expect(messages.flatMap(\.seqs) == Array(0..<count))
+        }
+    }
+
+    @Test func whoGoesAwayIsForgotten() async throws {
+        try await LiveGateway.with { live in
+            let reader = try live.reader(path, ["accept": "text/event-stream"])
+            try await live.followers(are: 1)
+            reader.cancel()
+            try await eventually("it is gone") {
+                // The end of a connection is met at the next write, if not before.
+                try await live.publish("todo", Sent.insert(Site(high: 2, low: .random(in: 0...9_999_999)), 0, "a"))
+                return try await live.metric("reel_gateway_followers") == 0
+            }
+        }
+    }
+
+    @Test func aLogThatIsAnotherOneEndsItWithTheReason() async throws {
+        try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
+            let reader = try live.reader(path, ["accept": "text/event-stream"])
+            let poll = try live.reader(path + "?wait=30")
+            try await live.followers(are: 2)
+            live.gateway.share.diverged(ReelError(.diverged, "found another record"))
+            try await eventually("both have ended") { reader.hasEnded && poll.hasEnded }
+            #expect(reader.messages.last?.event == "problem")
+            #expect(reader.messages.last?.member("code") == "diverged")
+            #expect(poll.head?.status == 409)
+        }
+    }
+}
+
+extension LiveGateway {
+    /// Publishes one event and waits for its ack.
+    func publish(_ stream: String, _ event: [UInt8]) async throws {
+        let body = #"{"events":["# + String(decoding: event, as: UTF8.self) + "]}"
+        let answer = try await ask("POST", "/v1/streams/\(stream)/events", body: body)
+        #expect(answer.status == 200, "\(String(decoding: answer.body, as: UTF8.self))")
+    }
+
+    func text(_ target: String) async throws -> String {
+        let answer = try await get(target)
+        #expect(answer.status == 200)
+        return String(decoding: answer.body, as: UTF8.self)
+    }
+
+    func followers(are count: Int) async throws {
+        try await eventually("\(count) followers") { try await metric("reel_gateway_followers") == count }
+    }
+
+    /// Asks, and reads the answer as it comes.
+    func reader(_ target: String, _ headers: HTTPHeaders = HTTPHeaders()) throws -> MessageReader {
+        var request = HTTPClientRequest("GET", host: gateway.address.host, port: gateway.address.port, target: target)
+        request.headers = headers
+        return try MessageReader(http, request)
+    }
+}

@@ -1,0 +1,134 @@
+import Foundation
+import ReelCore
+import ReelLog
+import ReelNet
+import Testing
+
+@testable import ReelGateway
+@testable import ReelNode
+@testable import ReelSnapshot
+
+/// openapi.yaml is the truth: every route of the code stands in it, every operation in it is a route.
+@Suite struct OpenAPITests {
+    private let page = DescribedOperation.read(String(decoding: PackageResources.openapi_yaml, as: UTF8.self))
+
+    @Test func aGatewayHasTheRoutesOfThePage() {
+        let routes = GatewayHTTP.routes(echoes: true).table.map(DescribedOperation.Route.init)
+        #expect(Set(routes) == Set(page.filter { $0.tags.contains("gateway") }.map(\.route)))
+        #expect(routes.count == Set(routes).count)
+    }
+
+    @Test func aSnapshotNodeHasItsRoutesOfThePage() {
+        var described = Set(page.filter { $0.tags.contains("snapshot") }.map(\.route))
+        // The one parameter that only gateways have, as the page says.
+        let events = described.first { $0.path.hasSuffix("/events") && $0.method == "GET" }
+        if var events {
+            described.remove(events)
+            events.query.remove("wait")
+            described.insert(events)
+        }
+        #expect(Set(SnapshotHTTP.routes.table.map(DescribedOperation.Route.init)) == described)
+    }
+
+    @Test func everyStatusOfACodeStandsOnThePage() {
+        let described = Set(page.flatMap(\.statuses))
+        for code in ErrorCode.allCases where ![.internal, .damaged].contains(code) {
+            #expect(described.contains(code.status), "\(code.rawValue): \(code.status)")
+        }
+    }
+
+    @Test func whereTokensAreCheckedThePageSaysSo() {
+        let unguarded = ["/healthz", "/readyz", "/metrics", "/openapi.yaml", "/debug/echo"]
+        for operation in page {
+            let isOpen = unguarded.contains(operation.route.path)
+            #expect(operation.statuses.contains(401) == !isOpen, "\(operation.route)")
+            #expect(operation.statuses.contains(403), "\(operation.route): a foreign page")
+        }
+    }
+
+    @Test func everyNodeServesThePage() async throws {
+        try await LiveGateway.with { live in
+            let answer = try await live.get("/openapi.yaml")
+            #expect(answer.status == 200 && answer.headers["content-type"] == "application/yaml")
+            #expect(answer.body == PackageResources.openapi_yaml)
+        }
+    }
+
+    @Test func thePageIsValid() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
+        let tool = root.appending(path: ".build/conformance-venv/bin/openapi-spec-validator").path
+        guard FileManager.default.isExecutableFile(atPath: tool) else {
+            return print("NOT TESTED: openapi-spec-validator is not installed; `make setup-conformance` does")
+        }
+        let process = Process()
+        process.executableURL = URL(filePath: tool)
+        process.arguments = [root.appending(path: "Sources/ReelNode/openapi.yaml").path]
+        try process.run()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+    }
+}
+
+/// An operation of an OpenAPI page, as far as this test needs it: the page is read line by line, by its indentation.
+private struct DescribedOperation {
+    struct Route: Hashable {
+        var method: String
+        var path: String
+        var query: Set<String>
+    }
+
+    var route: Route
+    var tags: Set<String> = []
+    var statuses: Set<Int> = []
+
+    static func read(_ page: String) -> [DescribedOperation] {
+        let lines = page.split(separator: "\n").map { (line: Substring) -> (Int, Substring) in
+            (line.prefix { $0 == " " }.count, line.drop { $0 == " " })
+        }
+        let shared = parameters(lines)
+        var operations: [DescribedOperation] = []
+        var (path, ofPath): (String, Set<String>) = ("", [])
+        var (name, anchors, anchor): (Substring?, [Substring: Set<Int>], Substring?) = (nil, [:], nil)
+        for (depth, text) in lines {
+            if depth == 0, text == "components:" { break }
+            if depth == 2, text.hasPrefix("/") { (path, ofPath) = (String(text.dropLast()), []) }
+            if depth == 4, ["get:", "post:"].contains(text) {
+                let route = Route(method: String(text.dropLast()).uppercased(), path: path, query: ofPath)
+                operations.append(DescribedOperation(route: route))
+            }
+            guard let last = operations.indices.last else { continue }
+            if depth == 6, text.hasPrefix("tags: [") {
+                operations[last].tags = Set(text.dropFirst(7).dropLast().split(separator: ", ").map(String.init))
+            }
+            if let found = text.wholeMatch(of: /- \$ref: "#\/components\/parameters\/(\w+)"/),
+                let parameter = shared[String(found.1)]
+            {
+                if depth == 6 { ofPath.insert(parameter) } else { operations[last].route.query.insert(parameter) }
+            }
+            if text.hasPrefix("- name: ") { name = text.dropFirst(8) }
+            if text == "in: query", let name { operations[last].route.query.insert(String(name)) }
+            if depth == 6, text.hasPrefix("responses:") {
+                anchor = text.split(separator: "&").dropFirst().first
+                if let other = text.split(separator: "*").dropFirst().first {
+                    operations[last].statuses = anchors[other] ?? []
+                }
+            }
+            if depth == 8, let found = text.prefixMatch(of: /"(\d\d\d)":/), let status = Int(found.1) {
+                operations[last].statuses.insert(status)
+                if let anchor { anchors[anchor, default: []].insert(status) }
+            }
+        }
+        return operations
+    }
+
+    /// The shared query parameters: what they are called by the page, and in a request.
+    private static func parameters(_ lines: [(Int, Substring)]) -> [String: String] {
+        var (shared, key, name): ([String: String], String, String) = ([:], "", "")
+        for (depth, text) in lines {
+            if depth == 4, text.hasSuffix(":") { key = String(text.dropLast()) }
+            if depth == 6, text.hasPrefix("name: ") { name = String(text.dropFirst(6)) }
+            if depth == 6, text == "in: query" { shared[key] = name }
+        }
+        return shared
+    }
+}

@@ -1,0 +1,87 @@
+import ReelCore
+import ReelLog
+import ReelNet
+import ReelNode
+import Testing
+
+@testable import ReelGateway
+
+/// Pages in browsers: whose may use a node, and what they are told.
+@Suite struct OriginTests {
+    private let app = "https://app.example"
+
+    @Test func aForeignPageGetsNothingUnlessItIsAllowed() async throws {
+        try await LiveGateway.with(MemoryLog()) {
+            $0.node.origins.allowed = [app]
+            $0.echoes = true
+        } _: { live in
+            let own = "http://\(live.gateway.address)"
+            for (origin, status) in [(app, 200), (own, 200), ("https://evil.example", 403), ("null", 403)] {
+                for target in ["/v1/streams/todo/head", "/v1/streams/todo/events?wait=0", "/healthz"] {
+                    let answer = try await live.ask("GET", target, headers: ["origin": origin])
+                    #expect(answer.status == status, "\(origin) \(target)")
+                    #expect(answer.headers["access-control-allow-origin"] == (origin == app ? app : nil))
+                    if status == 200 { #expect(answer.headers.all("vary").contains("origin")) }
+                }
+                if status == 200 {
+                    try await live.open(["origin": origin]).close()
+                } else {
+                    for path in ["/v1/socket", "/debug/echo"] {
+                        #expect(try await live.refusedUpgrade(path, ["origin": origin]) == 403)
+                    }
+                }
+            }
+            try await live.open().close()
+            #expect(try await live.ask("GET", "/nowhere", headers: ["origin": app]).headers.all("vary") == ["origin"])
+        }
+    }
+
+    @Test func aPreflightIsAnsweredWithWhatAPageMaySend() async throws {
+        try await LiveGateway.with(MemoryLog()) {
+            $0.node.origins.allowed = ["*"]
+        } _: { live in
+            let answer = try await live.ask(
+                "OPTIONS",
+                "/v1/streams/todo/events",
+                headers: ["origin": app, "access-control-request-method": "POST"]
+            )
+            #expect(answer.status == 204 && answer.body.isEmpty)
+            #expect(answer.headers["access-control-allow-origin"] == "*")
+            #expect(answer.headers["access-control-allow-methods"] == "GET, POST")
+            #expect(answer.headers.tokens("access-control-allow-headers").contains("authorization"))
+            #expect(try await live.ask("OPTIONS", "/healthz").status == 405, "without a page it is no preflight")
+        }
+    }
+
+    @Test func aPageThatIsNotAllowedCannotPublish() async throws {
+        try await LiveGateway.with { live in
+            let event = String(decoding: Sent.insert(Site(high: 1, low: 1), 0, "a"), as: UTF8.self)
+            let answer = try await live.ask(
+                "POST",
+                "/v1/streams/todo/events",
+                body: #"{"events":[\#(event)]}"#,
+                headers: ["origin": "https://evil.example"]
+            )
+            #expect(answer.status == 403)
+            for partition in 0..<live.log.partitions { #expect(try live.log.bounds(partition).last == -1) }
+        }
+    }
+
+    @Test(arguments: ["https://app.example", "http://localhost:3000", "*", "http://[::1]:80"])
+    func whatABrowserSaysIsAnOrigin(text: String) { #expect(OriginRules.isOrigin(text)) }
+
+    @Test(arguments: ["", "app.example", "https://", "https://a/", "https://A", "https://a b", "ftp://a", "https://*"])
+    func otherTextsAreNone(text: String) { #expect(!OriginRules.isOrigin(text)) }
+}
+
+extension LiveGateway {
+    /// The status with which a WebSocket's handshake is refused.
+    func refusedUpgrade(_ path: String, _ headers: HTTPHeaders) async throws -> Int {
+        var fields: HTTPHeaders = [
+            "upgrade": "websocket", "connection": "Upgrade", "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
+            "sec-websocket-version": "13", "sec-websocket-protocol": "reel.v1",
+        ]
+        for field in headers.fields { fields.add(field.name, field.value) }
+        return try await ask("GET", path, headers: fields).status
+    }
+}

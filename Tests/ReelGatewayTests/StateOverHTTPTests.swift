@@ -1,0 +1,200 @@
+import EventLogConformance
+import Foundation
+import ReelCore
+import ReelLog
+import ReelNet
+import ReelNode
+import ReelSnapshot
+import Testing
+
+@testable import ReelGateway
+
+/// What a gateway answers with the help of a snapshot node: in its own process, or asked over HTTP.
+@Suite(.timeLimit(.minutes(5))) struct StateOverHTTPTests {
+    private let site = Site(high: 1, low: 1)
+    private let path = "/v1/streams/todo"
+
+    /// Runs the body with a gateway whose state is in its process, then with one that asks another node.
+    private func eachWay(_ body: (LiveGateway) async throws -> Void) async throws {
+        for isApart in [false, true] {
+            let folder = FileManager.default.temporaryDirectory.appending(path: "reel-state-\(UUID().uuidString)").path
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(atPath: folder) }
+            let log = try MemoryLog(partitions: 1)
+            let settings = SnapshotSettings(folder: folder)
+            if isApart {
+                var common = NodeSettings()
+                common.listen = "127.0.0.1:0"
+                common.announceMs = 20
+                let node = try SnapshotServer(log: log, settings: settings, common: common)
+                let live = try LiveGateway(log) { $0.node.announceMs = 20 }
+                try await live.started()
+                try await live.cluster(contains: #""role":"snapshot""#)
+                try await use(live, body)
+                node.end.begin()
+                await node.waitUntilEnded()
+            } else {
+                let (journal, metrics) = (Journal(threshold: .error), Metrics())
+                let node = try SnapshotNode(log: log, settings: settings, journal: journal, metrics: metrics)
+                let live = try LiveGateway(log, state: node)
+                try await live.started()
+                try await use(live, body)
+                node.close()
+            }
+            log.close()
+        }
+    }
+
+    private func use(_ live: LiveGateway, _ body: (LiveGateway) async throws -> Void) async throws {
+        do {
+            try await body(live)
+        } catch {
+            await live.end()
+            throw error
+        }
+        await live.end()
+    }
+
+    private func json(_ answer: HTTPResponse) throws -> [String: Any] {
+        try #require(try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any])
+    }
+
+    private func lines(_ answer: HTTPResponse) throws -> [[String: Any]] {
+        try answer.body.split(separator: 0x0a).map {
+            try #require(try JSONSerialization.jsonObject(with: Data($0)) as? [String: Any])
+        }
+    }
+
+    private func event(_ op: Int, _ members: String) -> String {
+        #"{"type":\#(members),"site":"\#(site)","op":\#(op)}"#
+    }
+
+    @Test func aPublishSaysWhatBecameOfIt() async throws {
+        try await eachWay { live in
+            func outcomes(_ events: String...) async throws -> [String] {
+                let body = #"{"epoch":"\#(live.log.epoch)","events":[\#(events.joined(separator: ","))]}"#
+                let answer = try await live.ask("POST", path + "/events?outcome=1", body: body)
+                #expect(answer.status == 200, "\(String(decoding: answer.body, as: UTF8.self))")
+                return try #require(try json(answer)["acks"] as? [[String: Any]]).compactMap {
+                    $0["outcome"] as? String
+                }
+            }
+            let insert = event(0, #""insert","model":"m","id":"a","fields":{"n":1}"#)
+            let update = event(1, #""update","model":"m","id":"b","fields":{"n":1}"#)
+            #expect(try await outcomes(insert, update) == ["applied", "rejected(no_object)"])
+            #expect(try await outcomes(insert) == ["duplicate"])
+            #expect(try await outcomes(event(7, #""noop""#)) == ["gap"])
+            let guarded = event(2, #""update","model":"m","id":"a","if":{"n":-1},"fields":{"n":2}"#)
+            #expect(try await outcomes(guarded, event(3, #""noop""#)) == ["rejected(guard)", "applied"])
+            let refused = try await live.ask("POST", path + "/events?outcome=2", body: "{}")
+            #expect(refused.status == 400)
+        }
+    }
+
+    @Test func whatBecameOfAnAckCanBeAskedLater() async throws {
+        try await eachWay { live in
+            try await live.publish("todo", Sent.insert(site, 0, "a"))
+            func ask(_ site: Site, _ op: Int, _ seq: Int) async throws -> (Int, String) {
+                let ack = #"{"site":"\#(site)","op":\#(op),"seq":\#(seq)}"#
+                let body = #"{"epoch":"\#(live.log.epoch)","acks":[\#(ack)]}"#
+                let answer = try await live.ask("POST", path + "/outcomes", body: body)
+                return (answer.status, String(decoding: answer.body, as: UTF8.self))
+            }
+            let (status, text) = try await ask(site, 0, 0)
+            #expect(status == 200 && text.contains(#""outcome":"applied""#), "\(text)")
+            #expect(try await ask(site, 1, 0).0 == 400, "another event stands there")
+            #expect(try await ask(Site(high: 2, low: 2), 0, 0).0 == 400)
+            for body in ["{}", #"{"epoch":"\#(live.log.epoch)","acks":[]}"#, "[]", ""] {
+                #expect(try await live.ask("POST", path + "/outcomes", body: body).status == 400, "\(body)")
+            }
+        }
+    }
+
+    @Test func oneRoundTripPushesAndPulls() async throws {
+        try await eachWay { live in
+            func sync(_ after: Int, _ events: String...) async throws -> (HTTPResponse, [[String: Any]]) {
+                let body =
+                    #"{"epoch":"\#(live.log.epoch)","after":\#(after),"events":[\#(events.joined(separator: ","))]}"#
+                let answer = try await live.ask("POST", path + "/sync", body: body)
+                return (answer, answer.status == 200 ? try lines(answer) : [])
+            }
+            let (first, rows) = try await sync(-1, event(0, #""insert","model":"m","id":"a","fields":{"n":1}"#))
+            #expect(first.status == 200 && first.headers["content-type"] == "application/x-ndjson")
+            #expect((rows[0]["acks"] as? [[String: Any]])?.first?["seq"] as? Int == 0)
+            #expect(rows[1]["after"] as? Int == -1 && rows[1]["seq"] as? Int == 0)
+            #expect(rows.contains { $0["object"] as? [String] == ["m", "a"] }, "what was pushed is in what is pulled")
+            try await live.publish("todo", Sent.insert(Site(high: 2, low: 2), 0, "b"))
+            let (_, more) = try await sync(0, event(1, #""delete","model":"m","id":"a""#))
+            #expect(more[1]["after"] as? Int == 0 && more[1]["seq"] as? Int == 2)
+            #expect(more.contains { $0["deleted"] as? [String] == ["m", "a"] })
+            #expect(more.contains { $0["object"] as? [String] == ["task", "b"] })
+            #expect(more.last?["end"] as? Bool == true)
+            let (_, pull) = try await sync(2)
+            #expect((pull[0]["acks"] as? [Any])?.isEmpty == true && pull.last?["count"] as? Int == 0)
+            let wrong = #"{"epoch":"0000000000000007","after":-1,"events":[\#(event(2, #""noop""#))]}"#
+            #expect(try await live.ask("POST", path + "/sync", body: wrong).status == 409)
+            #expect(try await sync(99, event(2, #""noop""#)).0.status == 409, "nothing is pushed from ahead of the log")
+            #expect(try live.log.bounds(0).last == 2)
+            #expect(try await live.ask("POST", path + "/sync", body: #"{"after":-1}"#).status == 400)
+        }
+    }
+
+    @Test func aSnapshotThatTheClientHoldsIsNotSentAgain() async throws {
+        try await eachWay { live in
+            try await live.publish("todo", Sent.insert(site, 0, "a"))
+            let at = "?epoch=\(live.log.epoch)&min_seq=0"
+            for target in ["/snapshot" + at, "/delta" + at + "&after=0"] {
+                let answer = try await live.get(path + target)
+                let etag = try #require(answer.headers["etag"])
+                #expect(answer.status == 200 && etag == "\"\(live.log.epoch):0\"")
+                let again = try await live.ask("GET", path + target, headers: ["if-none-match": "\"x\", W/" + etag])
+                #expect(again.status == 304 && again.body.isEmpty && again.headers["etag"] == etag)
+            }
+            let etag = "\"\(live.log.epoch):0\""
+            try await live.publish("other", Sent.insert(site, 0, "a"))
+            let later = "/snapshot?epoch=\(live.log.epoch)&min_seq=1"
+            #expect(try await live.ask("GET", path + later, headers: ["if-none-match": etag]).status == 200)
+        }
+    }
+
+    @Test func whatIsLargeIsPackedForWhoWantsIt() async throws {
+        try await eachWay { live in
+            let text = String(repeating: "reel ", count: 2_000)
+            for op in 0..<40 { try await live.publish("todo", Sent.insert(site, Int64(op), "\(op)", text)) }
+            let at = "?epoch=\(live.log.epoch)&min_seq=39"
+            for target in ["/snapshot" + at, "/events?limit=50"] {
+                let plain = try await live.get(path + target)
+                #expect(plain.status == 200 && plain.headers["content-encoding"] == nil && plain.body.count > 400_000)
+                #expect(plain.headers.all("vary") == ["accept-encoding"])
+                let packed = try await live.ask("GET", path + target, headers: ["accept-encoding": "br, gzip;q=0.8"])
+                #expect(packed.status == 200 && packed.headers["content-encoding"] == "gzip")
+                #expect(packed.body.count < 40_000 && packed.body.prefix(2) == [0x1f, 0x8b])
+                #expect(packed.headers["etag"].map { $0.hasPrefix("W/") } ?? true)
+                #expect(try gunzip(packed.body) == plain.body, "\(target)")
+                for unwanted in ["gzip;q=0", "identity", ""] {
+                    let answer = try await live.ask("GET", path + target, headers: ["accept-encoding": unwanted])
+                    #expect(answer.headers["content-encoding"] == nil, "\(unwanted)")
+                }
+            }
+            let small = try await live.ask("GET", path + "/head", headers: ["accept-encoding": "gzip"])
+            #expect(small.headers["content-encoding"] == nil)
+        }
+    }
+
+    /// Unpacked by somebody else's hand.
+    private func gunzip(_ bytes: [UInt8]) throws -> [UInt8] {
+        let file = FileManager.default.temporaryDirectory.appending(path: "reel-\(UUID().uuidString).gz")
+        try Data(bytes).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let process = Process()
+        let pipe = Pipe()
+        process.executableURL = URL(filePath: "/bin/gzip")
+        process.arguments = ["-dc", file.path]
+        process.standardOutput = pipe
+        try process.run()
+        let plain = pipe.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        return Array(plain)
+    }
+}
