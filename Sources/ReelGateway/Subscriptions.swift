@@ -18,7 +18,8 @@ final class Subscription<Client: AnyObject> {
     fileprivate(set) var isOver = false
     /// An answer of the log is awaited.
     var isReading = false
-    fileprivate var index = 0
+    /// Its place among those that listen to the stream.
+    fileprivate var index: Int32 = 0
 
     fileprivate init(client: Client, stream: StreamName, partition: Int, after: Seq) {
         self.client = client
@@ -40,7 +41,8 @@ struct Subscriptions<Client: AnyObject> {
     typealias Entry = Subscription<Client>
 
     private var live: [StreamName: [Entry]] = [:]
-    private var clients: [ObjectIdentifier: [StreamName: Entry]] = [:]
+    /// In arrays: most clients have few.
+    private var clients: [ObjectIdentifier: [Entry]] = [:]
     private(set) var count = 0
     /// For each partition the head up to which every live subscription has been proven.
     private var settled: [Seq]
@@ -61,12 +63,12 @@ struct Subscriptions<Client: AnyObject> {
 
     /// The client's subscription to the stream, where it has one.
     func entry(_ client: Client, _ stream: StreamName) -> Entry? {
-        clients[ObjectIdentifier(client)]?[stream]
+        clients[ObjectIdentifier(client)]?.first { $0.stream == stream }
     }
 
     /// All that a client listens to.
     func all(of client: Client) -> [Entry] {
-        clients[ObjectIdentifier(client)].map { Array($0.values) } ?? []
+        clients[ObjectIdentifier(client)] ?? []
     }
 
     /// How many subscriptions a client has.
@@ -78,14 +80,16 @@ struct Subscriptions<Client: AnyObject> {
     mutating func add(_ client: Client, _ stream: StreamName, partition: Int, after: Seq) -> Entry {
         _ = remove(client, stream)
         let entry = Entry(client: client, stream: stream, partition: partition, after: after)
-        clients[ObjectIdentifier(client), default: [:]][stream] = entry
+        clients[ObjectIdentifier(client), default: []].append(entry)
         count += 1
         return entry
     }
 
     /// Ends a subscription. False if there was none.
     mutating func remove(_ client: Client, _ stream: StreamName) -> Bool {
-        guard let entry = clients[ObjectIdentifier(client)]?.removeValue(forKey: stream) else { return false }
+        guard let place = clients[ObjectIdentifier(client)]?.firstIndex(where: { $0.stream == stream }),
+            let entry = clients[ObjectIdentifier(client)]?.remove(at: place)
+        else { return false }
         if clients[ObjectIdentifier(client)]?.isEmpty == true { clients[ObjectIdentifier(client)] = nil }
         end(entry)
         return true
@@ -93,7 +97,7 @@ struct Subscriptions<Client: AnyObject> {
 
     /// The client is gone.
     mutating func removeAll(_ client: Client) {
-        for entry in clients.removeValue(forKey: ObjectIdentifier(client))?.values ?? [:].values { end(entry) }
+        for entry in clients.removeValue(forKey: ObjectIdentifier(client)) ?? [] { end(entry) }
     }
 
     private mutating func end(_ entry: Entry) {
@@ -103,7 +107,7 @@ struct Subscriptions<Client: AnyObject> {
         entry.isLive = false
         guard let last = live[entry.stream]?.popLast() else { return }
         if last !== entry {
-            live[entry.stream]?[entry.index] = last
+            live[entry.stream]?[Int(entry.index)] = last
             last.index = entry.index
         }
         if live[entry.stream]?.isEmpty == true { live[entry.stream] = nil }
@@ -111,7 +115,7 @@ struct Subscriptions<Client: AnyObject> {
 
     /// All subscriptions to streams of a partition.
     func all(in partition: Int) -> [Entry] {
-        clients.values.flatMap { $0.values.filter { $0.partition == partition } }
+        clients.values.flatMap { $0.filter { $0.partition == partition } }
     }
 
     // MARK: Pushing
@@ -119,7 +123,7 @@ struct Subscriptions<Client: AnyObject> {
     /// All up to the head has been looked at: from now on the tail feeds it. What proves the rest is sent at once.
     mutating func becameLive(_ entry: Entry, head: Seq, send: (Client, WebSocketFrame) -> Void) {
         entry.isLive = true
-        entry.index = live[entry.stream]?.count ?? 0
+        entry.index = Int32(live[entry.stream]?.count ?? 0)
         live[entry.stream, default: []].append(entry)
         let proof = provable(entry.client, entry.partition, head: head)
         if proof == head {
@@ -136,7 +140,7 @@ struct Subscriptions<Client: AnyObject> {
     /// What holds for every subscription that a client has in the partition: the head, unless one catches up.
     private func provable(_ client: Client, _ partition: Int, head: Seq) -> Seq {
         var proof = head
-        for entry in clients[ObjectIdentifier(client)]?.values ?? [:].values
+        for entry in clients[ObjectIdentifier(client)] ?? []
         where entry.partition == partition && !entry.isLive {
             proof = min(proof, entry.proven)
         }
@@ -144,7 +148,7 @@ struct Subscriptions<Client: AnyObject> {
     }
 
     private func prove(_ client: Client, _ partition: Int, _ seq: Seq) {
-        for entry in clients[ObjectIdentifier(client)]?.values ?? [:].values
+        for entry in clients[ObjectIdentifier(client)] ?? []
         where entry.partition == partition && entry.isLive {
             entry.sent(to: seq)
         }
@@ -220,8 +224,8 @@ struct Subscriptions<Client: AnyObject> {
         settled[partition] = head
         let frame = Self.upto(partition, head)
         for entries in clients.values {
-            guard let client = entries.values.first?.client else { continue }
-            let least = entries.values.lazy.filter { $0.partition == partition && $0.isLive }.map(\.proven).min()
+            guard let client = entries.first?.client else { continue }
+            let least = entries.lazy.filter { $0.partition == partition && $0.isLive }.map(\.proven).min()
             guard let least, least < head else { continue }
             let proof = provable(client, partition, head: head)
             if proof < head { settled[partition] = -2 }

@@ -3,10 +3,13 @@
 public final class Deadline {
     private let loop: EventLoop
     private var body: (() -> Void)?
-    /// When it passes, on the loop's clock; nil while it is off.
-    fileprivate private(set) var due: UInt64?
-    /// The tick that looks at it next; nil while it is in no slot.
-    fileprivate var scheduled: UInt64?
+    /// When it passes, on the loop's clock; `never` while it is off.
+    fileprivate private(set) var due = Deadline.never
+    /// The tick that looks at it next; `never` while it is in no slot.
+    fileprivate var scheduled = Deadline.never
+
+    /// In place of an optional, which is twice as large.
+    fileprivate static let never = UInt64.max
 
     /// A deadline, not set yet, that calls the body when it passes. On the loop.
     public init(on loop: EventLoop, _ body: @escaping () -> Void) {
@@ -24,17 +27,17 @@ public final class Deadline {
 
     /// Switches it off until it is set again.
     public func clear() {
-        due = nil
+        due = Self.never
     }
 
     /// Switches it off for good and lets the body go.
     public func cancel() {
-        due = nil
+        due = Self.never
         body = nil
     }
 
     fileprivate func pass() {
-        due = nil
+        due = Self.never
         body?()
     }
 }
@@ -62,7 +65,7 @@ final class DeadlineWheel {
         if timer == nil { start() }
         // At the soonest the next tick, at the latest one turn ahead: then it is looked at again.
         let tick = min(max((due + Self.tickMs - 1) / Self.tickMs, lastTick + 1), lastTick + Self.slotCount)
-        if let scheduled = deadline.scheduled, scheduled <= tick { return }
+        if deadline.scheduled <= tick { return }
         deadline.scheduled = tick
         slots[Int(tick % Self.slotCount)].append(deadline)
         count += 1
@@ -85,9 +88,9 @@ final class DeadlineWheel {
             slots[slot] = []
             count -= deadlines.count
             for deadline in deadlines where deadline.scheduled == lastTick {
-                deadline.scheduled = nil
-                guard let due = deadline.due else { continue }
-                if due <= loop.now { deadline.pass() } else { schedule(deadline, due) }
+                deadline.scheduled = Deadline.never
+                guard deadline.due != Deadline.never else { continue }
+                if deadline.due <= loop.now { deadline.pass() } else { schedule(deadline, deadline.due) }
             }
         }
         if count == 0 {

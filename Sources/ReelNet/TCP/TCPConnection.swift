@@ -42,7 +42,8 @@ final class TCPConnection {
     var queue = WriteQueue()
     /// The TLS on it, if there is any.
     var tls: TLSSession?
-    private var inFlight = 0
+    /// A piece of at most `WriteQueue.chunkBytes`.
+    private var inFlight: Int32 = 0
     private(set) var state: State = []
 
     struct State: OptionSet {
@@ -138,7 +139,7 @@ final class TCPConnection {
     // MARK: Writing
 
     /// Bytes written and not yet with the kernel: what a slow reader costs.
-    var pendingBytes: Int { queue.count + inFlight + (tls?.unsealed.count ?? 0) }
+    var pendingBytes: Int { queue.count + Int(inFlight) + (tls?.unsealed.count ?? 0) }
 
     /// Whether nothing can be written any more.
     var isClosed: Bool { !state.isDisjoint(with: [.isClosed, .isFinishing]) }
@@ -204,7 +205,7 @@ final class TCPConnection {
             return LateWrite(self, copy)
         }
         queue.consume(request.bytes.count)
-        inFlight = request.bytes.count
+        inFlight = Int32(request.bytes.count)
         request.start()
     }
 
