@@ -271,6 +271,7 @@ import Testing
     @Test func itForgetsTheOldestAndSaysSo() {
         let ring = ring(100, byteLimit: 10_000)
         #expect(ring.head == 99 && ring.first > 0 && ring.byteCount <= 10_000)
+        #expect(ring.item(at: ring.first) != nil && ring.item(at: ring.first - 1) == nil)
         #expect(ring.chunk(of: todo, from: ring.first - 1, to: 99, bytes: 1 << 20) == nil)
         let chunk = ring.chunk(of: todo, from: ring.first, to: 99, bytes: 1 << 20)
         #expect(chunk?.count == Int((100 - ring.first) / 2))
