@@ -1,4 +1,5 @@
 import Glibc
+import ReelCore
 import ReelLab
 import ReelNet
 
@@ -55,8 +56,12 @@ extension Command {
         for (number, setting) in zip(LoadProfile.Number.allCases, numberSettings) {
             if let value = options[setting] { values[number] = value }
         }
-        guard let streams = LoadPlan.streams(options[streamName], count: values[.streams] ?? 1) else {
-            throw Complaint(.usage, "`\(options[streamName])` is no name of a stream")
+        let name = try reel.streamName(options[streamName])
+        guard let streams = LoadPlan.streams(name.description, count: values[.streams] ?? 1) else {
+            throw Complaint(
+                .usage,
+                "`\(name)` is too long for a name with a number behind it; expected are at most 128 bytes"
+            )
         }
         var plan = LoadPlan(urls: try NodeArguments.addresses(options).map(\.description), streams: streams)
         (plan.authorities, plan.token) = (options[NodeArguments.authorities], options[NodeArguments.token])
