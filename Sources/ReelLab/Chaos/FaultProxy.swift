@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// A TCP proxy in front of one node or broker, which treats its connections badly when it is told to. It has a thread of
-/// its own.
+/// A TCP proxy in front of one node or broker, which treats its connections badly when it is told to. It has a thread
+/// of its own.
 public final class FaultProxy: Sendable {
     /// What it does to connections.
     public enum Fault: Sendable, Equatable {
