@@ -116,6 +116,15 @@ import Testing
         #expect(try judged(store) == before)
     }
 
+    @Test func `A stream in which no event has an effect holds up nobody`() async throws {
+        let store = try await store(seed: testSeed(3_260), steps: 0)
+        let site = ReelCore.Site(high: 1, low: 1)
+        let gap = #"{"base":-1,"id":"0","model":"m","op":1,"site":"\(site)","type":"insert"}"#
+        try await store.currentLog().append([LogAppend(key: Array("todo".utf8), value: Array(gap.utf8))])
+        _ = try EpochChange(store, partitions: 2).run()
+        #expect(try store.current()?.number == 1)
+    }
+
     @Test func `Of two operators at once both come to the same epoch`() async throws {
         let store = try await store(seed: testSeed(3_300), steps: 200)
         let before = try judged(store)

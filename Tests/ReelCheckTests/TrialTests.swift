@@ -260,7 +260,27 @@ import Testing
     // MARK: Not enough
 
     @Test func withoutADumpNothingIsKnown() async throws {
-        try await expectUnknown(RecordedRun(), "no dump", logName: "")
+        var run = RecordedRun()
+        try await expectUnknown(run, "no dump", logName: "")
+        // What stands behind a seq that only `upto` has proven is no gap either.
+        run.log[0].append(nil)
+        run.log[0].append(("s", RecordedRun.event(site: 1, op: 6)))
+        run.histories["reader"]!.insert(#"{"e":"upto","ms":42,"partition":0,"seq":6}"#, at: 7)
+        run.histories["reader"]!.insert(run.frame("s", partition: 0, from: 7, to: 7), at: 8)
+        run.histories["publisher"]![run.histories["publisher"]!.count - 1] =
+            #"{"e":"sent","ms":50,"stream":"s","site":1,"ops":[6,6]}"#
+        #expect(try await run.verdict().word == .valid)
+        try await expectUnknown(run, "no dump", logName: "")
+        run.files["log-\(RecordedRun.epoch).jsonl"] = ""
+        try await expectUnknown(run, "no dump of the log of epoch", logName: "")
+        run.files = ["log-00000000000000ee.jsonl": run.dump()]
+        try await expectUnknown(run, "no dump of the log of epoch", logName: "")
+    }
+
+    @Test func aFolderWithoutAHistoryIsRefused() async throws {
+        var run = RecordedRun()
+        run.histories = [:]
+        await #expect(throws: Fault.self) { try await run.verdict() }
     }
 
     @Test func withoutFactsNothingIsKnown() async throws {
@@ -292,6 +312,12 @@ import Testing
         var run = RecordedRun()
         run.files["log-more.jsonl"] = "what is this\n"
         try await expectUnknown(run, "log-more.jsonl:1: ")
+        // What stands behind it is not lost.
+        run.files["log-more.jsonl"] = nil
+        var lines = run.dump().split(separator: "\n")
+        lines.insert("hello", at: 2)
+        run.files["log.jsonl"] = lines.joined(separator: "\n") + "\n"
+        try await expectUnknown(run, "log.jsonl:3: ", logName: "")
     }
 
     @Test func aHistoryThatIsCutIsEvidenceUpToThere() async throws {

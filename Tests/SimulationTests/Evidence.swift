@@ -16,7 +16,7 @@ struct Evidence {
     }
 
     struct Ack {
-        var partition: Int
+        var stream: StreamName
         var seq: Seq
         var site: Site
         var op: Op
@@ -24,6 +24,8 @@ struct Evidence {
     }
 
     struct Shown: Hashable {
+        /// The number of the log.
+        var log: Int
         var stream: StreamName
         var seq: Seq
     }
@@ -31,8 +33,6 @@ struct Evidence {
     var promises: [String: Promise] = [:]
     var acks: [Ack] = []
     var shown: [Shown: (digest: UInt64, by: String)] = [:]
-    /// Records that are no events, by partition.
-    var litter: [Int: Set<Seq>] = [:]
 }
 
 // What is looked at while it runs.
@@ -49,16 +49,15 @@ extension World {
         }
     }
 
-    func observed(_ stream: StreamName, _ seq: Seq, _ digest: UInt64, by device: String) {
-        let place = Evidence.Shown(stream: stream, seq: seq)
+    func observed(_ place: Evidence.Shown, _ digest: UInt64, by device: String) {
         if let known = evidence.shown[place], known.digest != digest {
-            broken("\(device) and \(known.by) show \(stream) at \(seq) differently")
+            broken("\(device) and \(known.by) show \(place) differently")
         }
         evidence.shown[place] = (digest, device)
     }
 
     /// A frame to a client: acks name the place of that very event, and a range carries all that the log has there.
-    func judge(_ text: [UInt8], from gateway: String, to device: String) {
+    func judge(_ text: [UInt8], of log: SimulatedLog, from gateway: String, to device: String) {
         guard let frame = try? text.withUnsafeBytes({ try ServerFrame($0) }) else {
             return broken("\(gateway) sent what is no frame: \(String(decoding: text, as: UTF8.self))")
         }
@@ -66,10 +65,14 @@ extension World {
         switch frame.body {
         case .ack(let ack):
             let partition = ack.stream.partition(of: log.partitions.count)
+            var last: [Site: Op] = [:]
             for acked in ack.acks {
+                if let last = last.updateValue(acked.op, forKey: acked.site), last >= acked.op {
+                    broken("\(gateway) acked op \(acked.op) behind op \(last), in one frame")
+                }
                 evidence.acks.append(
                     Evidence.Ack(
-                        partition: partition,
+                        stream: ack.stream,
                         seq: acked.seq,
                         site: acked.site,
                         op: acked.op,
@@ -79,29 +82,30 @@ extension World {
                 var event = ParsedEvent()
                 let value =
                     log.records[partition].indices.contains(Int(acked.seq))
-                    ? log.records[partition][Int(acked.seq)]?.value : nil
+                    ? log.delivered(acked.seq, of: partition, in: ack.stream) : nil
                 let isThere = value?.withUnsafeBytes { (try? event.parse($0)) != nil } ?? false
                 guard isThere, event.site == acked.site, event.op == acked.op else {
                     return broken("\(gateway) acked op \(acked.op) at \(acked.seq), where it is not")
                 }
             }
-        case .events(let events): judge(events, from: gateway, to: device)
+        case .events(let events): judge(events, of: log, from: gateway, to: device)
         default: break
         }
     }
 
-    private func judge(_ events: ServerFrame.Events, from gateway: String, to device: String) {
+    private func judge(_ events: ServerFrame.Events, of log: SimulatedLog, from gateway: String, to device: String) {
         let partition = events.stream.partition(of: log.partitions.count)
         guard events.from >= 0, events.to <= log.head(partition), events.to >= events.from - 1 else {
             return broken("\(gateway) proves \(events.from)…\(events.to), the log ends at \(log.head(partition))")
         }
         guard events.from <= events.to else { return }
+        guard !log.isSeed(events.from, of: partition) else {
+            return broken("\(gateway) proves \(events.from), where the state of the epoch before stands")
+        }
         var rest = events.events[...]
         for seq in events.from...events.to {
-            guard let record = log.records[partition][Int(seq)], record.key == events.stream.key,
-                evidence.litter[partition]?.contains(seq) != true
-            else { continue }
-            guard let next = rest.popFirst(), next.seq == seq, next.value == record.value else {
+            guard let value = log.delivered(seq, of: partition, in: events.stream) else { continue }
+            guard let next = rest.popFirst(), next.seq == seq, next.value == value else {
                 return broken(
                     "\(gateway) proves \(events.from)…\(events.to) of \(events.stream) to \(device) without \(seq)"
                 )
@@ -115,52 +119,54 @@ extension World {
 
 // What is looked at when all has come to rest.
 extension World {
-    /// The log, read by the judge's own fold, against all that was said.
+    /// The logs, read by the judge's own fold, against all that was said.
     func judgeTheEnd() {
         var places: [String: [(seq: Seq, judgement: Judgement)]] = [:]
         var states: [Evidence.Shown: UInt64] = [:]
-        var consumed: [String: Int64] = [:]
-        for partition in log.records.indices {
-            let streams = Set(evidence.shown.keys.map(\.stream)).filter {
-                $0.partition(of: log.partitions.count) == partition
-            }
-            var fold = NaiveFold(epoch: log.epoch.description, partition: partition, of: log.partitions.count)
-            // An unknown stream's state before its first record.
-            for stream in streams { note(&states, stream, -1, fold) }
-            for (seq, record) in log.records[partition].enumerated() {
-                if let record {
-                    let judgement = fold.apply(seq: Int64(seq), key: record.key, value: record.value)
-                    if let judgement, judgement.isConsumed {
-                        for token in tokens(in: record.value) {
-                            places[token, default: []].append((Seq(seq), judgement))
-                        }
-                        var event = ParsedEvent()
-                        if record.value.withUnsafeBytes({ (try? event.parse($0)) != nil }) {
-                            consumed["\(partition) \(String(decoding: record.key, as: UTF8.self)) \(event.site)"] =
-                                event.op
-                        }
-                    }
-                }
-                for stream in streams { note(&states, stream, Seq(seq), fold) }
-            }
+        var consumed: [String: Op] = [:]
+        for log in store.logs {
+            for partition in log.records.indices { read(partition, of: log, &places, &states, &consumed) }
         }
         for (place, shown) in evidence.shown where states[place] != shown.digest {
-            broken("\(shown.by) showed a state of \(place.stream) at \(place.seq) that is not the log's")
+            broken("\(shown.by) showed a state at \(place) that is not the log's")
         }
         judgePromises(places)
-        for ack in evidence.acks {
-            guard let record = log.records[ack.partition][Int(ack.seq)] else { continue }
-            let key = "\(ack.partition) \(String(decoding: record.key, as: UTF8.self)) \(ack.site)"
-            if consumed[key] ?? -1 < ack.op {
-                broken("op \(ack.op), acked by \(ack.by) at \(ack.seq), was never consumed")
-            }
+        for ack in evidence.acks where consumed["\(ack.stream) \(ack.site)"] ?? -1 < ack.op {
+            broken("op \(ack.op), acked by \(ack.by) at \(ack.seq), was never consumed")
         }
     }
 
-    private func note(_ states: inout [Evidence.Shown: UInt64], _ stream: StreamName, _ seq: Seq, _ fold: NaiveFold) {
-        let place = Evidence.Shown(stream: stream, seq: seq)
-        guard evidence.shown[place] != nil else { return }
-        states[place] = UInt64(fold.digest(of: stream.description), radix: 16)
+    private func read(
+        _ partition: Int,
+        of log: SimulatedLog,
+        _ places: inout [String: [(seq: Seq, judgement: Judgement)]],
+        _ states: inout [Evidence.Shown: UInt64],
+        _ consumed: inout [String: Op]
+    ) {
+        let streams = Set(evidence.shown.keys.map(\.stream)).filter {
+            $0.partition(of: log.partitions.count) == partition
+        }
+        var fold = NaiveFold(epoch: log.epoch.description, partition: partition, of: log.partitions.count)
+        func note(_ stream: StreamName, _ seq: Seq) {
+            let place = Evidence.Shown(log: log.number, stream: stream, seq: seq)
+            guard evidence.shown[place] != nil else { return }
+            states[place] = UInt64(fold.digest(of: stream.description), radix: 16)
+        }
+        // An unknown stream's state before its first record.
+        for stream in streams { note(stream, -1) }
+        for (seq, record) in log.records[partition].enumerated() {
+            if let record {
+                let judgement = fold.apply(seq: Int64(seq), key: record.key, value: record.value)
+                if let judgement, judgement.isConsumed {
+                    for token in tokens(in: record.value) { places[token, default: []].append((Seq(seq), judgement)) }
+                    var event = ParsedEvent()
+                    if record.value.withUnsafeBytes({ (try? event.parse($0)) != nil }) {
+                        consumed["\(String(decoding: record.key, as: UTF8.self)) \(event.site)"] = event.op
+                    }
+                }
+            }
+            for stream in streams { note(stream, Seq(seq)) }
+        }
     }
 
     private func judgePromises(_ places: [String: [(seq: Seq, judgement: Judgement)]]) {

@@ -16,7 +16,7 @@ final class SimulatedDevice: @unchecked Sendable {
     private(set) var links: [SimulatedLink] = []
     /// How slowly it takes what it is sent, in bytes a millisecond.
     private let bytesPerMs: Int64
-    private var shown: [StreamName: Seq] = [:]
+    private var shown: [StreamName: Evidence.Shown] = [:]
     private var backup: (path: String, atMs: Int64)?
     private var count = 0
 
@@ -228,16 +228,21 @@ final class SimulatedDevice: @unchecked Sendable {
         client.assumeIsolated { client in
             for stream in streams {
                 guard let state = client.streams[stream], let view = state.view else { continue }
-                let seq = view.seq
-                if seq < shown[stream] ?? -1 {
-                    world.broken("\(name) shows \(stream) up to \(seq), and had shown \(shown[stream] ?? -1)")
+                guard let number = world.store.number(of: view.fold.epoch) else {
+                    world.broken("\(name) shows \(stream) of \(view.fold.epoch), which is no log")
+                    continue
                 }
-                shown[stream] = seq
+                let (seq, before) = (view.seq, shown[stream])
+                let place = Evidence.Shown(log: number, stream: stream, seq: seq)
+                if let before, (number, seq) < (before.log, before.seq) {
+                    world.broken("\(name) shows \(place), and had shown \(before)")
+                }
+                shown[stream] = place
                 if view.covered.contiguous(after: -1) != seq {
                     world.broken("\(name) shows \(stream) up to \(seq), its coverage is \(view.covered)")
                 }
                 guard let digest = client.digest(of: stream) else { continue }
-                world.observed(stream, seq, digest, by: name)
+                world.observed(place, digest, by: name)
             }
         }
     }
@@ -250,7 +255,9 @@ final class SimulatedDevice: @unchecked Sendable {
                 guard let state = client.streams[stream] else { return "\(name) has not opened \(stream)" }
                 let head = world.log.head(stream.partition(of: world.log.partitions.count))
                 let gaps = client.gaps(of: stream)
-                guard state.seq == head, state.outbox.entries.isEmpty, gaps.isEmpty else {
+                guard state.seq == head, state.view?.fold.epoch == world.log.epoch, state.outbox.entries.isEmpty,
+                    gaps.isEmpty
+                else {
                     return "\(name) has \(stream) up to \(state.seq) of \(head), \(state.outbox.entries.count) events"
                         + " wait, gaps \(gaps.ranges), \(state.phase), connected with \(client.connectedNode ?? "none")"
                 }

@@ -10,6 +10,7 @@ import ReelNet
 final class SimulatedGateway: @unchecked Sendable {
     let world: World
     let process: SimulatedProcess
+    let log: SimulatedLog
     private let loop: GatewayLoop
     private let share: GatewayShare
     private var feeds: [PartitionFeed] = []
@@ -20,7 +21,8 @@ final class SimulatedGateway: @unchecked Sendable {
         self.world = world
         let process = world.process(name)
         self.process = process
-        let handle = LogHandle(world.log, process)
+        log = world.log
+        let handle = LogHandle(log, process)
         let settings = world.gatewaySettings(name)
         var bounds: [LogBounds] = []
         for partition in 0..<handle.partitions { bounds.append(try handle.bounds(partition)) }
@@ -28,7 +30,7 @@ final class SimulatedGateway: @unchecked Sendable {
         share = GatewayShare(
             nodeID: name,
             log: handle,
-            number: 0,
+            number: log.number,
             bounds: bounds,
             starts: starts,
             settings: settings,
@@ -44,6 +46,15 @@ final class SimulatedGateway: @unchecked Sendable {
             }
         }
         for feed in feeds { feed.start() }
+        watch()
+    }
+
+    /// Looks from time to time whether another log is the current one, more often once it has read the end of this one.
+    private func watch() {
+        process.after(share.logState == .ended ? 250 : process.pick(1_000...5_000)) { [self] in
+            if log === world.log { return watch() }
+            world.goOver(self)
+        }
     }
 
     private func received(_ news: PartitionFeed.News, of feed: PartitionFeed) {
@@ -60,11 +71,22 @@ final class SimulatedGateway: @unchecked Sendable {
         }
     }
 
-    func accept() -> SocketClient { SocketClient(loop, access: Access(nil)) }
+    /// In some worlds devices have tokens, which expire.
+    func accept(_ device: String) -> SocketClient {
+        guard world.hasTokens, let all = StreamPattern("*") else { return SocketClient(loop, access: Access(nil)) }
+        let seconds = world.isWorking ? process.pick(2...60) : 3_600
+        let grant = TokenGrant(
+            subject: device,
+            expiresAt: process.wallMs / 1_000 + seconds,
+            read: [all],
+            publish: [all]
+        )
+        return SocketClient(loop, access: Access(grant))
+    }
 
     /// Checks what it tells a client against the log.
     func judge(_ text: [UInt8], _ link: SimulatedLink) {
-        world.judge(text, from: process.name, to: link.device.name)
+        world.judge(text, of: log, from: process.name, to: link.device.name)
     }
 
     /// Asks all clients to go elsewhere.
@@ -74,9 +96,15 @@ final class SimulatedGateway: @unchecked Sendable {
     }
 
     /// What a GET of a range is answered.
-    func events(of stream: StreamName, after: Seq, limit: Int, then: @escaping (Int, [UInt8]) -> Void) {
+    func events(
+        of stream: StreamName,
+        after: Seq,
+        epoch: Epoch?,
+        limit: Int,
+        then: @escaping (Int, [UInt8]) -> Void
+    ) {
         let partition = stream.partition(of: share.partitions)
-        loop.admit(stream, epoch: share.epoch, lowest: after + 1, highest: after) { [loop, share] failure in
+        loop.admit(stream, epoch: epoch, lowest: after + 1, highest: after) { [loop, share] failure in
             if let failure { return then(failure.error.code.status, Problem(failure).body) }
             let head = loop.rings[partition].head
             var answer = EventsAnswer(from: after + 1, head: head)

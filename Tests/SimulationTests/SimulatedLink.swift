@@ -67,7 +67,7 @@ final class SimulatedLink: @unchecked Sendable {
     func open() {
         gateway.process.at(arrival(&up, bytes: 200), lane: lane) { [self] in
             guard receive != nil, !up.isCut else { return }
-            let client = gateway.accept()
+            let client = gateway.accept(device.name)
             self.client = client
             gateway.links.append(self)
             client.opened(on: GatewayEnd(self))

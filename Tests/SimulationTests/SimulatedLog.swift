@@ -22,6 +22,8 @@ final class SimulatedLog {
     }
 
     let epoch: Epoch
+    /// How many logs were the current one before it.
+    let number: Int
     let time: VirtualTime
     let lane: Int
     var faults = Faults()
@@ -30,22 +32,52 @@ final class SimulatedLog {
     private(set) var partitions: [MemoryPartition]
     /// All that was ever appended, for the judges; nil: a hole.
     private(set) var records: [[Record?]]
+    /// Records that are no events, by partition.
+    var litter: [Set<Seq>]
+    /// Where the epoch has ended, by partition.
+    private var ends: [Seq?]
+    /// Where the state of the epoch before ends, by partition.
+    private var opens: [Seq?]
     private var tails: [SimulatedTail] = []
 
-    init(_ time: VirtualTime, partitions: Int, epoch: Epoch) {
+    init(_ time: VirtualTime, number: Int, partitions: Int, epoch: Epoch) {
         self.time = time
+        self.number = number
         self.epoch = epoch
         lane = time.addLane()
         self.partitions = Array(repeating: MemoryPartition(), count: partitions)
         records = Array(repeating: [], count: partitions)
+        litter = Array(repeating: [], count: partitions)
+        ends = Array(repeating: nil, count: partitions)
+        opens = ends
     }
 
     func head(_ partition: Int) -> Seq { partitions[partition].end - 1 }
 
     func append(_ more: [LogAppend], to partition: Int) -> [Seq] {
-        records[partition] += more.map { Record(key: $0.key, value: $0.value) }
+        for record in more {
+            if StreamName.barrierKey.utf8.elementsEqual(record.key) {
+                let seq = Seq(records[partition].count)
+                switch record.value.withUnsafeBytes({ Barrier.read($0) }) {
+                case .known(.end): ends[partition] = ends[partition] ?? seq
+                case .known(.open): opens[partition] = opens[partition] ?? seq
+                default: break
+                }
+            }
+            records[partition].append(Record(key: record.key, value: record.value))
+        }
         defer { ring(partition) }
         return partitions[partition].append(more)
+    }
+
+    /// Whether no frame may prove this seq: the state of the epoch before stands there.
+    func isSeed(_ seq: Seq, of partition: Int) -> Bool { number > 0 && seq < opens[partition] ?? .max }
+
+    /// The value of what is delivered of a stream at this seq.
+    func delivered(_ seq: Seq, of partition: Int, in stream: StreamName) -> [UInt8]? {
+        guard let record = records[partition][Int(seq)], seq <= ends[partition] ?? .max else { return nil }
+        let isOurs = record.key == stream.key && !litter[partition].contains(seq)
+        return isOurs || StreamName.barrierKey.utf8.elementsEqual(record.key) ? record.value : nil
     }
 
     func leaveHole(_ partition: Int) {
@@ -129,12 +161,15 @@ final class SimulatedTail: LogTail, @unchecked Sendable {
 final class LogHandle: EventLog, @unchecked Sendable {
     private let log: SimulatedLog
     private let process: SimulatedProcess
+    private let isPatient: Bool
     private var appendedMs: [Int64]
     private var answeredMs: [Int64]
 
-    init(_ log: SimulatedLog, _ process: SimulatedProcess) {
+    /// `isPatient`: every call returns only once it was done.
+    init(_ log: SimulatedLog, _ process: SimulatedProcess, isPatient: Bool = false) {
         self.log = log
         self.process = process
+        self.isPatient = isPatient
         appendedMs = Array(repeating: 0, count: log.partitions.count)
         answeredMs = appendedMs
     }
@@ -143,7 +178,9 @@ final class LogHandle: EventLog, @unchecked Sendable {
     var partitions: Int { log.partitions.count }
 
     func bounds(_ partition: Int) throws(LogError) -> LogBounds {
-        if process.chance(log.faults.boundsFail) { throw LogError(.logUnavailable, "the simulated log is silent") }
+        if !isPatient, process.chance(log.faults.boundsFail) {
+            throw LogError(.logUnavailable, "the simulated log is silent")
+        }
         return log.partitions[partition].bounds
     }
 
@@ -152,6 +189,7 @@ final class LogHandle: EventLog, @unchecked Sendable {
         to partition: Int,
         done: @escaping @Sendable (Result<[Seq], LogError>) -> Void
     ) {
+        if isPatient { return done(.success(log.append(records, to: partition))) }
         let faults = log.faults
         let delay = process.chance(faults.slow) ? process.pick(500...9_000) : process.pick(0...20)
         let ms = max(process.nowMs + delay, log.silentUntilMs, appendedMs[partition])
@@ -196,7 +234,9 @@ final class LogHandle: EventLog, @unchecked Sendable {
     }
 
     func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
-        if process.chance(log.faults.boundsFail) { throw LogError(.logUnavailable, "the simulated log is silent") }
+        if !isPatient, process.chance(log.faults.boundsFail) {
+            throw LogError(.logUnavailable, "the simulated log is silent")
+        }
         return try log.partitions[partition].batch(partition, from: from, to: to, bytes: min(bytes, 4_000))
     }
 

@@ -7,19 +7,24 @@ final class SimulatedSnapshotNode {
     let world: World
     let name: String
     private(set) var process: SimulatedProcess
+    /// The log that it folds.
+    private(set) var log: SimulatedLog
     private var folds: [PartitionFold]
     /// What lies on its disk.
-    private var committed: [PartitionFold]
+    private(set) var committed: [PartitionFold]
 
     init(_ world: World, _ name: String) {
         self.world = world
         self.name = name
         process = world.process(name)
-        folds = world.log.partitions.indices.map {
-            PartitionFold(partition: $0, of: world.log.partitions.count, epoch: world.log.epoch)
-        }
+        log = world.log
+        folds = Self.folds(of: log)
         committed = folds
         follow()
+    }
+
+    private static func folds(of log: SimulatedLog) -> [PartitionFold] {
+        log.partitions.indices.map { PartitionFold(partition: $0, of: log.partitions.count, epoch: log.epoch) }
     }
 
     func kill() { process.kill() }
@@ -30,11 +35,18 @@ final class SimulatedSnapshotNode {
         follow()
     }
 
-    /// The first seq that it needs of a partition.
-    func needs(_ partition: Int) -> Seq { committed[partition].next }
+    /// The first seq that it needs of a partition of the current log.
+    func needs(_ partition: Int) -> Seq {
+        log === world.log && !committed[partition].isInsideSeeds ? committed[partition].next : 0
+    }
 
     private func follow() {
         process.after(process.pick(5...(process.chance(10) ? 3_000 : 300))) { [self] in
+            if log !== world.log, process.chance(50) {
+                log = world.log
+                folds = Self.folds(of: log)
+                committed = folds
+            }
             for partition in folds.indices { read(partition) }
             if process.chance(50) { committed = folds }
             follow()
@@ -43,7 +55,7 @@ final class SimulatedSnapshotNode {
 
     private func read(_ partition: Int) {
         let from = folds[partition].next
-        guard let batch = try? world.log.partitions[partition].batch(partition, from: from, to: .max - 1, bytes: 4_000)
+        guard let batch = try? log.partitions[partition].batch(partition, from: from, to: .max - 1, bytes: 4_000)
         else { return }
         for entry in batch.entries {
             batch.withRecord(entry) { key, value in
@@ -53,14 +65,21 @@ final class SimulatedSnapshotNode {
     }
 
     /// A snapshot, or with `after` ≥ 0 a delta.
-    func state(of stream: StreamName, after: Seq) -> (Int, [UInt8]) {
+    func state(of stream: StreamName, after: Seq, epoch: Epoch?) -> (Int, [UInt8]) {
+        guard epoch == nil || epoch == log.epoch else { return (409, Array(#"{"code":"epoch_changed"}"#.utf8)) }
         let partition = stream.partition(of: folds.count)
         let position = folds[partition].next - 1
         var fold =
             folds[partition].streams[stream]
-            ?? Fold(stream: stream, partition: partition, epoch: world.log.epoch)
-        fold.advance(to: position)
-        guard after <= position else { return (503, Array(#"{"code":"node_behind"}"#.utf8)) }
+            ?? Fold(stream: stream, partition: partition, epoch: log.epoch)
+        if case .ended(let next) = folds[partition].phase {
+            fold.end(at: position, next: next)
+        } else {
+            fold.advance(to: position)
+        }
+        guard after <= position, !folds[partition].isInsideSeeds else {
+            return (503, Array(#"{"code":"node_behind"}"#.utf8))
+        }
         var lines: [UInt8] = []
         do throws(ReelError) {
             var writer = try fold.snapshot(after: after)

@@ -20,7 +20,9 @@ final class World: @unchecked Sendable {
     let seed: UInt64
     let time = VirtualTime()
     let folder: String
-    let log: SimulatedLog
+    let store: SimulatedLogStore
+    /// Whether devices have tokens, which expire.
+    let hasTokens: Bool
     private(set) var gateways: [String: SimulatedGateway] = [:]
     let gatewayNames: [String]
     private(set) var snapshotNodes: [SimulatedSnapshotNode] = []
@@ -46,12 +48,18 @@ final class World: @unchecked Sendable {
         var random = SeededGenerator(seed: seed)
         func pick(_ range: ClosedRange<Int64>) -> Int64 { .random(in: range, using: &random) }
         lane = time.addLane()
-        log = SimulatedLog(time, partitions: Int(pick(1...3)), epoch: Epoch(pick(1...1 << 40).magnitude))
+        store = SimulatedLogStore(
+            time,
+            partitions: Int(pick(1...3)),
+            epoch: Epoch(pick(1...1 << 40).magnitude),
+            seed: seed
+        )
+        hasTokens = pick(0...1) == 0
         gatewayNames = (0..<pick(1...3)).map { "g\($0)" }
         paceMs = pick(100...2_000)
         requestsFail = Int(pick(0...20))
         if pick(0...4) > 0 {
-            log.faults = SimulatedLog.Faults(
+            store.faults = SimulatedLog.Faults(
                 fails: Int(pick(0...6)),
                 failsButAppends: Int(pick(0...6)),
                 twice: Int(pick(0...6)),
@@ -63,6 +71,9 @@ final class World: @unchecked Sendable {
         }
         self.random = random
     }
+
+    /// The current log.
+    var log: SimulatedLog { store.log }
 
     // MARK: Parties
 
@@ -138,8 +149,8 @@ final class World: @unchecked Sendable {
     private func heal() {
         isWorking = false
         trace("world", "heals")
-        log.faults = SimulatedLog.Faults()
-        log.silentUntilMs = 0
+        store.faults = SimulatedLog.Faults()
+        for log in store.logs { log.silentUntilMs = 0 }
         requestsFail = 0
         parted = []
         for name in gatewayNames where gateways[name] == nil { startGateway(name) }
@@ -155,7 +166,7 @@ final class World: @unchecked Sendable {
         for device in devices where device.client != nil { device.kill(tellsGateways: false) }
         time.run(until: time.nowMs)
         for gateway in gateways.values { gateway.kill(tellsDevices: false) }
-        log.stop()
+        for log in store.logs { log.stop() }
         time.stop()
         gateways = [:]
         snapshotNodes = []
@@ -176,7 +187,7 @@ final class World: @unchecked Sendable {
         let gateway = gatewayNames[Int(pick(0...Int64(gatewayNames.count - 1)))]
         let device = devices[Int(pick(0...Int64(devices.count - 1)))]
         let partition = Int(pick(0...Int64(log.partitions.count - 1)))
-        switch pick(0...99) {
+        switch pick(0...103) {
         case 0..<14:
             guard let victim = gateways.removeValue(forKey: gateway) else { return }
             trace(gateway, "is killed")
@@ -192,10 +203,7 @@ final class World: @unchecked Sendable {
             trace(gateway, "drains")
             victim.drain(withinMs: pick(0...2_000))
             time.at(time.nowMs + pick(1_000...4_000), lane) { [self] in
-                guard isWorking, gateways[gateway] === victim else { return }
-                gateways[gateway] = nil
-                victim.kill(tellsDevices: true)
-                startLater(gateway)
+                if isWorking { end(victim, gateway) }
             }
         case 27..<42: kill(device)
         case 42..<48:
@@ -218,11 +226,20 @@ final class World: @unchecked Sendable {
             trace("log", "has a hole at \(log.head(partition) + 1) of \(partition)")
             log.leaveHole(partition)
         case 92..<97: litter(partition)
+        case 97..<101: endEpoch()
         default:
             let first = snapshotNodes.map { $0.needs(partition) }.min() ?? 0
             trace("log", "is trimmed below \(first) of \(partition)")
             log.trim(partition, before: first)
         }
+    }
+
+    /// A gateway has ended as it was asked to, and is started again.
+    func end(_ gateway: SimulatedGateway, _ name: String) {
+        guard gateways[name] === gateway else { return }
+        gateways[name] = nil
+        gateway.kill(tellsDevices: true)
+        startLater(name)
     }
 
     private func startLater(_ gateway: String) {
@@ -270,7 +287,7 @@ final class World: @unchecked Sendable {
         let value = values[Int(pick(0...3))]
         let key = keys[Int(pick(0...3))]
         trace("log", "gets a foreign record at \(log.head(partition) + 1) of \(partition)")
-        evidence.litter[partition, default: []].insert(log.head(partition) + 1)
+        log.litter[partition].insert(log.head(partition) + 1)
         _ = log.append([LogAppend(key: Array(key.utf8), value: Array(value.utf8))], to: partition)
     }
 
@@ -282,14 +299,16 @@ final class World: @unchecked Sendable {
         let path = parts[0].split(separator: "/")
         guard path.count > 3, let stream = StreamName(String(path[2])) else { return then(404, []) }
         var query: [Substring: Int64] = [:]
+        var epoch: Epoch?
         for pair in parts.count > 1 ? parts[1].split(separator: "&") : [] {
             let sides = pair.split(separator: "=")
-            query[sides[0]] = Int64(sides[1])
+            if sides[0] == "epoch" { epoch = Epoch(String(sides[1])) } else { query[sides[0]] = Int64(sides[1]) }
         }
         if path[3] == "events" {
             return gateway.events(
                 of: stream,
                 after: query["after"] ?? -1,
+                epoch: epoch,
                 limit: Int(query["limit"] ?? 1_000),
                 then: then
             )
@@ -298,7 +317,7 @@ final class World: @unchecked Sendable {
         guard let node = alive.first(where: { _ in gateway.process.chance(50) }) ?? alive.first else {
             return then(503, Array(#"{"code":"node_behind"}"#.utf8))
         }
-        let (status, body) = node.state(of: stream, after: path[3] == "delta" ? query["after"] ?? 0 : -1)
+        let (status, body) = node.state(of: stream, after: path[3] == "delta" ? query["after"] ?? 0 : -1, epoch: epoch)
         then(status, body)
     }
 

@@ -60,7 +60,9 @@ struct Assembly {
             for (ack, last) in result.acked {
                 guard let log = evidence.logs[ack.epoch] else { continue }
                 let partition = log.partition(of: ack.key.stream)
-                guard partition.isWhole, let record = partition[last.seq], record.content == .gap else { continue }
+                guard partition.isWhole, !partition.isPartial, let record = partition[last.seq],
+                    record.content == .gap
+                else { continue }
                 findings.fact(.siteOrder)
                 let consumed = partition.fold.streams[ack.key.stream]?.sites[ack.key.site]?.op ?? -1
                 guard consumed < last.op else { continue }

@@ -11,7 +11,9 @@ extension HistoryWalk {
         view.start = view.start ?? after
         view.proven = after
         view.isFiltered = line.isFiltered
-        raise(try line.required(line.partition, "partition"), to: try line.required(line.head, "head"), view, line)
+        let number = try line.required(line.partition, "partition")
+        view.partitionNumber = number
+        raise(number, to: try line.required(line.head, "head"), view, line)
     }
 
     mutating func lagged(_ line: HistoryLine) throws(Fault) {
@@ -174,15 +176,13 @@ extension HistoryWalk {
         let number = try line.required(line.partition, "partition")
         let seq = try line.required(line.seq, "seq")
         for (key, view) in views {
-            guard let proven = view.proven, let partition = view.partition, Int64(partition.number) == number else {
-                continue
-            }
-            guard seq > proven else { continue }
+            guard let proven = view.proven, view.partitionNumber == number, seq > proven else { continue }
             bound(seq, view, line)
             view.covered.insert(proven + 1...seq)
             view.proven = seq
             result.findings.fact(.gap)
-            guard !view.isFiltered, isJudgeable(proven + 1, partition), isJudgeable(seq, partition),
+            guard let partition = view.partition, !view.isFiltered, isJudgeable(proven + 1, partition),
+                isJudgeable(seq, partition),
                 let missing = partition.missing(view.number, in: proven + 1...seq)
             else { continue }
             result.findings.violation(

@@ -42,6 +42,8 @@ struct HistoryWalk {
         let partition: LoggedPartition?
         /// The stream's number in its partition.
         let number: Int32
+        /// The partition's number, as the present subscription says it.
+        var partitionNumber: Int64?
         var covered = Coverage()
         /// Seqs at or below were not asked for, or came as a snapshot; nil: nothing was asked for yet.
         var start: Int64?
@@ -182,8 +184,8 @@ struct HistoryWalk {
     /// Whether the dump speaks of a seq: below its begin it does not; beyond its end the log has nothing, unless the
     /// dump was cut.
     mutating func isJudgeable(_ seq: Int64, _ partition: LoggedPartition) -> Bool {
-        if partition.isCut, seq > partition.last {
-            result.findings.unjudged("the dump is cut before it")
+        if partition.isPartial, seq > partition.last {
+            result.findings.unjudged("the dump could not be read that far")
             return false
         }
         if seq < partition.first {

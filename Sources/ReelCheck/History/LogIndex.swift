@@ -10,7 +10,7 @@ struct LogIndex {
     let files: [MappedFile]
     /// The entries of each partition, by seq, a seq once for each dump that has it.
     private(set) var partitions: [UInt64: [Int: [Entry]]] = [:]
-    /// Reasons why a dump is not what it should be.
+    /// Reasons why a dump is not what it should be: then what lies behind the last record of a partition is not known.
     private(set) var troubles: [String] = []
 
     /// Reads through the dumps. Lines that name no epoch belong to the one in the file's name, else to `fallback`.

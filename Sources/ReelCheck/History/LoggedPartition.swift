@@ -38,8 +38,8 @@ struct LoggedPartition: Sendable {
     /// The seqs of each stream's events.
     private var events: [[Int64]] = []
     private(set) var barriers: [Int64] = []
-    /// A dump ends in the middle of a line: what follows `last` is not known.
-    let isCut: Bool
+    /// A dump could not be read to its end: what follows `last` is not known.
+    let isPartial: Bool
     /// How many seqs are empty, and how many hold a record that is void.
     var empty: Int { contents.count { $0 == Content.hole.rawValue } }
     var void: Int { contents.count { $0 == Content.void.rawValue } }
@@ -68,7 +68,7 @@ struct LoggedPartition: Sendable {
         self.entries = entries
         self.index = index
         first = entries.first?.seq ?? 0
-        isCut = index.files.contains(where: \.isCut)
+        isPartial = !index.troubles.isEmpty
         fold = NaiveFold(epoch: epoch, partition: number, of: partitions)
         var pauses = seqs.sorted()[...]
         var siteNumbers: [Site: Int32] = [:]

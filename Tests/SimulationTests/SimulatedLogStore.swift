@@ -1,0 +1,78 @@
+import ReelClient
+import ReelCore
+
+@testable import ReelLog
+
+/// The logs of the deployment, one epoch after the other. The current one is what nodes begin with.
+final class SimulatedLogStore: LogStore, @unchecked Sendable {
+    /// By their numbers: the current one, those before it, and the next one while it is made.
+    private(set) var logs: [SimulatedLog] = []
+    private var currentNumber = 0
+    /// What goes wrong with each of them.
+    var faults = SimulatedLog.Faults() {
+        didSet { for log in logs { log.faults = faults } }
+    }
+    private let time: VirtualTime
+    /// Who opens logs here and blocks until they have answered.
+    private let process: SimulatedProcess
+
+    init(_ time: VirtualTime, partitions: Int, epoch: Epoch, seed: UInt64) {
+        self.time = time
+        process = SimulatedProcess("operator", time, seed: seed)
+        make(epoch, partitions: partitions)
+    }
+
+    var log: SimulatedLog { logs[currentNumber] }
+    /// Whether the next log is being made.
+    var isChanging: Bool { logs.count > currentNumber + 1 }
+
+    @discardableResult
+    func make(_ epoch: Epoch, partitions: Int) -> SimulatedLog {
+        let log = SimulatedLog(time, number: logs.count, partitions: partitions, epoch: epoch)
+        log.faults = faults
+        logs.append(log)
+        return log
+    }
+
+    func number(of epoch: Epoch) -> Int? { logs.firstIndex { $0.epoch == epoch } }
+
+    func current() throws(LogError) -> CurrentLog? {
+        CurrentLog(epoch: log.epoch, partitions: log.partitions.count, number: currentNumber)
+    }
+
+    func create(_ epoch: Epoch, partitions: Int) throws(LogError) {
+        if number(of: epoch) == nil { make(epoch, partitions: partitions) }
+    }
+
+    func open(_ epoch: Epoch) throws(LogError) -> any EventLog {
+        guard let number = number(of: epoch) else { throw LogError(.damaged, "there is no log \(epoch)") }
+        return LogHandle(logs[number], process, isPatient: true)
+    }
+
+    func advance(to next: CurrentLog) throws(LogError) {
+        guard next.number == currentNumber + 1 else { throw LogError(.conflict, "found another number") }
+        currentNumber = next.number
+    }
+
+    func close() {}
+}
+
+/// What a snapshot node has on its disk, for an operator whose log was trimmed.
+struct SimulatedArchive: StateArchive, @unchecked Sendable {
+    let log: SimulatedLog
+    let folds: [PartitionFold]
+
+    var epoch: Epoch { log.epoch }
+    var partitions: Int { log.partitions.count }
+    var number: Int { log.number }
+
+    func state(of partition: Int) throws -> ArchivedState? {
+        let fold = folds[partition]
+        return fold.isInsideSeeds ? nil : ArchivedState(fold: fold, last: nil, origin: "a snapshot node")
+    }
+}
+
+extension PartitionFold {
+    /// No snapshot is made of a seq inside the row of seeds.
+    var isInsideSeeds: Bool { phase == .seeds && next > 0 }
+}
