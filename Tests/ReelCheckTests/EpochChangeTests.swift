@@ -119,7 +119,7 @@ import Testing
     @Test func `A stream in which no event has an effect holds up nobody`() async throws {
         let store = try await store(seed: testSeed(3_260), steps: 0)
         let site = ReelCore.Site(high: 1, low: 1)
-        let gap = #"{"base":-1,"id":"0","model":"m","op":1,"site":"\(site)","type":"insert"}"#
+        let gap = #"{"base":-1,"id":"0","model":"m","op":1,"site":"\#(site)","type":"insert"}"#
         try await store.currentLog().append([LogAppend(key: Array("todo".utf8), value: Array(gap.utf8))])
         _ = try EpochChange(store, partitions: 2).run()
         #expect(try store.current()?.number == 1)
