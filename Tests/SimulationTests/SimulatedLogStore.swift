@@ -64,7 +64,7 @@ struct SimulatedArchive: StateArchive, @unchecked Sendable {
 
     var epoch: Epoch { log.epoch }
     var partitions: Int { log.partitions.count }
-    var number: Int { log.number }
+    var number: Int? { log.number }
 
     func state(of partition: Int) throws -> ArchivedState? {
         let fold = folds[partition]
