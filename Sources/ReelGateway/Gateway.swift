@@ -69,7 +69,7 @@ public final class Gateway: Sendable {
                     let passage = StatePassage(
                         on: loop,
                         announcer: announcer,
-                        tls: settings.node.peerTLS,
+                        settings,
                         journal: journal
                     )
                     let http = GatewayHTTP(gateway, answers: answers, passage: passage)

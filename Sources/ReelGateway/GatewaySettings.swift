@@ -47,6 +47,8 @@ public struct GatewaySettings: Sendable {
     public var publishMs: Int64 = 10_000
     /// Whether `/debug/echo` sends back what it is sent.
     public var echoes = false
+    /// A snapshot node that is asked may be silent for so long: longer than it waits for what it is to fold.
+    public var peerMs: Int64 = 10_000
     /// Errors that a connection is told before it is closed.
     public var errors = 100
 

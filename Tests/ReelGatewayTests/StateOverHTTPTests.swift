@@ -21,13 +21,18 @@ import Testing
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
             defer { try? FileManager.default.removeItem(atPath: folder) }
             let log = try MemoryLog(partitions: 1)
-            let settings = SnapshotSettings(folder: folder)
+            var settings = SnapshotSettings(folder: folder)
+            // On a busy machine what was published may be folded late.
+            settings.reachMs = 600_000
             if isApart {
                 var common = NodeSettings()
                 common.listen = "127.0.0.1:0"
                 common.announceMs = 20
                 let node = try SnapshotServer(log: log, settings: settings, common: common)
-                let live = try LiveGateway(log) { $0.node.announceMs = 20 }
+                let live = try LiveGateway(log) {
+                    $0.node.announceMs = 20
+                    $0.peerMs = 600_000
+                }
                 try await live.started()
                 try await live.cluster(contains: #""role":"snapshot""#)
                 try await use(live, body)

@@ -9,14 +9,16 @@ final class StatePassage {
     private let client: HTTPClient
     private let announcer: Announcer
     private let tls: TLSClient?
+    private let timeout: Duration
     private let journal: Journal
     /// A node that is away is met by every request.
     private var warnings = LineLimiter(lines: 10, windowMs: 10_000)
     private var turn = 0
 
-    /// `tls`: whom to believe where a node is asked by `https`.
-    init(on loop: EventLoop, announcer: Announcer, tls: TLSClient?, journal: Journal) {
-        self.tls = tls
+    /// With what holds for the gateway.
+    init(on loop: EventLoop, announcer: Announcer, _ settings: GatewaySettings, journal: Journal) {
+        tls = settings.node.peerTLS
+        timeout = .milliseconds(settings.peerMs)
         client = HTTPClient(on: loop)
         self.announcer = announcer
         self.journal = journal
@@ -47,7 +49,7 @@ final class StatePassage {
         }
         var request = HTTPClientRequest(question, origin)
         if origin.isSecure { request.tls = tls }
-        request.timeout = .seconds(10)
+        request.timeout = timeout
         // Whoever asks is who the other node lets in, or not.
         // What has something before it is packed here, if at all.
         let passed =

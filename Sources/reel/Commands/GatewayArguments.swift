@@ -14,7 +14,7 @@ enum GatewayArguments {
 
     static let echo = Setting<Bool>.flag(
         "debug-echo",
-        "echo WebSocket messages at /debug/echo, to test the socket itself; on a loopback address only"
+        "echo WebSocket messages at /debug/echo, on a loopback address only"
     )
 
     /// All of them.

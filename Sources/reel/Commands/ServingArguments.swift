@@ -51,7 +51,7 @@ enum ServingArguments {
     static let origins = Setting<[String]>.texts(
         "allow-origin",
         "ORIGIN",
-        "let pages of this origin use the node from a browser, such as https://app.example; `*` for all"
+        "let pages of this origin, such as https://app.example, use the node; `*` for all"
     )
     static let insecure = Setting<Bool>.flag(
         "insecure",
