@@ -33,10 +33,11 @@ public struct StateRequest: Equatable, Sendable {
     /// What stands before the lines of a snapshot or delta.
     public var preamble: [UInt8] = []
 
-    /// A question.
+    /// A question; one about outcomes is to be true of all that it asks about.
     public init(_ kind: Kind, of stream: StreamName) {
         self.stream = stream
         self.kind = kind
+        if case .outcomes(let acks, _) = kind { seqMin = acks.map(\.seq).max() ?? .none }
     }
 
     /// Which of the routes was taken.
@@ -47,32 +48,37 @@ public struct StateRequest: Equatable, Sendable {
 
     /// Reads the request that took this route. Throws what the client is told.
     public init<Endpoint>(_ route: Route, _ match: Router<Endpoint>.Match, _ request: HTTPRequest) throws(Problem) {
-        stream = try match.stream
-        if let seq = try match.integer("min_seq", from: 0) {
-            guard try match.epoch != nil else { throw Problem(.badRequest, "found min_seq without epoch") }
-            seqMin = seq
-        }
+        self.init(try Self.kind(route, match, request), of: try match.stream)
+        guard let seq = try match.integer("min_seq", from: 0) else { return }
+        guard try match.epoch != nil else { throw Problem(.badRequest, "found min_seq without epoch") }
+        seqMin = seq
+    }
+
+    private static func kind<Endpoint>(
+        _ route: Route,
+        _ match: Router<Endpoint>.Match,
+        _ request: HTTPRequest
+    ) throws(Problem) -> Kind {
         switch route {
-        case .snapshot: kind = .snapshot(epoch: try match.epoch)
+        case .snapshot: return .snapshot(epoch: try match.epoch)
         case .delta:
             guard let after = try match.integer("after", from: 0), let epoch = try match.epoch else {
                 throw Problem(.badRequest, "found no after or no epoch, expected both")
             }
-            kind = .delta(after: after, epoch: epoch)
+            return .delta(after: after, epoch: epoch)
         case .object:
             guard let model = match.path["model"] ?? match.query["model"],
                 let id = match.path["id"] ?? match.query["id"]
             else { throw Problem(.badRequest, "found no model or no id, expected both") }
-            kind = .object(model: model, id: id)
-        case .outcomes:
-            (kind, seqMin) = try Self.outcomes(request)
+            return .object(model: model, id: id)
+        case .outcomes: return try outcomes(request)
         }
     }
 
     /// At most so many events are asked for at once.
     private static let acksMax = 10_000
 
-    private static func outcomes(_ request: HTTPRequest) throws(Problem) -> (Kind, Seq) {
+    private static func outcomes(_ request: HTTPRequest) throws(Problem) -> Kind {
         let (acks, epoch) = try request.json { (object) throws(ReelError) in
             let acks = try object.array("acks") { (reader) throws(ReelError) in
                 try ServerFrame.Acked(JSONObject(try reader.raw(), levels: 2, shape: .badRequest))
@@ -84,7 +90,7 @@ public struct StateRequest: Equatable, Sendable {
             problem.limit = acksMax
             throw problem
         }
-        return (.outcomes(of: acks, epoch: epoch), acks.map(\.seq).max() ?? .none)
+        return .outcomes(of: acks, epoch: epoch)
     }
 }
 

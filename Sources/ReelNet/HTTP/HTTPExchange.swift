@@ -52,7 +52,7 @@ public final class HTTPExchange {
             return end()
         }
         var headers = response.headers
-        if hasBody, isPackable(headers, response.body.count) { headers.add("vary", "accept-encoding") }
+        if hasBody { sayVary(&headers, response.body.count) }
         if hasBody { headers.add("content-length", String(response.body.count)) }
         var bytes = head(response.status, headers, connection)
         if hasBody, request.method != "HEAD" {
@@ -71,7 +71,7 @@ public final class HTTPExchange {
     public func start(status: Int, headers: HTTPHeaders, length: Int? = nil) {
         guard case .waiting = state, let connection else { return }
         var (headers, length) = (headers, length)
-        if isPackable(headers, length) { headers.add("vary", "accept-encoding") }
+        sayVary(&headers, length)
         if packs(headers, length) {
             packing = PackedBody(on: loop) { [weak self] bytes, isLast in self?.packed(bytes, isLast) }
         }
@@ -113,6 +113,12 @@ public final class HTTPExchange {
     private func isPackable(_ headers: HTTPHeaders, _ length: Int?) -> Bool {
         (length ?? .max) > PackedBody.bytesMin && headers["content-encoding"] == nil
             && headers["content-type"] != "text/event-stream"
+    }
+
+    /// Tells caches that others may get it packed, or plain. An answer that is passed on may say so already.
+    private func sayVary(_ headers: inout HTTPHeaders, _ length: Int?) {
+        guard isPackable(headers, length), !headers.has("vary", token: "accept-encoding") else { return }
+        headers.add("vary", "accept-encoding")
     }
 
     private func packs(_ headers: HTTPHeaders, _ length: Int?) -> Bool {

@@ -50,8 +50,8 @@ enum ServingArguments {
     static let audience = Setting<String?>.text("token-audience", "AUD", "take only tokens with this `aud`")
     static let origins = Setting<[String]>.texts(
         "allow-origin",
-        "ORIGIN",
-        "let pages of this origin, such as https://app.example, use the node; `*` for all"
+        "URL",
+        "let pages of this origin (https://app.example) use the node; `*` for all"
     )
     static let insecure = Setting<Bool>.flag(
         "insecure",
