@@ -28,9 +28,9 @@ public final class KafkaLog: EventLog {
     }
 
     /// The log of this epoch in `topic`, which has `partitions` partitions. Nothing is asked of the brokers here, and a
-    /// log whose brokers are away opens as well. `messageBytesMax` asks the brokers for the largest batch that the topic
-    /// takes, nil where they do not tell; it is called when they refuse one as too large, and may block. `log` takes
-    /// librdkafka's own lines.
+    /// log whose brokers are away opens as well. `messageBytesMax` asks the brokers for the largest batch that the
+    /// topic takes, nil where they do not tell; it is called when they refuse one as too large, and may block. `log`
+    /// takes librdkafka's own lines.
     public init(
         epoch: Epoch,
         partitions: Int,

@@ -33,8 +33,8 @@ public enum SyncNotice: Sendable, Equatable {
     /// The connection to a node has ended, or could not be made; another attempt follows.
     case disconnected(node: String, reason: String)
     /// A node is at a log before the one that this device has been at, `number` where `expected` is wanted: it is left
-    /// at once. While an epoch ends that passes by itself. Where all nodes go on saying it, this device has met nodes of
-    /// another deployment, or its own was made anew from nothing; then it needs a higher log number, or a new store.
+    /// at once. While an epoch ends that passes by itself. Where all nodes go on saying it, this device has met nodes
+    /// of another deployment, or its own was made anew from nothing; then it needs a higher log number, or a new store.
     case nodeBehind(node: String, number: Int, expected: Int)
     /// The device was cloned (restored from a backup): it goes on as a new site, and has moved what it had not sent.
     case newSite(stream: String, was: String, now: String)

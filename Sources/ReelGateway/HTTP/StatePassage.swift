@@ -36,6 +36,11 @@ final class StatePassage {
         client.close()
     }
 
+    /// So long a node may take to begin its answer.
+    private static let patience = Duration.seconds(10)
+    /// Longer than one that is behind takes to say so; then the next one is asked.
+    private static let patienceWithOthers = Duration.seconds(3)
+
     private func ask(_ nodes: ArraySlice<NodeAnnouncement>, _ question: StateRequest, _ exchange: HTTPExchange) {
         guard let node = nodes.first else {
             var problem = Problem(.nodeBehind, "found no snapshot node that answers")

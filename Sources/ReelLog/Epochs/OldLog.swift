@@ -23,8 +23,8 @@ final class OldLog {
     /// The last seqs that nodes have announced.
     private var announced: [Int: Seq] = [:]
 
-    /// Stands for a number that nobody knows. Devices stay away from a log whose number is lower than one that they have
-    /// met; no operator has changed the epoch so often.
+    /// Stands for a number that nobody knows. Devices stay away from a log whose number is lower than one that they
+    /// have met; no operator has changed the epoch so often.
     private static let unknownNumber = 1_000_000
 
     /// The current log of the store, or the one of which the archive is where no store knows any.

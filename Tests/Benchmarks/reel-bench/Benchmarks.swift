@@ -43,7 +43,8 @@ enum Benchmarks {
         ("gateway-cold-starts", GatewayColdStartsBenchmark.run),
     ]
 
-    /// Prints the table of these benchmarks or groups, or of all that need nothing more than `make setup` brings; the status of the process says whether every goal was reached.
+    /// Prints the table of these benchmarks or groups, or of all that need nothing more than `make setup` brings; the
+    /// status of the process says whether every goal was reached.
     static func run(_ names: ArraySlice<String>) async -> Int32 {
         let groups = ["kafka": kafka, "gateway": gateway]
         let named = all + kafka + gateway
