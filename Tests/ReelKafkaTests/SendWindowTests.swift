@@ -3,56 +3,65 @@ import Testing
 
 /// What a producer is given at a time, without one.
 @Suite struct SendWindowTests {
-    @Test func atMostFiveRecordsAreUnderWayAndTheRestComesInOrder() {
-        var window = SendWindow<Int>()
-        let isDue = (0...6).map { window.take($0, count: 1) }
-        #expect(isDue == [true, true, true, true, true, false, false])
-        #expect(window.due() == [])
-        window.settled(1)
-        #expect(window.due() == [5])
-        window.handedOver()
-        #expect(window.due() == [])
+    private var window = SendWindow<Int>()
+
+    /// What is handed over of appends that come one after the other, each of so many records.
+    private mutating func take(_ appends: Int..., count: Int = 1) -> [Int] {
+        appends.flatMap { append in
+            let due = window.take(append, count: count)
+            return due.isEmpty ? [] : due + handedOver()
+        }
     }
 
-    @Test func whereNothingIsUnderWayAllThatWaitsIsDue() {
-        var window = SendWindow<Int>()
-        #expect(window.take(0, count: 1_000) == true)
-        let isDue = (1...3).map { window.take($0, count: 700) }
-        #expect(isDue == [false, false, false])
-        window.settled(999)
-        #expect(window.due() == [])
-        window.settled(1)
-        #expect(window.due() == [1, 2, 3])
-        window.handedOver()
-        window.settled(2_099)
-        // One is under way.
-        #expect(window.take(4, count: 4) == true)
-        #expect(window.take(5, count: 1) == false)
+    private mutating func settled(_ count: Int) -> [Int] {
+        let due = window.settled(count)
+        return due.isEmpty ? [] : due + handedOver()
     }
 
-    @Test func whatComesStaysBehindWhatWaitsOrIsBeingHandedOver() {
-        var window = SendWindow<Int>()
-        #expect(window.take(0, count: 5) == true)
-        #expect(window.take(1, count: 2) == false)
-        #expect(window.take(2, count: 1) == false)
-        window.settled(4)
-        #expect(window.due() == [1, 2])
-        #expect(window.take(3, count: 1) == false)
-        window.settled(4)
-        #expect(window.due() == [])
-        window.handedOver()
-        #expect(window.due() == [3])
-        window.handedOver()
-        #expect(window.take(4, count: 1) == true)
+    private mutating func handedOver() -> [Int] {
+        let due = window.handedOver()
+        return due.isEmpty ? [] : due + handedOver()
     }
 
-    @Test func whatWasGivenUpIsNeverDue() {
-        var window = SendWindow<Int>()
-        #expect(window.take(0, count: 5) == true)
-        #expect(window.take(1, count: 1) == false)
+    @Test mutating func whatComesWithFiveUnderWayWaitsAndThenGoesTogether() {
+        #expect(take(0, 1, 2, 3, 4, 5, 6, 7) == [0, 1, 2, 3, 4])
+        #expect(settled(1) == [5, 6, 7])
+        // Seven are under way.
+        #expect(take(8) == [])
+        #expect(settled(2) == [])
+        #expect(settled(1) == [8])
+    }
+
+    @Test mutating func anAppendOfAnySizeGoesWhereLessThanFiveAreUnderWay() {
+        #expect(take(0, count: 4) == [0])
+        #expect(take(1, count: 100) == [1])
+        #expect(take(2) == [])
+        #expect(settled(99) == [])
+        #expect(settled(1) == [2])
+    }
+
+    @Test mutating func aCrowdDoesNotWait() {
+        #expect(take(0, count: 5) == [0])
+        #expect(take(1, 2, count: 60) == [])
+        #expect(take(3, count: 8) == [1, 2, 3])
+        #expect(take(4) == [])
+    }
+
+    @Test mutating func whatComesStaysBehindWhatIsBeingHandedOver() {
+        #expect(window.take(0, count: 1) == [0])
+        #expect(window.take(1, count: 1) == [])
+        #expect(window.settled(1) == [])
+        #expect(window.handedOver() == [1])
+        #expect(window.take(2, count: 200) == [])
+        #expect(window.handedOver() == [2])
+        #expect(window.handedOver() == [])
+    }
+
+    @Test mutating func whatWasGivenUpIsNeverDue() {
+        #expect(take(0, count: 5) == [0])
+        #expect(take(1, count: 127) == [])
         #expect(window.giveUp() == [1])
-        window.settled(5)
-        #expect(window.due() == [])
-        #expect(window.take(2, count: 1) == true)
+        #expect(take(2) == [])
+        #expect(settled(5) == [2])
     }
 }

@@ -15,6 +15,13 @@ internal import Synchronization
 /// time for it: an operator has lowered what they take. The next one makes no larger batches, and larger records are
 /// refused before they are handed over, so they take no others with them.
 final class Appender: @unchecked Sendable {
+    /// Appends of one partition, for this producer.
+    private struct Due {
+        var producer: Producer?
+        var partition: Int
+        var appends: [PendingAppend]
+    }
+
     private struct State {
         /// Nil while a new one is being made.
         var producer: Producer?
@@ -30,6 +37,14 @@ final class Appender: @unchecked Sendable {
         var cutShort: [(PendingAppend, last: Int, LogError)] = []
         /// What the brokers have said of how much they take, until the thread hears of it.
         var told: Told?
+
+        /// What a step of a partition's window makes due.
+        mutating func due(
+            _ partition: Int,
+            _ step: (inout SendWindow<PendingAppend>) -> [PendingAppend]
+        ) -> Due {
+            Due(producer: producer, partition: partition, appends: step(&windows[partition, default: SendWindow()]))
+        }
     }
 
     private struct Told {
@@ -97,13 +112,23 @@ final class Appender: @unchecked Sendable {
         guard !records.isEmpty else { return done(.success([])) }
         let pending = PendingAppend(records, to: partition, byteCount: bytes, done: done)
         do throws(LogError) {
-            if let producer = try reserve(pending) { handOver(pending, to: producer) }
+            handOver(try reserve(pending))
         } catch {
             done(.failure(error))
         }
     }
 
-    /// Any thread. What librdkafka does not take is settled by the thread.
+    /// Any thread. Hands over what is due, and what became so meanwhile.
+    private func handOver(_ first: Due) {
+        var due = first
+        // Without a producer nothing waits.
+        while let producer = due.producer, !due.appends.isEmpty {
+            for append in due.appends { handOver(append, to: producer) }
+            due = state.withLock { $0.due(first.partition) { $0.handedOver() } }
+        }
+    }
+
+    /// What librdkafka does not take is settled by the thread.
     private func handOver(_ append: PendingAppend, to producer: Producer) {
         for (index, record) in append.records.enumerated() {
             let code = producer.produce(record, to: append.partition, opaque: append.opaque(index))
@@ -115,11 +140,11 @@ final class Appender: @unchecked Sendable {
         }
     }
 
-    /// Takes all of it or refuses. Nil: it waits for its turn.
-    private func reserve(_ pending: PendingAppend) throws(LogError) -> Producer? {
+    /// Takes all of it or refuses.
+    private func reserve(_ pending: PendingAppend) throws(LogError) -> Due {
         try state.withLock { state throws(LogError) in
             guard !state.isClosed else { throw .closed }
-            guard let producer = state.producer else {
+            guard state.producer != nil else {
                 throw state.refusal ?? LogError(.logUnavailable, "another producer is being made")
             }
             guard state.records + pending.count <= recordsMax, state.bytes + pending.byteCount <= bytesMax else {
@@ -133,8 +158,7 @@ final class Appender: @unchecked Sendable {
             state.bytes += pending.byteCount
             // Released by `finish`.
             _ = Unmanaged.passRetained(pending)
-            let isDue = state.windows[pending.partition, default: SendWindow()].take(pending, count: pending.count)
-            return isDue ? producer : nil
+            return state.due(pending.partition) { $0.take(pending, count: pending.count) }
         }
     }
 
@@ -200,7 +224,7 @@ final class Appender: @unchecked Sendable {
     private func poll(_ producer: Producer, waitMs: Int32) -> Bool {
         guard let event = rd_kafka_queue_poll(producer.queue, waitMs) else { return producer.isFatal }
         var finished: [PendingAppend] = []
-        var settled: [Int: Int] = [:]
+        var reported: [Int: Int] = [:]
         switch rd_kafka_event_type(event) {
         case RD_KAFKA_EVENT_DR:
             while let message = rd_kafka_event_message_next(event) {
@@ -213,7 +237,7 @@ final class Appender: @unchecked Sendable {
                     limit.refused(recordBytes: message.pointee.key_len + message.pointee.len)
                 default: break
                 }
-                settled[append.partition, default: 0] += 1
+                reported[append.partition, default: 0] += 1
                 if append.report(opaque, Self.result(of: message, producer)) { finished.append(append) }
             }
         case RD_KAFKA_EVENT_ERROR:
@@ -229,21 +253,14 @@ final class Appender: @unchecked Sendable {
         rd_kafka_event_destroy(event)
         // Before those who are told: what they send again is not for this producer.
         if producer.isOutgrown { retire(producer) }
-        for (partition, count) in settled { handOverDue(partition, settled: count) }
+        for (partition, count) in reported { settled(count, of: partition) }
         for append in finished { finish(append) }
         return producer.isFatal
     }
 
     /// The fate of so many records of a partition is known: others may be handed over.
-    private func handOverDue(_ partition: Int, settled: Int) {
-        let (producer, appends) = state.withLock { state in
-            state.windows[partition]?.settled(settled)
-            return (state.producer, state.windows[partition]?.due() ?? [])
-        }
-        // Without a producer nothing waits.
-        guard let producer, !appends.isEmpty else { return }
-        for append in appends { handOver(append, to: producer) }
-        state.withLock { $0.windows[partition]?.handedOver() }
+    private func settled(_ count: Int, of partition: Int) {
+        handOver(state.withLock { $0.due(partition) { $0.settled(count) } })
     }
 
     /// Nobody hands it anything any more. What still waits for its turn was not sent.
@@ -279,7 +296,7 @@ final class Appender: @unchecked Sendable {
         }
         for (append, last, error) in cut {
             if append.giveUp(last: last, error) { finish(append) }
-            handOverDue(append.partition, settled: last)
+            settled(last, of: append.partition)
         }
     }
 

@@ -1,60 +1,51 @@
 /// What librdkafka is given of one partition, and what waits for its turn before it. Without effects.
 ///
-/// An idempotent producer begins no request to a partition of which five records are under way, and while more of them
-/// wait for that, its thread asks again and again with a whole core. So they wait here: librdkafka is given what it can
-/// send at once.
+/// An idempotent producer begins no request to a partition while five of its records or more are under way, and where
+/// others wait for that, its thread asks again and again with a whole core. So a few wait here, and then go together. A
+/// crowd does not: whose requests follow each other without a pause earns that core.
 package struct SendWindow<Append> {
     private var underWay = 0
-    private var waiting: [(append: Append, count: Int)] = []
-    /// What waited is being handed over: whatever comes now stays behind it.
+    private var waiting: [Append] = []
+    private var waitingRecords = 0
+    /// Somebody hands appends over: whatever comes now stays behind them.
     private var isHandingOver = false
 
+    /// With so many records under way, nothing more is sent.
     private static var most: Int { 5 }
+    /// So many records do not wait.
+    private static var crowd: Int { 128 }
 
     package init() {}
 
-    /// An append of so many records comes. True: it is to be handed over now; false: it waits.
-    package mutating func take(_ append: Append, count: Int) -> Bool {
-        guard waiting.isEmpty, !isHandingOver, fits(count) else {
-            waiting.append((append, count))
-            return false
-        }
-        underWay += count
-        return true
+    /// An append of so many records comes. What is to be handed over now, in order; behind that, `handedOver`.
+    package mutating func take(_ append: Append, count: Int) -> [Append] {
+        waiting.append(append)
+        waitingRecords += count
+        return due()
     }
 
-    /// The fate of so many records is known.
-    package mutating func settled(_ count: Int) {
+    /// The fate of so many records is known. What is to be handed over now; behind that, `handedOver`.
+    package mutating func settled(_ count: Int) -> [Append] {
         underWay -= count
+        return due()
     }
 
-    /// What is to be handed over by now, in order; `handedOver` is called behind it.
-    package mutating func due() -> [Append] {
-        guard !isHandingOver, !waiting.isEmpty else { return [] }
-        var count = 0
-        if underWay == 0 {
-            count = waiting.count
-            underWay = waiting.reduce(0) { $0 + $1.count }
-        } else {
-            while count < waiting.count, fits(waiting[count].count) {
-                underWay += waiting[count].count
-                count += 1
-            }
-        }
-        defer { waiting.removeFirst(count) }
-        isHandingOver = count > 0
-        return waiting[..<count].map(\.append)
-    }
-
-    package mutating func handedOver() {
+    /// What was due is handed over. What is to be handed over next, until it is nothing.
+    package mutating func handedOver() -> [Append] {
         isHandingOver = false
+        return due()
     }
 
     /// What will not be handed over any more.
     package mutating func giveUp() -> [Append] {
-        defer { waiting = [] }
-        return waiting.map(\.append)
+        defer { (waiting, waitingRecords) = ([], 0) }
+        return waiting
     }
 
-    private func fits(_ count: Int) -> Bool { underWay == 0 || underWay + count <= Self.most }
+    private mutating func due() -> [Append] {
+        guard !isHandingOver, !waiting.isEmpty, underWay < Self.most || waitingRecords >= Self.crowd else { return [] }
+        isHandingOver = true
+        underWay += waitingRecords
+        return giveUp()
+    }
 }
