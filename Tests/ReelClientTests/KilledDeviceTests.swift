@@ -29,6 +29,46 @@ import Testing
         }
     }
 
+    /// A store loses its end, never its middle: what is left is some commit. Whatever that one was, position and data
+    /// must be of one moment.
+    @Test func aStoreThatEndsWithAnyOfItsCommitsHoldsWhatItSaysThatItCovers() async throws {
+        let network = try FakeNetwork()
+        let (path, copy) = (temporaryPath(), temporaryPath())
+        defer { for store in [path, copy] { removeStore(store) } }
+        let author = try await network.client().open("s", from: .all)
+        let client = try network.client(store: .file(path))
+        let stream = try await client.open("s", from: .all)
+        for id in 0..<6 {
+            try await author.publish(.insert("m", "\(id)")).fate()
+            try await stream.waitUntil(seq: Int64(id))
+        }
+        let file = try Data(contentsOf: URL(fileURLWithPath: path))
+        let wal = try Data(contentsOf: URL(fileURLWithPath: path + "-wal"))
+        await client.close()
+        try await network.on { $0.down = ["a"] }
+        var seqs: Set<Int64> = []
+        for end in Self.commits(in: wal) {
+            try file.write(to: URL(fileURLWithPath: copy))
+            try wal.prefix(end).write(to: URL(fileURLWithPath: copy + "-wal"))
+            let late = try network.client(store: .file(copy))
+            let found = try await late.open("s", from: .all)
+            let seq = await found.seq
+            #expect(await found.objects("m").count == seq + 1, "up to byte \(end) of the WAL")
+            seqs.insert(seq)
+            await late.close()
+            removeStore(copy)
+        }
+        #expect(seqs.count > 3)
+    }
+
+    /// Where the transactions end in a WAL. A frame is 24 bytes and a page; bytes 4 to 7 of the last one of a
+    /// transaction are not zero.
+    private static func commits(in wal: Data) -> [Int] {
+        func number(_ offset: Int) -> Int { wal[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) } }
+        let frame = 24 + number(8)
+        return stride(from: 32, through: wal.count - frame, by: frame).filter { number($0 + 4) != 0 }.map { $0 + frame }
+    }
+
     /// Runs the example until it has said so many ids, then kills it; returns all ids that it said.
     private func feed(_ path: String, killAfter count: Int, life: Int) async throws -> [String] {
         let process = Process()

@@ -23,7 +23,7 @@ int floor_drive(floor_server server, int port, int sockets, int window, double s
     for (int i = 0; i <= sockets && !failed; i++) {
         int subscribes = i < sockets;
         fds[i] = open_socket(server, port, subscribes);
-        failed = fds[i] < 0 || (subscribes && !subscribe(fds[i], server, 0, i));
+        failed = fds[i] < 0 || (subscribes && !subscribe(fds[i], server, 0, site * (sockets + 1) + i));
         set_blocking(fds[i], 0);
         struct epoll_event event = {.events = EPOLLIN, .data.fd = fds[i]};
         failed |= epoll_ctl(epoll, EPOLL_CTL_ADD, fds[i], &event) < 0;

@@ -67,7 +67,8 @@ double floor_replay(floor_server server, int port, long long count) {
     int fd = open_socket(server, port, 1), failed = fd < 0 || !ask_for_all(text, server);
     double start = now();
     failed |= !say(fd, text);
-    for (long long seen = 0; seen < count && !failed;) {
+    long long seen = 0;
+    while (seen < count && !failed) {
         ssize_t got = read(fd, buffer, 1 << 20);
         failed |= got <= 0;
         for (ssize_t i = 0; i < got; i++) seen += buffer[i] == mark;

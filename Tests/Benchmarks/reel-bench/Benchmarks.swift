@@ -33,7 +33,8 @@ enum Benchmarks {
 
     /// A gateway with many clients, beside NATS and Redis.
     static let gateway: [(name: String, run: @Sendable () async throws -> [Measured])] = [
-        ("gateway-fan-out", GatewayFanOutBenchmark.run),
+        ("gateway-fan-out", GatewayFanOutBenchmark.core),
+        ("gateway-jet-stream", GatewayFanOutBenchmark.jetStream),
         ("gateway-pace", GatewayPaceBenchmark.fanOut),
         ("gateway-streams", GatewayPaceBenchmark.streams),
         ("gateway-loops", GatewayPaceBenchmark.loops),

@@ -8,38 +8,45 @@ enum GatewayFanOutBenchmark {
     private static let windows: [Int32] = [16, 64, 256]
     private static let seconds = 1.0
 
-    @Sendable static func run() async throws -> [Measured] {
+    @Sendable static func core() async throws -> [Measured] {
         try await GatewayStand.with { stand in
-            var lines: [Measured] = []
-            for window in windows {
-                let isFull = window == windows.last
-                var (reel, core, kept): ([FanOut], [FanOut], [FanOut]) = ([], [], [])
-                for _ in 0..<5 {
-                    reel.append(try FanOut(floor_reel, port: stand.port, window: window, seconds: seconds))
-                    core.append(try FanOut(floor_nats, port: stand.nats.port, window: window, seconds: seconds))
-                    guard isFull else { continue }
-                    kept.append(
-                        try FanOut(floor_jetstream, port: stand.jetStream().port, window: window, seconds: seconds)
-                    )
-                }
-                let peers =
-                    [("nats-server over WebSocket", core, isFull ? Measured.Goal.atLeast(2) : nil)]
-                    + (isFull ? [("JetStream, a consumer a client", kept, .atLeast(4))] : [])
-                for (name, peer, goal) in peers {
-                    lines.append(
-                        Measured(
-                            work: "`reel gateway` fan-out 1 → 1000, 200 B, durable, \(window) under way,"
-                                + " \(reel[0].bytesEach) B a delivery to \(peer[0].bytesEach)",
-                            value: median(reel.map(\.perSecond)),
-                            unit: "deliveries/s",
-                            peer: (name, median(peer.map(\.perSecond))),
-                            goal: goal
-                        )
-                    )
-                }
+            try windows.map { window in
+                let goal: Measured.Goal? = window == windows.last ? .atLeast(2) : nil
+                return try compare(stand, window, floor_nats, stand.nats.port, "nats-server over WebSocket", goal)
             }
-            return lines
         }
+    }
+
+    @Sendable static func jetStream() async throws -> [Measured] {
+        try await GatewayStand.with { stand in
+            let port = try stand.jetStream().port
+            return try windows.suffix(1).map { window in
+                try compare(stand, window, floor_jetstream, port, "JetStream, a consumer a client", .atLeast(4))
+            }
+        }
+    }
+
+    private static func compare(
+        _ stand: GatewayStand,
+        _ window: Int32,
+        _ peer: floor_server,
+        _ peerPort: Int32,
+        _ name: String,
+        _ goal: Measured.Goal?
+    ) throws -> Measured {
+        var (reel, other): ([FanOut], [FanOut]) = ([], [])
+        for _ in 0..<5 {
+            reel.append(try FanOut(floor_reel, port: stand.port, window: window, seconds: seconds))
+            other.append(try FanOut(peer, port: peerPort, window: window, seconds: seconds))
+        }
+        return Measured(
+            work: "`reel gateway` fan-out 1 → 1000, 200 B, durable, \(window) under way,"
+                + " \(reel[0].bytesEach) B a delivery to \(other[0].bytesEach)",
+            value: median(reel.map(\.perSecond)),
+            unit: "deliveries/s",
+            peer: (name, median(other.map(\.perSecond))),
+            goal: goal
+        )
     }
 }
 
@@ -53,7 +60,7 @@ struct FanOut {
     init(_ server: floor_server, port: Int32, window: Int32, seconds: Double) throws {
         var result = floor_result()
         guard floor_drive(server, port, 1000, window, seconds, &result) == 0, result.deliveries > 0 else {
-            throw BenchmarkError("the reader met a server that does not behave: errno \(errno)")
+            throw BenchmarkError("the reader met a server that does not behave, \(server): errno \(errno)")
         }
         perSecond = Double(result.deliveries) / result.seconds
         bytesEach = Int(result.bytes / result.deliveries)

@@ -1,4 +1,5 @@
 import CFanOutFloor
+import Glibc
 import ReelLab
 import ReelLog
 
@@ -43,7 +44,7 @@ enum GatewayReplayBenchmark {
 
     private static func replay(_ server: floor_server, _ port: Int32, marks: Int) throws -> Double {
         let seconds = floor_replay(server, port, Int64(marks))
-        guard seconds > 0 else { throw BenchmarkError("the replay ended early") }
+        guard seconds > 0 else { throw BenchmarkError("the replay of \(server) ended early: errno \(errno)") }
         return Double(events) / seconds
     }
 }
