@@ -94,6 +94,8 @@ import Testing
             #expect(isCanonical(first), "\(seeded)")
             #expect(try canonical(first) == first)
             #expect(try canonical(Array(value.written(&random).utf8)) == first, "\(seeded)")
+            // Foundation drops a byte order mark in front of a text, unless it is written as an escape.
+            guard !String(decoding: first, as: UTF8.self).unicodeScalars.contains("\u{feff}") else { continue }
             // Another reader of JSON finds the same value in it.
             let plain = try JSONSerialization.jsonObject(with: Data(first), options: .fragmentsAllowed)
             let other = try JSONSerialization.jsonObject(
