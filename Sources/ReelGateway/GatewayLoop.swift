@@ -217,6 +217,7 @@ final class GatewayLoop {
     /// end earlier than asked; it always goes on by at least one seq.
     func read(
         _ stream: StreamName,
+        through filter: EventFilter? = nil,
         partition: Int,
         from: Seq,
         to: Seq,
@@ -224,12 +225,20 @@ final class GatewayLoop {
         events: Int = .max,
         then: @escaping (Result<EventsChunk, LogError>) -> Void
     ) {
-        if let chunk = rings[partition].chunk(of: stream, from: from, to: to, bytes: bytes, events: events) {
+        if let chunk = rings[partition].chunk(
+            of: stream,
+            through: filter,
+            from: from,
+            to: to,
+            bytes: bytes,
+            events: events
+        ) {
             return then(.success(chunk))
         }
         let log = share.log
         let reader = LogReader(
             stream: stream,
+            filter: filter,
             partition: partition,
             partitions: share.partitions,
             end: share.end(partition)?.seq ?? largestInteger

@@ -5,6 +5,8 @@ import ReelNode
 /// Reads the events of one stream from the log itself, a bounded piece at a time. On a thread that may block.
 struct LogReader: Sendable {
     let stream: StreamName
+    /// What is wanted of it; nil: everything.
+    let filter: EventFilter?
     let partition: Int
     let partitions: Int
     /// The last seq that is not void because the epoch has ended before it.
@@ -53,7 +55,8 @@ struct LogReader: Sendable {
                 let isOurs = key.withUnsafeBytes { $0.equals(found) }
                 guard entry.seq <= end, isOurs || StreamName.barrierKey.utf8.elementsEqual(found) else { return false }
                 switch rules.read(key: found, value: value, into: &event) {
-                case .event, .barrier: break
+                case .barrier: break
+                case .event: if let filter, !filter.wants(event, value) { return false }
                 case .seed, .void: return false
                 case .unknownBarrier: return true
                 }

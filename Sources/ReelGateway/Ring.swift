@@ -49,6 +49,9 @@ struct Ring {
         }
     }
 
+    /// So many events are taken apart at once for a filter.
+    private static let filteredMax = 1_024
+
     /// Between a stream's horizon and its newest event lie at least so many seqs.
     private static let horizonSeqs = Seq(Limits.marks - 1) * Limits.markEvery
 
@@ -126,24 +129,38 @@ struct Ring {
     }
 
     /// The events of a stream from `from` on, up to `to` at most: as many as fit, at least one where there is one.
-    /// Nil if the ring no longer holds `from`.
-    func chunk(of stream: StreamName, from: Seq, to: Seq, bytes: Int, events: Int = .max) -> EventsChunk? {
+    /// Through a filter it may end without any, and go on by at least one seq. Nil if the ring no longer holds `from`.
+    func chunk(
+        of stream: StreamName,
+        through filter: EventFilter? = nil,
+        from: Seq,
+        to: Seq,
+        bytes: Int,
+        events: Int = .max
+    ) -> EventsChunk? {
         guard from >= first, to <= head else { return nil }
         var chunk = EventsChunk(from: from, to: to)
         let seqs = tracks[stream]?.seqs ?? Queue()
         var place = seqs.partition { $0 < from }
         var barrier = barriers.partition { $0 < from }
+        var (event, looked) = (ParsedEvent(), 0)
         while true {
-            let event = place < seqs.count ? seqs[place] : .max
-            let next = min(event, barrier < barriers.count ? barriers[barrier] : .max)
+            let ours = place < seqs.count ? seqs[place] : .max
+            let next = min(ours, barrier < barriers.count ? barriers[barrier] : .max)
             guard next <= to, let (batch, item) = item(at: next) else { return chunk }
             let isFull = chunk.body.count + EventsChunk.size(value: item.entry.byteCount) > bytes
-            if chunk.count == events || chunk.count > 0 && isFull {
+            if chunk.count == events || chunk.count > 0 && isFull || looked == Self.filteredMax {
                 chunk.to = next - 1
                 return chunk
             }
-            batch.withValue(item) { chunk.append(seq: next, value: $0) }
-            if next == event { place += 1 } else { barrier += 1 }
+            batch.withValue(item) { value in
+                if let filter, next == ours {
+                    looked += 1
+                    guard filter.wants(value, &event) else { return }
+                }
+                chunk.append(seq: next, value: value)
+            }
+            if next == ours { place += 1 } else { barrier += 1 }
         }
     }
 

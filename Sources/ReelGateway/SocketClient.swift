@@ -160,7 +160,8 @@ final class SocketClient {
                 subscriptions: settings.subscriptions,
                 fetch: Int(settings.fetchSeqs)
             ),
-            pingS: Int(settings.pingMs / 1_000)
+            pingS: Int(settings.pingMs / 1_000),
+            tokenS: access?.grant.map { Int(max(0, $0.expiresAt - gateway.loop.wallMs / 1_000)) }
         )
     }
 
@@ -175,8 +176,8 @@ final class SocketClient {
     private func subscribe(_ subscribe: ClientFrame.Subscribe, ref: [UInt8]?) {
         let (stream, share) = (subscribe.stream, gateway.share)
         let partition = stream.partition(of: share.partitions)
-        if subscribe.models != nil || subscribe.site != nil {
-            let error = ReelError(.badFrame, "found a filter by models or site, which this node does not serve")
+        if let models = subscribe.models, models.count > EventFilter.modelsMax {
+            let error = ReelError(.limit, "found \(models.count) models, expected at most \(EventFilter.modelsMax)")
             return refuse(ServerFrame.Failure(error, stream: stream), ref: ref)
         }
         let isNew = gateway.subscriptions.entry(self, stream) == nil
@@ -212,7 +213,13 @@ final class SocketClient {
             }
             let start = after ?? ring.head
             if gateway.subscriptions.entry(self, stream) == nil { share.meters.subscriptions.add(1) }
-            let entry = gateway.subscriptions.add(self, stream, partition: partition, after: start)
+            let entry = gateway.subscriptions.add(
+                self,
+                stream,
+                partition: partition,
+                after: start,
+                filter: subscribe.models.map { EventFilter(models: $0, site: subscribe.site) }
+            )
             let subscribed = ServerFrame.Subscribed(
                 stream: stream,
                 epoch: share.epoch,

@@ -8,6 +8,8 @@ final class Subscription<Client: AnyObject> {
     let client: Client
     let stream: StreamName
     let partition: Int
+    /// What it wants of the stream; nil: everything.
+    let filter: EventFilter?
     /// The last seq that the client was told to hold.
     fileprivate(set) var proven: Seq
     /// The next seq to look at; ahead of `proven + 1` where a range without events was passed.
@@ -21,8 +23,9 @@ final class Subscription<Client: AnyObject> {
     /// Its place among those that listen to the stream.
     fileprivate var index: Int32 = 0
 
-    fileprivate init(client: Client, stream: StreamName, partition: Int, after: Seq) {
+    fileprivate init(client: Client, stream: StreamName, partition: Int, after: Seq, filter: EventFilter?) {
         self.client = client
+        self.filter = filter
         self.stream = stream
         self.partition = partition
         proven = after
@@ -77,9 +80,15 @@ struct Subscriptions<Client: AnyObject> {
     }
 
     /// Begins a subscription that catches up; one to the same stream ends.
-    mutating func add(_ client: Client, _ stream: StreamName, partition: Int, after: Seq) -> Entry {
+    mutating func add(
+        _ client: Client,
+        _ stream: StreamName,
+        partition: Int,
+        after: Seq,
+        filter: EventFilter? = nil
+    ) -> Entry {
         _ = remove(client, stream)
-        let entry = Entry(client: client, stream: stream, partition: partition, after: after)
+        let entry = Entry(client: client, stream: stream, partition: partition, after: after, filter: filter)
         clients[ObjectIdentifier(client), default: []].append(entry)
         count += 1
         return entry
@@ -176,45 +185,34 @@ struct Subscriptions<Client: AnyObject> {
         _ lagged: (Entry) -> Void
     ) {
         guard let entries = live[stream] else { return }
-        let chunks = chunks(of: batch, index ?? -1, stream)
+        let places = batch.delivered(in: index ?? -1)
+        var whole: DeliveredBatch?
+        var filtered: (batch: FilteredBatch, views: [EventFilter: DeliveredBatch])?
         var late: [Entry] = []
-        // Nearly always all stand at the same seq: the frames of the last one fit the next.
-        var frames: (proven: Seq, frames: [WebSocketFrame]) = (-2, [])
         for entry in entries {
-            if frames.proven != entry.proven {
-                frames = (entry.proven, Self.frames(chunks, stream, after: entry.proven))
+            let frames: [WebSocketFrame]
+            if let wanted = entry.filter {
+                if filtered == nil { filtered = (FilteredBatch(batch, places: places), [:]) }
+                let filter = filtered?.batch.reduced(wanted) ?? wanted
+                var view =
+                    filtered?.views[filter]
+                    ?? DeliveredBatch(batch, filtered?.batch.places(for: filter) ?? [], stream, bodyLimit(stream))
+                frames = view.frames(after: entry.proven)
+                filtered?.views[filter] = view
+            } else {
+                if whole == nil { whole = DeliveredBatch(batch, places, stream, bodyLimit(stream)) }
+                frames = whole?.frames(after: entry.proven) ?? []
             }
+            // What holds nothing for it is proven by the next frame that does, or by `upto`.
+            if frames.isEmpty { continue }
             var keepsUp = true
-            for frame in frames.frames { keepsUp = keepsUp && send(entry.client, frame) }
+            for frame in frames { keepsUp = keepsUp && send(entry.client, frame) }
             if keepsUp { entry.sent(to: batch.last) } else { late.append(entry) }
         }
         for entry in late {
             lagged(entry)
             _ = remove(entry.client, stream)
         }
-    }
-
-    private func chunks(of batch: TailBatch, _ stream: Int, _ name: StreamName) -> [EventsChunk] {
-        var chunks = [EventsChunk(from: batch.seqs.lowerBound, to: batch.last)]
-        let limit = bodyLimit(name)
-        for place in batch.delivered(in: stream) {
-            let item = batch[place]
-            var chunk = chunks.removeLast()
-            if chunk.count > 0, chunk.body.count + EventsChunk.size(value: item.entry.byteCount) > limit {
-                chunk.to = item.entry.seq - 1
-                chunks.append(chunk)
-                chunk = EventsChunk(from: item.entry.seq, to: batch.last)
-            }
-            batch.withValue(item) { chunk.append(seq: item.entry.seq, value: $0) }
-            chunks.append(chunk)
-        }
-        return chunks
-    }
-
-    private static func frames(_ chunks: [EventsChunk], _ stream: StreamName, after proven: Seq) -> [WebSocketFrame] {
-        var chunks = chunks
-        chunks[0].from = proven + 1
-        return chunks.map { WebSocketFrame.text($0.frame(stream: stream)) }
     }
 
     /// Proves the head of a partition to all that have not been told of it: about once a second.
@@ -245,5 +243,42 @@ struct Subscriptions<Client: AnyObject> {
         frame.append(integer: seq)
         frame.append(UInt8(ascii: "}"))
         return WebSocketFrame.text(frame)
+    }
+}
+
+/// What a batch brings in one stream, as frames that are made once for all who stand at the same seq.
+private struct DeliveredBatch {
+    private let stream: StreamName
+    private let chunks: [EventsChunk]
+    /// Nearly always all stand at the same seq: the frames of the last one fit the next.
+    private var latest: (proven: Seq, frames: [WebSocketFrame]) = (-2, [])
+
+    /// The records at these indexes, in frames of at most so many bytes of events unless one has more.
+    init(_ batch: TailBatch, _ places: [Int], _ stream: StreamName, _ limit: Int) {
+        self.stream = stream
+        var chunks = [EventsChunk(from: batch.seqs.lowerBound, to: batch.last)]
+        for place in places {
+            let item = batch[place]
+            var chunk = chunks.removeLast()
+            if chunk.count > 0, chunk.body.count + EventsChunk.size(value: item.entry.byteCount) > limit {
+                chunk.to = item.entry.seq - 1
+                chunks.append(chunk)
+                chunk = EventsChunk(from: item.entry.seq, to: batch.last)
+            }
+            batch.withValue(item) { chunk.append(seq: item.entry.seq, value: $0) }
+            chunks.append(chunk)
+        }
+        self.chunks = chunks
+    }
+
+    /// The frames for a client that was told to hold all up to here; none where there is nothing to tell.
+    mutating func frames(after proven: Seq) -> [WebSocketFrame] {
+        guard chunks[0].count > 0 else { return [] }
+        if latest.proven != proven {
+            var chunks = chunks
+            chunks[0].from = proven + 1
+            latest = (proven, chunks.map { WebSocketFrame.text($0.frame(stream: stream)) })
+        }
+        return latest.frames
     }
 }

@@ -45,6 +45,14 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     /// The limits of fetches do not pass by themselves but by `fireDeadlines`.
     var holdsDeadlines = false
     var deadlines: [(request: FakeRequest, body: @Sendable () -> Void)] = []
+    /// What nodes with keys take; nil: they have none.
+    var tokens: Set<String>?
+    /// So long a token holds, as `welcome` says.
+    var tokenS: Int?
+    /// Connections that have opened so far.
+    var opened = 0
+    /// What clients said in `hello` and `renew`.
+    var said: [String?] = []
 
     init(seed: UInt64 = 1) throws {
         loop = try EventLoop()
@@ -66,9 +74,19 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         nodes: [String] = ["a"],
         store: SyncClient.Store = .memory,
         gaps: SyncClient.GapSource = .connection,
+        token: String? = nil,
+        renewToken: SyncClient.TokenSource? = nil,
         seed: UInt64 = 5
     ) throws -> SyncClient {
-        try SyncClient(nodes: nodes, store: store, transport: self, gaps: gaps, seed: seed)
+        try SyncClient(
+            nodes: nodes,
+            store: store,
+            transport: self,
+            gaps: gaps,
+            token: token,
+            renewToken: renewToken,
+            seed: seed
+        )
     }
 
     // MARK: Transport
@@ -78,6 +96,7 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         loop.execute { [self] in
             if down.contains(node) { return connection.end("refused") }
             connections.append(connection)
+            opened += 1
             connection.receive?(.opened)
         }
         return connection
@@ -279,27 +298,9 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
 
     private func handle(_ frame: ClientFrame) {
         switch frame.body {
-        case .hello:
-            let limits = ServerFrame.Limits(
-                frame: 1 << 20,
-                event: 256 << 10,
-                batch: 50,
-                subscriptions: 100,
-                fetch: 100_000
-            )
+        case .hello(let hello):
             network.greeted.append(node)
-            say(
-                .welcome(
-                    .init(
-                        node: node,
-                        epoch: network.epoch,
-                        number: network.number,
-                        partitions: 1,
-                        limits: limits,
-                        pingS: 20
-                    )
-                )
-            )
+            welcome(hello.token)
         case .subscribe(let subscribe):
             network.subscribes.append(subscribe)
             var after = network.head
@@ -326,7 +327,7 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
             proven[subscribe.stream] = after
             push()
         case .unsubscribe(let stream): proven[stream] = nil
-        case .renew: break
+        case .renew(let token): welcome(token)
         case .fetch(let fetch):
             network.fetches.append(fetch.ranges)
             guard !network.dropsFetches else { return }
@@ -336,6 +337,27 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
         // Behind the end of an epoch nothing is taken.
         case .publish(let publish): if !network.lagging.contains(node) { handle(publish) }
         }
+    }
+
+    private func welcome(_ token: String?) {
+        network.said.append(token)
+        if let tokens = network.tokens, !tokens.contains(token ?? "") {
+            say(.error(ServerFrame.Failure(ReelError(.unauthorized, "the token is not valid"))))
+            return end("closed with 4401")
+        }
+        say(
+            .welcome(
+                .init(
+                    node: node,
+                    epoch: network.epoch,
+                    number: network.number,
+                    partitions: 1,
+                    limits: .init(frame: 1 << 20, event: 256 << 10, batch: 50, subscriptions: 100, fetch: 100_000),
+                    pingS: 20,
+                    tokenS: network.tokenS
+                )
+            )
+        )
     }
 
     private func handle(_ publish: ClientFrame.Publish) {

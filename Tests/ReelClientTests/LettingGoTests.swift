@@ -52,4 +52,17 @@ import Testing
         #expect(await reader.next()?.objects == [ObjectName("m", "0")], "the others go on")
         await client.close()
     }
+
+    @Test func aClientThatNobodyHoldsEndsItsConnection() async throws {
+        let network = try FakeNetwork()
+        weak var gone: SyncClient?
+        do {
+            let client = try network.client()
+            gone = client
+            try await client.open("s").publish(.insert("m", "0")).fate()
+            #expect(try await network.on { $0.connections.count } == 1)
+        }
+        try await eventually { (try? await network.on { $0.connections.isEmpty }) == true }
+        #expect(gone == nil)
+    }
 }

@@ -66,10 +66,11 @@ import Testing
         _ client: Client,
         _ stream: StreamName,
         after: Seq,
-        head: Seq
+        head: Seq,
+        filter: EventFilter? = nil
     ) {
         client.proven[stream] = after
-        let entry = subscriptions.add(client, stream, partition: 0, after: after)
+        let entry = subscriptions.add(client, stream, partition: 0, after: after, filter: filter)
         subscriptions.becameLive(entry, head: head) { client, frame in
             do { try client.take(frame) } catch { Issue.record(error) }
         }

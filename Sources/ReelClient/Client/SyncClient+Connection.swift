@@ -32,7 +32,7 @@ extension SyncClient {
         link?.lastHeardMs = transport.nowMs
         link?.isPinged = false
         switch event {
-        case .opened: send(ClientFrame(.hello(.init(client: Self.name, token: token))))
+        case .opened: enter()
         case .text(let bytes): received(bytes)
         case .alive: break
         case .closed(let reason): lost(number, reason)
@@ -40,7 +40,8 @@ extension SyncClient {
     }
 
     func welcomed(_ welcome: ServerFrame.Welcome) {
-        guard let link, link.welcome == nil else { return }
+        // A second one answers `renew`.
+        guard let link, link.welcome == nil else { return renewLater(welcome) }
         // What it would say of own events is of an earlier moment: to believe it could make them happen twice.
         guard welcome.number >= logNumber else {
             notify(.nodeBehind(node: link.node, number: welcome.number, expected: logNumber))
@@ -58,6 +59,7 @@ extension SyncClient {
         lostAtMs = nil
         link.timer?.cancel()
         self.link?.welcome = welcome
+        renewLater(welcome)
         watch(link.number)
         notify(.connected(node: link.node))
         for stream in streams.values {
@@ -106,6 +108,7 @@ extension SyncClient {
         guard let link else { return }
         link.timer?.cancel()
         link.leaving?.cancel()
+        link.renewal?.cancel()
         link.connection?.close()
         self.link = nil
         for stream in streams.values { stream.connectionLost() }

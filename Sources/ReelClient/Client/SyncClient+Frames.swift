@@ -131,7 +131,8 @@ extension SyncClient {
     private func failed(_ failure: ServerFrame.Failure, ref: [UInt8]?) {
         let error = failure.error
         guard let name = failure.stream, let stream = streams[name] else {
-            // No stream: the node could not read what this client said, or does not let it in.
+            // No stream: the node could not read what this client said, or does not let it in, or not any longer.
+            if error.code == .unauthorized { tokenRefused() }
             guard let number = link?.number, link?.welcome == nil else { return }
             return lost(number, "\(error.code.rawValue): \(error.message)")
         }

@@ -13,6 +13,9 @@ public import ReelCore
 /// An actor on its transport's executor: what comes from the network is handled there in batches, without a change of
 /// threads.
 public actor SyncClient {
+    /// Gives a token, such as an app's own server makes. Throws where there is none at the moment: it is asked again.
+    public typealias TokenSource = @Sendable () async throws -> String
+
     /// Where own events and what was received are kept.
     public enum Store: Sendable {
         /// In memory: for tests, and for devices that only look on.
@@ -31,7 +34,10 @@ public actor SyncClient {
 
     let transport: any Transport
     let gapSource: GapSource
-    let token: String?
+    /// What it says to nodes that have keys; nil: nothing.
+    var token: String?
+    let renewToken: TokenSource?
+    var isAskingForToken = false
     /// Nil where nothing is kept, and once the client is closed.
     var store: DeviceStore?
     var random: SeededGenerator
@@ -60,6 +66,11 @@ public actor SyncClient {
         var welcome: ServerFrame.Welcome?
         var timer: (any TransportRequest)?
         var leaving: (any TransportRequest)?
+        var renewal: (any TransportRequest)?
+        /// It is open, and nothing can be said on it yet.
+        var awaitsToken = false
+        /// Nil where the node has no keys.
+        var tokenEndsAtMs: Int64?
         var lastHeardMs: Int64
         var isPinged = false
     }
@@ -67,18 +78,22 @@ public actor SyncClient {
     /// A client of these nodes, `http://HOST:PORT` each.
     ///
     /// `gaps`: where missing seqs are asked for. `seed`: makes its choices (nodes, pauses, sites) those of an earlier
-    /// run; for tests. Throws `internal` if the store cannot be opened, for example because another process has it.
+    /// run; for tests. `token`: for nodes that have keys; `renewToken` is asked for the first one if there is none, for
+    /// another before it expires, and where a node does not take it. Throws `internal` if the store cannot be opened,
+    /// for example because another process has it.
     public init(
         nodes: [String],
         store: Store,
         transport: any Transport,
         gaps: GapSource = .connection,
         token: String? = nil,
+        renewToken: TokenSource? = nil,
         seed: UInt64? = nil
     ) throws(ReelError) {
         self.transport = transport
         gapSource = gaps
         self.token = token
+        self.renewToken = renewToken
         switch store {
         case .memory: self.store = nil
         case .file(let path): self.store = try DeviceStore(path: path)
@@ -87,6 +102,15 @@ public actor SyncClient {
         let seed = seed ?? UInt64.random(in: .min ... .max)
         random = SeededGenerator(seed: seed)
         failover = Failover(nodes: nodes, seed: seed &+ 1)
+    }
+
+    /// Nobody has it any more: its connection goes with it, and what was received in this turn is not committed.
+    isolated deinit {
+        dropLink()
+        for stream in streams.values {
+            stream.catchUp?.cancel()
+            stream.sendTimer?.cancel()
+        }
     }
 
     /// The transport's executor.

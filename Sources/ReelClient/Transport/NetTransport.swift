@@ -186,7 +186,20 @@ extension SyncClient {
     /// thread.
     ///
     /// Throws `internal` if the store cannot be opened, and what `NetTransport` throws.
-    public init(nodes: [String], store: Store, gaps: GapSource = .connection, token: String? = nil) throws {
-        try self.init(nodes: nodes, store: store, transport: try NetTransport(), gaps: gaps, token: token)
+    public init(
+        nodes: [String],
+        store: Store,
+        gaps: GapSource = .connection,
+        token: String? = nil,
+        renewToken: TokenSource? = nil
+    ) throws {
+        try self.init(
+            nodes: nodes,
+            store: store,
+            transport: try NetTransport(),
+            gaps: gaps,
+            token: token,
+            renewToken: renewToken
+        )
     }
 }

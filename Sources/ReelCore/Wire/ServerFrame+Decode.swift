@@ -94,7 +94,8 @@ extension ServerFrame {
                 subscriptions: try limits.number("subscriptions"),
                 fetch: try limits.number("fetch")
             ),
-            pingS: try object.number("ping_s")
+            pingS: try object.number("ping_s"),
+            tokenS: try object.integer("token_s").map { Int($0) }
         )
     }
 }

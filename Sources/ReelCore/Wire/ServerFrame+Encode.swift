@@ -11,6 +11,7 @@ extension ServerFrame {
             writer.member("partitions", welcome.partitions)
             writer.member("limits", raw: welcome.limits.encoded())
             writer.member("ping_s", welcome.pingS)
+            writer.member("token_s", welcome.tokenS)
         case .subscribed(let subscribed):
             writer.member("t", "subscribed")
             writer.member("stream", subscribed.stream.description)

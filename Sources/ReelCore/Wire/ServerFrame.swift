@@ -74,9 +74,20 @@ extension ServerFrame {
         public var limits: Limits
         /// Seconds between pings.
         public var pingS: Int
+        /// Seconds for which the client's token still holds; nil: the node has no keys.
+        public var tokenS: Int?
 
         /// A welcome.
-        public init(node: String, epoch: Epoch, number: Int, partitions: Int, limits: Limits, pingS: Int) {
+        public init(
+            node: String,
+            epoch: Epoch,
+            number: Int,
+            partitions: Int,
+            limits: Limits,
+            pingS: Int,
+            tokenS: Int? = nil
+        ) {
+            self.tokenS = tokenS
             self.node = node
             self.epoch = epoch
             self.number = number

@@ -1,0 +1,71 @@
+internal import ReelCore
+
+// Who the device is, to nodes that have keys.
+extension SyncClient {
+    /// Says hello, once there is a token to say.
+    func enter() {
+        guard renewToken != nil, token == nil else { return sayHello() }
+        link?.awaitsToken = true
+        askForToken()
+    }
+
+    private func sayHello() {
+        link?.awaitsToken = false
+        send(ClientFrame(.hello(.init(client: Self.name, token: token))))
+    }
+
+    /// A node did not take the token: another one is asked for before anything is said again.
+    func tokenRefused() {
+        if renewToken != nil { token = nil }
+    }
+
+    /// Asks for another token early enough that a slow answer, or the second one, still comes in time.
+    func renewLater(_ welcome: ServerFrame.Welcome) {
+        guard let seconds = welcome.tokenS else { return }
+        link?.tokenEndsAtMs = transport.nowMs + Int64(clamping: min(seconds, Self.tokenSecondsMax)) * 1_000
+        renewLater()
+    }
+
+    private func renewLater() {
+        guard renewToken != nil, let endsAtMs = link?.tokenEndsAtMs else { return }
+        let leftMs = endsAtMs - transport.nowMs
+        guard leftMs > 0 else { return }
+        link?.renewal?.cancel()
+        link?.renewal = after(max(Self.renewalMsMin, leftMs / 5 * 4)) { $0.askForToken() }
+    }
+
+    /// Tokens that hold for a moment are not asked for all the time.
+    private static let renewalMsMin: Int64 = 1_000
+    /// Later than in a year nobody needs to be asked.
+    private static let tokenSecondsMax = 365 * 86_400
+
+    private func askForToken() {
+        guard let renewToken, !isAskingForToken, !isClosed else { return }
+        isAskingForToken = true
+        Task { [weak self] in
+            do {
+                let token = try await renewToken()
+                await self?.tokenCame(token)
+            } catch {
+                await self?.noTokenCame(error)
+            }
+        }
+    }
+
+    /// Also for the connection after the one that it was asked for.
+    private func tokenCame(_ token: String) {
+        isAskingForToken = false
+        self.token = token
+        if link?.awaitsToken == true {
+            sayHello()
+        } else if link?.welcome != nil {
+            send(ClientFrame(.renew(token: token)))
+        }
+    }
+
+    private func noTokenCame(_ error: any Error) {
+        isAskingForToken = false
+        guard let link else { return }
+        if link.awaitsToken { lost(link.number, "there is no token: \(error)") } else { renewLater() }
+    }
+}

@@ -1,0 +1,127 @@
+import ReelCore
+import ReelLog
+import ReelNet
+import Testing
+
+@testable import ReelGateway
+
+/// Partial sync: a subscription that names models gets their events, all of its own site's, and the proof that there
+/// are no others.
+@Suite(.timeLimit(.minutes(5))) struct FilterTests {
+    private let todo = StreamName("todo")!
+    private let own = Site(high: 1, low: 1)
+    private let other = Site(high: 2, low: 2)
+
+    private func event(_ site: Site, _ op: Int, _ members: String) -> [UInt8] {
+        Array(#"{"type":\#(members),"site":"\#(site)","op":\#(op)}"#.utf8)
+    }
+
+    private func insert(_ site: Site, _ op: Int, _ model: String) -> [UInt8] {
+        event(site, op, #""insert","model":"\#(model)","id":"\#(site)-\#(op)","fields":{"n":1}"#)
+    }
+
+    /// One of each kind. Those that a view of the model `ta"sk` and of the own site wants: 0, 2, 3, 5, 6.
+    private var history: [[UInt8]] {
+        let part = #"{"type":"insert","model":"note","id":"p","fields":{}}"#
+        return [
+            insert(other, 0, #"ta\"sk"#), insert(other, 1, "note"),
+            event(other, 2, #""batch","events":[\#(part),{"type":"insert","model":"ta\u0022sk","id":"q"}]"#),
+            insert(own, 0, "note"), event(other, 3, #""noop""#), event(own, 1, #""noop""#),
+            event(other, 4, #""delete","model":"ta\"sk","id":"q""#),
+            event(other, 5, #""delete","model":"note","id":"p""#),
+        ]
+    }
+
+    private let wanted: [Seq] = [0, 2, 3, 5, 6]
+
+    private func subscribe(_ live: LiveGateway, _ models: [String], _ site: Site?) async throws -> TestSocket {
+        let socket = try await live.connect()
+        socket.send(.subscribe(.init(stream: todo, position: .after(-1), models: models, site: site)))
+        _ = try await socket.nextSubscribed()
+        return socket
+    }
+
+    private func read(_ socket: TestSocket, through seq: Seq) async throws -> [Seq] {
+        try await socket.events(of: todo, partition: 0, after: -1, through: seq).map(\.seq)
+    }
+
+    /// What was there before comes from the ring, or where that is too small, from the log.
+    @Test(arguments: [32 << 20, 1])
+    func whatWasThereIsFiltered(ringBytes: Int) async throws {
+        try await LiveGateway.with(MemoryLog(partitions: 1)) {
+            $0.ringBytes = ringBytes
+        } _: { live in
+            for event in history { try await live.publish("todo", event) }
+            #expect(try await read(subscribe(live, [#"ta"sk"#], own), through: 7) == wanted)
+            #expect(try await read(subscribe(live, [#"ta"sk"#], nil), through: 7) == [0, 2, 6])
+            #expect(try await read(subscribe(live, ["note", #"ta"sk"#], nil), through: 7) == [0, 1, 2, 3, 6, 7])
+            #expect(try await read(subscribe(live, [], own), through: 7) == [3, 5])
+            #expect(try await read(subscribe(live, ["nothing"], nil), through: 7) == [])
+        }
+    }
+
+    @Test func whatComesIsFilteredAndAllOfItIsProven() async throws {
+        try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
+            let partial = try await subscribe(live, [#"ta"sk"#], own)
+            let twin = try await subscribe(live, [#"ta"sk"#], Site(high: 3, low: 3))
+            let whole = try await live.connect()
+            whole.send(.subscribe(.init(stream: todo, position: .after(-1))))
+            for event in history { try await live.publish("todo", event) }
+            #expect(try await read(partial, through: 7) == wanted)
+            #expect(try await read(twin, through: 7) == [0, 2, 6])
+            #expect(try await read(whole, through: 7) == Array(0...7))
+        }
+    }
+
+    @Test func aFilteredViewGoesOnFromWhatItWasProven() async throws {
+        try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
+            for event in history { try await live.publish("todo", event) }
+            // Between both, nothing of the view lies: a position there is as good as one at an event.
+            for after: Seq in [3, 4] {
+                let socket = try await live.connect()
+                let epoch = live.log.epoch
+                socket.send(
+                    .subscribe(
+                        .init(stream: todo, position: .after(after), epoch: epoch, models: [#"ta"sk"#], site: own)
+                    )
+                )
+                _ = try await socket.nextSubscribed()
+                let events = try await socket.events(of: todo, partition: 0, after: after, through: 7)
+                #expect(events.map(\.seq) == [5, 6])
+            }
+        }
+    }
+
+    @Test func anotherSubscriptionTakesThePlaceOfTheFilterToo() async throws {
+        try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
+            let socket = try await subscribe(live, ["nothing"], nil)
+            socket.send(.subscribe(.init(stream: todo, position: .after(-1))))
+            _ = try await socket.nextSubscribed()
+            try await live.publish("todo", insert(other, 0, "note"))
+            #expect(try await read(socket, through: 0) == [0])
+        }
+    }
+
+    /// So many events are looked at that the loop is left in between.
+    @Test func aLongWayWithoutAnythingWantedIsProven() async throws {
+        try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
+            let writer = try await live.connect()
+            let count = 3_000
+            for start in stride(from: 0, to: count, by: 1_000) {
+                let events = (start..<start + 1_000).map { insert(other, $0, $0 == count - 1 ? "task" : "note") }
+                writer.send(.publish(.init(stream: todo, events: events)))
+            }
+            try await live.log(holds: Seq(count - 1), in: 0)
+            #expect(try await read(subscribe(live, ["task"], nil), through: Seq(count - 1)) == [Seq(count - 1)])
+        }
+    }
+
+    @Test func tooManyModelsAreRefused() async throws {
+        try await LiveGateway.with { live in
+            let socket = try await live.connect()
+            let models = (0...EventFilter.modelsMax).map { "m\($0)" }
+            socket.send(.subscribe(.init(stream: todo, position: .after(-1), models: models)))
+            #expect(try await socket.nextError().error.code == .limit)
+        }
+    }
+}

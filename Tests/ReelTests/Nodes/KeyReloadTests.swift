@@ -1,0 +1,51 @@
+import Foundation
+import ReelLab
+import Testing
+
+@testable import reel
+
+/// A node's keys, changed while it serves.
+@Suite(.timeLimit(.minutes(5))) struct KeyReloadTests {
+    @Test func aHangUpSignalMakesANodeReadItsKeysAgain() async throws {
+        let folder = try TemporaryFolder(prefix: "reel-keys-")
+        let (secret, half) = (folder.path + "/keys.json", folder.path + "/public.json")
+        let old = try await token(secret, half)
+        let node = try NodeProcess(["serve", "--data", folder.path + "/data", "--keys", half], in: folder)
+        #expect(try await status(node, old) == 200)
+
+        let new = try await token(secret, half)
+        #expect(try await status(node, new) == 401, "nobody has told it")
+        node.process.signal(SIGHUP)
+        try await eventually("the new keys") { try await status(node, new) == 200 }
+        #expect(try await status(node, old) == 401)
+
+        try "nonsense".write(toFile: half, atomically: true, encoding: .utf8)
+        node.process.signal(SIGHUP)
+        try await eventually("a word in the journal") { node.journal.contains("the keys stay as they were") }
+        #expect(try await status(node, new) == 200)
+        for word in [old, new] {
+            let signature = String(word.split(separator: ".")[2].prefix(20))
+            #expect(!node.journal.contains(signature), "no token stands in the journal")
+        }
+    }
+
+    /// Writes new keys, and makes a token with them.
+    private func token(_ secret: String, _ half: String) async throws -> String {
+        try await output(["token", "keys"]).write(toFile: secret, atomically: true, encoding: .utf8)
+        let keys = try await output(["token", "keys", "--public", secret])
+        try keys.write(toFile: half, atomically: true, encoding: .utf8)
+        let words = ["token", "make", "--keys", secret, "--sub", "ann", "--read", "*", "--for", "3600"]
+        return try await output(words).trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    private func output(_ words: [String]) async throws -> String {
+        let run = await CommandRun(words)
+        #expect(run.code == .done, "\(run.errors)")
+        return run.output
+    }
+
+    private func status(_ node: NodeProcess, _ token: String) async throws -> Int {
+        let line = "curl -sS -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer \(token)'"
+        return Int(try await Shell.output("\(line) \(node.url)/v1/streams/todo/head")) ?? 0
+    }
+}
