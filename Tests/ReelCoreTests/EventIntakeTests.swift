@@ -52,6 +52,41 @@ import Testing
         #expect(error?.code == code)
     }
 
+    /// White space in front is nothing canonical, so the event goes the long way.
+    @Test func theShortWayTakesWhatTheLongWayTakes() throws {
+        let seeded = Seeded()
+        var random = seeded.generator
+        let heads = [
+            "", #""base":5,"#, #""base":-1,"#, #""at":1,"#, #""by":"x","#, #""base":5,"by":"x","#, #""b\u0079":"x","#,
+            ",",
+        ]
+        let tails = ["", "", "", #","seq":1"#, #","zz":1"#, " ", "}", #","type":"noop""#, ","]
+        var taken = 0
+        for _ in 0..<seeded.count(2_000) {
+            let head = heads.randomElement(using: &random) ?? ""
+            let tail = tails.randomElement(using: &random) ?? ""
+            var fields: [UInt8] = []
+            try Array(RandomJSON.object(levels: 2, &random).written(&random).utf8)
+                .withUnsafeBytes { try CanonicalJSON.canonicalize($0, into: &fields) }
+            var sent = Array((#"{\#(head)"fields":"#).utf8) + fields
+            sent += Array(#","id":"i","model":"m","op":3,"site":"\#(Self.site)","type":"insert"\#(tail)}"#.utf8)
+            if Int.random(in: 0..<4, using: &random) == 0 {
+                let place = Int.random(in: 0..<sent.count, using: &random)
+                let other = sent.randomElement(using: &random) ?? 0
+                sent.replaceSubrange(
+                    place..<place + Int.random(in: 0...1, using: &random),
+                    with: [other].prefix(place % 2)
+                )
+            }
+            let text = String(decoding: sent, as: UTF8.self)
+            let by = Bool.random(using: &random) ? "ann" : nil
+            let (short, long) = (try? take(text, by: by), try? take(" " + text, by: by))
+            #expect(short == long, "\(seeded): \(text)")
+            if short != nil { taken += 1 }
+        }
+        #expect(taken > 0)
+    }
+
     @Test func countsItsLimitOnTheStampedBytes() throws {
         let noop = #"{"op":0,"site":"\#(Self.site)","type":"noop"}"#
         let count = try take(noop).utf8.count

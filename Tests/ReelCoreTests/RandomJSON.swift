@@ -16,7 +16,7 @@ indirect enum RandomJSON {
         }
     }
 
-    private static func object(levels: Int, _ random: inout SplitMix64) -> RandomJSON {
+    static func object(levels: Int, _ random: inout SplitMix64) -> RandomJSON {
         var members: [(name: [Unicode.Scalar], value: RandomJSON)] = []
         for _ in 0..<Int.random(in: 0...5, using: &random) {
             let name = text(&random)

@@ -34,6 +34,7 @@ public struct EventIntake {
     /// Appends the record's value of an event that a client sent. Throws `bad_json`, `bad_number`, `bad_event` or
     /// `too_large` and appends nothing.
     public mutating func take(_ sent: Bytes, stamp: Stamp, into output: inout [UInt8]) throws(ReelError) {
+        if takeCanonical(sent, stamp, into: &output) { return }
         canonical.removeAll(keepingCapacity: true)
         try CanonicalJSON.canonicalize(sent, into: &canonical)
         let start = output.count
@@ -48,14 +49,42 @@ public struct EventIntake {
                     "found an event of \(output.count - start) bytes with its stamps, expected at most \(limit)"
                 )
             }
-            try output.withUnsafeBufferPointer { (bytes) throws(ReelError) in
-                try event.parse(Bytes(UnsafeBufferPointer(rebasing: bytes[start...])))
-            }
+            try parse(output, from: start)
         } catch {
             output.removeSubrange(start...)
             throw error
         }
         namesSeqs = givesBase || !event.guards.isEmpty
+    }
+
+    /// The short way for a client whose events are canonical already: puts the new head before the rest and reads the
+    /// whole only once, as it will stand in the log. False, and nothing is appended, where that is not an event; the
+    /// long way says why.
+    private mutating func takeCanonical(_ sent: Bytes, _ stamp: Stamp, into output: inout [UInt8]) -> Bool {
+        var reader = CanonicalReader(sent, code: .badEvent)
+        reader.open()
+        let start = output.count
+        do throws(ReelError) {
+            let base = reader.member(#""base":"#) ? try reader.integer(from: -1) : nil
+            // Whatever else is wrong is found in the whole; a client's `by` would pass there for the gateway's.
+            guard !reader.member(#""by":"#) else { return false }
+            if base == nil { try reader.expect(ASCII.openBrace) }
+            guard reader.byte == (base == nil ? ASCII.quote : ASCII.comma) else { return false }
+            Self.append(stamp, base: base, before: sent[reader.position...], to: &output)
+            guard output.count - start <= limit else { throw ReelError(.tooLarge, "") }
+            try parse(output, from: start)
+            namesSeqs = base != nil || !event.guards.isEmpty
+            return true
+        } catch {
+            output.removeSubrange(start...)
+            return false
+        }
+    }
+
+    private mutating func parse(_ output: [UInt8], from start: Int) throws(ReelError) {
+        try output.withUnsafeBufferPointer { (bytes) throws(ReelError) in
+            try event.parse(Bytes(UnsafeBufferPointer(rebasing: bytes[start...])))
+        }
     }
 
     /// `at`, `base` and `by` are the first members of a canonical event, so stamping is putting a new head before the
@@ -64,7 +93,8 @@ public struct EventIntake {
         var reader = CanonicalReader(bytes, code: .badEvent)
         guard reader.byte == ASCII.openBrace else { throw ReelError(.badEvent, "found no object, expected an event") }
         reader.position += 1
-        var (rest, base, hasBase, lastKey) = (1, stamp.base, false, Slice(start: 0, count: 0))
+        var (rest, lastKey) = (1, Slice(start: 0, count: 0))
+        var base: Seq?
         while let key = try reader.nextKey(&lastKey) {
             switch reader.bytes(key) {
             case "at", "by", "seq":
@@ -75,23 +105,26 @@ public struct EventIntake {
                 )
             case "base":
                 base = try reader.integer(from: -1)
-                hasBase = true
                 rest = reader.position
             default: try reader.value(levels: Limits.depth - 1)
             }
         }
-        if bytes[rest] == ASCII.comma { rest += 1 }
+        append(stamp, base: base, before: bytes[rest...], to: &output)
+        return base != nil
+    }
+
+    /// Appends an event's head and the rest of it, from its next member or the comma before that on.
+    private static func append(_ stamp: Stamp, base: Seq?, before rest: Bytes.SubSequence, to output: inout [UInt8]) {
         output.append(#"{"at":"#)
         output.append(integer: stamp.atMs)
         output.append(#","base":"#)
-        output.append(integer: base)
+        output.append(integer: base ?? stamp.base)
         if let by = stamp.by {
             output.append(#","by":"#)
             output.append(quoted: by)
         }
-        if bytes[rest] != ASCII.closeBrace { output.append(ASCII.comma) }
-        output.append(contentsOf: bytes[rest...])
-        return hasBase
+        if rest.first == ASCII.quote { output.append(ASCII.comma) }
+        output.append(contentsOf: rest)
     }
 
     /// The site and op that an event names, so that it can be refused by name; nil if it names none. Looks at any

@@ -55,7 +55,7 @@ enum KafkaTailBenchmark {
                 return Double(count - first.count) / (ContinuousClock.now - first.at).seconds
             }
             // A look costs some of what is measured.
-            usleep(3_000)
+            usleep(10_000)
         }
     }
 
