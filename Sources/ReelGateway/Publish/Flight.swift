@@ -2,8 +2,27 @@ import ReelCore
 
 /// The events of one site in one stream. What happens to one of them concerns those behind it.
 struct Lane: Hashable {
-    var stream: StreamName
-    var site: Site
+    let stream: StreamName
+    let site: Site
+    /// Of both, made once: a lane is looked up several times for each of its events.
+    private let hash: Int
+
+    init(stream: StreamName, site: Site) {
+        self.stream = stream
+        self.site = site
+        var hasher = Hasher()
+        hasher.combine(stream)
+        hasher.combine(site)
+        hash = hasher.finalize()
+    }
+
+    static func == (a: Lane, b: Lane) -> Bool {
+        a.hash == b.hash && a.site == b.site && a.stream == b.stream
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(hash)
+    }
 }
 
 /// An event on its way through the log.

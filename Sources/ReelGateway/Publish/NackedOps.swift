@@ -24,7 +24,7 @@ struct NackedOps {
 
     /// The op that later ones of the lane must wait for.
     func first(_ lane: Lane, _ connection: Int, nowMs: Int64) -> Op? {
-        guard let row = rows[connection]?[lane], nowMs < row.untilMs else { return nil }
+        guard !isEmpty, let row = rows[connection]?[lane], nowMs < row.untilMs else { return nil }
         return row.ops.lowerBound
     }
 
@@ -42,6 +42,7 @@ struct NackedOps {
 
     /// The log shows an op: where it is the one that is missing, the next one that was nacked is missing now.
     mutating func read(_ op: Op, _ lane: Lane) {
+        guard !isEmpty else { return }
         for connection in connections[lane] ?? [] {
             guard let ops = rows[connection]?[lane]?.ops, ops.lowerBound == op else { continue }
             if op < ops.upperBound {
@@ -54,7 +55,7 @@ struct NackedOps {
 
     /// The client has sent an op again: where it is the one that is missing, those behind it come after it.
     mutating func taken(_ op: Op, _ lane: Lane, _ connection: Int) {
-        if rows[connection]?[lane]?.ops.lowerBound == op { clear(lane, connection) }
+        if !isEmpty, rows[connection]?[lane]?.ops.lowerBound == op { clear(lane, connection) }
     }
 
     /// The connection is gone.

@@ -81,12 +81,16 @@ extension PublishLedger {
 
     /// Acks what stands at the front of the lane and is durable.
     private mutating func settle(_ connection: Int, _ lane: Lane) -> [Settled] {
+        guard let own = lanes.index(forKey: connection), let place = lanes.values[own].index(forKey: lane) else {
+            return []
+        }
         var settled: [Settled] = []
-        while let entry = lanes[connection]?[lane]?.first, entry.flight.isReported, let seq = entry.flight.seq {
-            _ = lanes[connection]?[lane]?.popFirst()
+        while let entry = lanes.values[own].values[place].first, entry.flight.isReported, let seq = entry.flight.seq {
+            _ = lanes.values[own].values[place].popFirst()
             settled.append(Self.settled(entry, .acked(seq)))
         }
-        dropIfEmpty(lane, connection)
+        if lanes.values[own].values[place].isEmpty { lanes.values[own].remove(at: place) }
+        if lanes.values[own].isEmpty { lanes.remove(at: own) }
         return settled
     }
 

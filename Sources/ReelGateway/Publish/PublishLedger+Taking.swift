@@ -27,6 +27,7 @@ extension PublishLedger {
         let closed = refusal(of: offers, partition, connection, nowMs)
         var cleared: Set<Site> = []
         var own: [EventKey: Int] = [:]
+        own.reserveCapacity(offers.count)
         for (index, offer) in offers.enumerated() where refusals[index] == nil {
             let lane = Lane(stream: stream, site: offer.site)
             let key = EventKey(lane: lane, op: offer.op)

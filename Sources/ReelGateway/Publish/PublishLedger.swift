@@ -100,9 +100,10 @@ struct PublishLedger {
     mutating func end(_ flight: Flight) {
         guard !flight.isOver else { return }
         flight.isOver = true
-        let key = EventKey(lane: flight.lane, op: flight.op)
-        flights[key]?.removeAll { $0 === flight }
-        if flights[key]?.isEmpty == true { flights[key] = nil }
+        if let place = flights.index(forKey: EventKey(lane: flight.lane, op: flight.op)) {
+            flights.values[place].removeAll { $0 === flight }
+            if flights.values[place].isEmpty { flights.remove(at: place) }
+        }
         count -= 1
         byteCount -= flight.cost
         while oldest[flight.partition].first?.isOver == true { _ = oldest[flight.partition].popFirst() }
