@@ -10,6 +10,7 @@ extension GatewayLoop {
             let (ring, client) = (rings[entry.partition], entry.client)
             guard entry.next <= ring.head else {
                 if let error = share.stop(of: entry.partition) { return end(entry, error) }
+                deliver(entry.partition)
                 return subscriptions.becameLive(entry, head: ring.head) { client, frame in client.send(frame) }
             }
             guard client.isReady(orLater: { [self] in catchUp(entry) }) else { return }
@@ -49,7 +50,7 @@ extension GatewayLoop {
         guard chunk.count > 0 else { return }
         var chunk = chunk
         chunk.from = entry.proven + 1
-        entry.client.send(WebSocketFrame.text(chunk.frame(stream: entry.stream)))
+        entry.client.send(chunk.frame(stream: entry.stream))
         entry.sent(to: chunk.to)
     }
 }

@@ -17,6 +17,11 @@ final class GatewayLoop {
     var clients: [Int: SocketClient] = [:]
     /// HTTP requests that wait for what comes.
     var followers = Followers()
+    /// For each partition what is still to be sent to those who listen, and what ends the timer of it.
+    var gatherings: [Gathering]
+    var gatherTimers: [(() -> Void)?]
+    /// What ends the turns in which clients are told how far was read.
+    var proveTimer: (() -> Void)?
     /// HTTP publishes that wait for their outcome, by their number.
     var publishes: [Int: HTTPPublish] = [:]
     /// What was taken in this round and goes to the log at its end, by partition.
@@ -35,6 +40,9 @@ final class GatewayLoop {
         let settings = share.settings
         rings = from.map { Ring(from: $0, byteLimit: settings.ringBytes) }
         subscriptions = Subscriptions(partitions: share.partitions, frameLimit: settings.frameBytes)
+        let gathering = Gathering(listenersMin: settings.gatherListenersMin)
+        gatherings = [Gathering](repeating: gathering, count: share.partitions)
+        gatherTimers = [(() -> Void)?](repeating: nil, count: share.partitions)
         ledger = PublishLedger(partitions: share.partitions, settings)
         intake = EventIntake(limit: settings.eventBytes)
         flights = [[Flight]](repeating: [], count: share.partitions)
@@ -60,19 +68,7 @@ final class GatewayLoop {
         if !ledger.isIdle { readBack(batch) }
         if let end = batch.end { giveUp(batch.partition, .ended(end.next)) }
         do throws(ReelError) { try ledger.read(batch.partition, to: batch.last) } catch { return share.diverged(error) }
-        subscriptions.deliver(
-            batch,
-            send: { client, frame in client.push(frame) },
-            lagged: { entry in
-                share.meters.lagged.add()
-                share.meters.subscriptions.add(-1)
-                entry.client.send(
-                    .lagged(entry.stream, seq: entry.proven, head: rings[batch.partition].head),
-                    ref: nil
-                )
-            }
-        )
-        for follower in followers.all(awaiting: batch) { follower.moved() }
+        fanOut(batch)
         if !waits.isEmpty { tickWaits() }
     }
 
@@ -96,6 +92,7 @@ final class GatewayLoop {
     /// The log was trimmed before it was read: the partition goes on at the first seq that is there. Who has not come
     /// so far is told.
     func skipped(_ partition: Int, to first: Seq) {
+        deliver(partition)
         rings[partition] = Ring(from: first, byteLimit: share.settings.ringBytes)
         for entry in subscriptions.all(in: partition) where entry.isLive && entry.proven < first - 1 {
             end(entry, ReelError(.truncated, "the log begins at \(first), \(entry.proven) was sent: take a snapshot"))
@@ -106,6 +103,7 @@ final class GatewayLoop {
 
     /// Nothing more is read of a partition: those who listen are told once they have all that there is.
     func stopped(_ partition: Int, _ error: ReelError) {
+        deliver(partition)
         for entry in subscriptions.all(in: partition) where entry.isLive { end(entry, error) }
         for follower in followers.all(in: partition) { follower.moved() }
         let waiting = waits.filter { $0.wait.partition == partition }
@@ -136,11 +134,7 @@ final class GatewayLoop {
     /// About once a second: what is due by the clock.
     func tick() {
         let nowMs = nowMs
-        for partition in rings.indices {
-            subscriptions.tick(partition: partition, head: rings[partition].head) { client, frame in
-                client.push(frame)
-            }
-        }
+        proveHeads()
         share.backlog(ofLoop: index, is: Backlog(ledger, nowMs: nowMs))
         for client in clients.values { client.tick(nowMs: nowMs) }
         for publish in publishes.values { publish.tick(nowMs: nowMs) }

@@ -50,6 +50,11 @@ struct GatewayMeters: Sendable {
         errors = family("reel_gateway_errors_total", "Errors told to clients, by code.")
     }
 
+    func pushed(frames: Int, bytes: Int) {
+        framesPushed.add(frames)
+        bytesPushed.add(bytes)
+    }
+
     func nacked(_ code: ErrorCode) { nacks[code]?.add() }
     func failed(_ code: ErrorCode) { errors[code]?.add() }
 

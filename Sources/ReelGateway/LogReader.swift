@@ -13,7 +13,7 @@ struct LogReader: Sendable {
     let end: Seq
 
     /// What one look into the log reads at most, all streams together.
-    private static let scanBytes = 1 << 20
+    private static let scanBytes = 512 << 10
 
     /// Events from `from` on, up to `to` at most: as many as fit and as one look brings.
     func read(
@@ -24,7 +24,7 @@ struct LogReader: Sendable {
         events: Int
     ) -> Result<EventsChunk, LogError> {
         do throws(LogError) {
-            let batch = try log.read(partition, from: from, to: to, bytes: Self.scanBytes)
+            let batch = try log.read(partition, from: from, to: to, bytes: min(bytes, Self.scanBytes))
             guard batch.seqs.lowerBound == from, !batch.seqs.isEmpty else {
                 throw LogError(.logUnavailable, "the log gave nothing at seq \(from), where it has a record")
             }
@@ -45,7 +45,12 @@ struct LogReader: Sendable {
             phase: batch.seqs.lowerBound == 0 ? .seeds : .open
         )
         var event = ParsedEvent()
-        var chunk = EventsChunk(from: batch.seqs.lowerBound, to: batch.seqs.upperBound - 1)
+        let entryBytes = batch.entries.reduce(0) { $0 + EventsChunk.size(value: $1.byteCount) }
+        var chunk = EventsChunk(
+            from: batch.seqs.lowerBound,
+            to: batch.seqs.upperBound - 1,
+            room: filter == nil ? min(bytes, entryBytes) : 0
+        )
         let key = stream.key
         var expected = batch.seqs.lowerBound
         for entry in batch.entries {

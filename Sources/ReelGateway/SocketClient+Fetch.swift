@@ -68,7 +68,7 @@ extension SocketClient {
     }
 
     private func answer(_ fetch: Fetch, _ range: ClosedRange<Seq>, _ chunk: EventsChunk) {
-        send(WebSocketFrame.text(chunk.frame(stream: fetch.stream, ref: fetch.ref)))
+        send(chunk.frame(stream: fetch.stream, ref: fetch.ref))
         var rest = fetch
         if chunk.to < range.upperBound {
             rest.ranges[0] = (chunk.to + 1)...range.upperBound

@@ -50,8 +50,6 @@ final class SocketClient {
     /// Sends what the tail brings; false if the client does not keep up.
     func push(_ frame: WebSocketFrame) -> Bool {
         guard let socket, socket.pendingBytes + frame.bytes.count <= settings.unsentBytes else { return false }
-        gateway.share.meters.framesPushed.add()
-        gateway.share.meters.bytesPushed.add(frame.bytes.count)
         socket.send(frame)
         return true
     }

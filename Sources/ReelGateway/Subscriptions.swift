@@ -43,17 +43,26 @@ final class Subscription<Client: AnyObject> {
 struct Subscriptions<Client: AnyObject> {
     typealias Entry = Subscription<Client>
 
+    /// The clients in so many parts, so that not all have to be told of a head at once.
+    static var slots: Range<Int> { 0..<16 }
+
+    /// What a client listens to: an array, since most have few.
+    private struct Listening {
+        var entries: [Entry] = []
+        let slot: UInt8
+    }
+
     private var live: [StreamName: [Entry]] = [:]
-    /// In arrays: most clients have few.
-    private var clients: [ObjectIdentifier: [Entry]] = [:]
+    private var clients: [ObjectIdentifier: Listening] = [:]
+    private var lastSlot: UInt8 = 0
     private(set) var count = 0
-    /// For each partition the head up to which every live subscription has been proven.
-    private var settled: [Seq]
+    /// For each slot and partition the head up to which every live subscription has been proven.
+    private var settled: [[Seq]]
     private let frameLimit: Int
 
     /// For a log of so many partitions; a frame has at most `frameLimit` bytes unless one event has more.
     init(partitions: Int, frameLimit: Int) {
-        settled = [Seq](repeating: -2, count: partitions)
+        settled = [[Seq]](repeating: [Seq](repeating: -2, count: partitions), count: Self.slots.count)
         self.frameLimit = frameLimit
     }
 
@@ -66,17 +75,17 @@ struct Subscriptions<Client: AnyObject> {
 
     /// The client's subscription to the stream, where it has one.
     func entry(_ client: Client, _ stream: StreamName) -> Entry? {
-        clients[ObjectIdentifier(client)]?.first { $0.stream == stream }
+        clients[ObjectIdentifier(client)]?.entries.first { $0.stream == stream }
     }
 
     /// All that a client listens to.
     func all(of client: Client) -> [Entry] {
-        clients[ObjectIdentifier(client)] ?? []
+        clients[ObjectIdentifier(client)]?.entries ?? []
     }
 
     /// How many subscriptions a client has.
     func count(_ client: Client) -> Int {
-        clients[ObjectIdentifier(client)]?.count ?? 0
+        clients[ObjectIdentifier(client)]?.entries.count ?? 0
     }
 
     /// Begins a subscription that catches up; one to the same stream ends.
@@ -89,24 +98,25 @@ struct Subscriptions<Client: AnyObject> {
     ) -> Entry {
         _ = remove(client, stream)
         let entry = Entry(client: client, stream: stream, partition: partition, after: after, filter: filter)
-        clients[ObjectIdentifier(client), default: []].append(entry)
+        if clients[ObjectIdentifier(client)] == nil { lastSlot = (lastSlot + 1) % UInt8(Self.slots.count) }
+        clients[ObjectIdentifier(client), default: Listening(slot: lastSlot)].entries.append(entry)
         count += 1
         return entry
     }
 
     /// Ends a subscription. False if there was none.
     mutating func remove(_ client: Client, _ stream: StreamName) -> Bool {
-        guard let place = clients[ObjectIdentifier(client)]?.firstIndex(where: { $0.stream == stream }),
-            let entry = clients[ObjectIdentifier(client)]?.remove(at: place)
+        guard let place = clients[ObjectIdentifier(client)]?.entries.firstIndex(where: { $0.stream == stream }),
+            let entry = clients[ObjectIdentifier(client)]?.entries.remove(at: place)
         else { return false }
-        if clients[ObjectIdentifier(client)]?.isEmpty == true { clients[ObjectIdentifier(client)] = nil }
+        if clients[ObjectIdentifier(client)]?.entries.isEmpty == true { clients[ObjectIdentifier(client)] = nil }
         end(entry)
         return true
     }
 
     /// The client is gone.
     mutating func removeAll(_ client: Client) {
-        for entry in clients.removeValue(forKey: ObjectIdentifier(client)) ?? [] { end(entry) }
+        for entry in clients.removeValue(forKey: ObjectIdentifier(client))?.entries ?? [] { end(entry) }
     }
 
     private mutating func end(_ entry: Entry) {
@@ -124,7 +134,12 @@ struct Subscriptions<Client: AnyObject> {
 
     /// All subscriptions to streams of a partition.
     func all(in partition: Int) -> [Entry] {
-        clients.values.flatMap { $0.filter { $0.partition == partition } }
+        clients.values.flatMap { $0.entries.filter { $0.partition == partition } }
+    }
+
+    /// How many listen to the stream of a batch to which most listen.
+    func listeners(to batch: TailBatch) -> Int {
+        batch.streams.reduce(0) { max($0, live[$1]?.count ?? 0) }
     }
 
     // MARK: Pushing
@@ -141,7 +156,7 @@ struct Subscriptions<Client: AnyObject> {
         } else if entry.proven < head {
             // Another stream of the partition catches up here, so `upto` must wait: a frame of this stream proves it.
             let proof = EventsChunk(from: entry.proven + 1, to: head).frame(stream: entry.stream)
-            send(entry.client, WebSocketFrame.text(proof))
+            send(entry.client, proof)
             entry.sent(to: head)
         }
     }
@@ -149,7 +164,7 @@ struct Subscriptions<Client: AnyObject> {
     /// What holds for every subscription that a client has in the partition: the head, unless one catches up.
     private func provable(_ client: Client, _ partition: Int, head: Seq) -> Seq {
         var proof = head
-        for entry in clients[ObjectIdentifier(client)] ?? []
+        for entry in all(of: client)
         where entry.partition == partition && !entry.isLive {
             proof = min(proof, entry.proven)
         }
@@ -157,7 +172,7 @@ struct Subscriptions<Client: AnyObject> {
     }
 
     private func prove(_ client: Client, _ partition: Int, _ seq: Seq) {
-        for entry in clients[ObjectIdentifier(client)] ?? []
+        for entry in all(of: client)
         where entry.partition == partition && entry.isLive {
             entry.sent(to: seq)
         }
@@ -215,23 +230,30 @@ struct Subscriptions<Client: AnyObject> {
         }
     }
 
-    /// Proves the head of a partition to all that have not been told of it: about once a second.
+    /// Proves the head of a partition to all clients of some slots that have not been told of it: about once a second.
     /// What `send` could not send to a client that reads too slowly stays unproven.
-    mutating func tick(partition: Int, head: Seq, send: (Client, WebSocketFrame) -> Bool) {
-        guard settled[partition] != head else { return }
-        settled[partition] = head
+    mutating func tick(
+        slots: Range<Int> = Self.slots,
+        partition: Int,
+        head: Seq,
+        send: (Client, WebSocketFrame) -> Bool
+    ) {
+        guard slots.contains(where: { settled[$0][partition] != head }) else { return }
+        for slot in slots { settled[slot][partition] = head }
         let frame = Self.upto(partition, head)
-        for entries in clients.values {
-            guard let client = entries.first?.client else { continue }
-            let least = entries.lazy.filter { $0.partition == partition && $0.isLive }.map(\.proven).min()
-            guard let least, least < head else { continue }
-            let proof = provable(client, partition, head: head)
-            if proof < head { settled[partition] = -2 }
+        for listening in clients.values where slots.contains(Int(listening.slot)) {
+            guard let client = listening.entries.first?.client else { continue }
+            var (least, proof) = (head, head)
+            for entry in listening.entries where entry.partition == partition {
+                if entry.isLive { least = min(least, entry.proven) } else { proof = min(proof, entry.proven) }
+            }
+            guard least < head else { continue }
+            if proof < head { settled[Int(listening.slot)][partition] = -2 }
             guard proof > least else { continue }
             if send(client, proof == head ? frame : Self.upto(partition, proof)) {
                 prove(client, partition, proof)
             } else {
-                settled[partition] = -2
+                settled[Int(listening.slot)][partition] = -2
             }
         }
     }
@@ -277,7 +299,7 @@ private struct DeliveredBatch {
         if latest.proven != proven {
             var chunks = chunks
             chunks[0].from = proven + 1
-            latest = (proven, chunks.map { WebSocketFrame.text($0.frame(stream: stream)) })
+            latest = (proven, chunks.map { $0.frame(stream: stream) })
         }
         return latest.frames
     }

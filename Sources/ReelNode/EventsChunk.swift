@@ -1,4 +1,5 @@
 public import ReelCore
+public import ReelNet
 
 /// Events of one stream as they go to clients: all of them in `from ... to`, each `{"seq":n,` and the record's value
 /// without its first byte, parted by commas.
@@ -12,10 +13,11 @@ public struct EventsChunk: Sendable, Equatable {
     /// The events, parted by commas.
     public private(set) var body: [UInt8] = []
 
-    /// A chunk without events that proves this range.
-    public init(from: Seq, to: Seq) {
+    /// A chunk without events that proves this range, with room for so many bytes of them.
+    public init(from: Seq, to: Seq, room: Int = 0) {
         self.from = from
         self.to = to
+        body.reserveCapacity(room)
     }
 
     /// How many bytes an event of this value adds at most.
@@ -29,22 +31,19 @@ public struct EventsChunk: Sendable, Equatable {
     }
 
     /// An `events` frame that holds the chunk; `ref` is JSON text.
-    public func frame(stream: StreamName, ref: [UInt8]? = nil) -> [UInt8] {
-        var frame: [UInt8] = []
-        frame.reserveCapacity(body.count + 256)
-        frame.append(#"{"t":"events","stream":""#)
-        frame.append(contentsOf: stream.description.utf8)
-        frame.append(#"","from":"#)
-        frame.append(integer: from)
-        frame.append(#","to":"#)
-        frame.append(integer: to)
+    public func frame(stream: StreamName, ref: [UInt8]? = nil) -> WebSocketFrame {
+        var head: [UInt8] = []
+        head.append(#"{"t":"events","stream":""#)
+        head.append(contentsOf: stream.description.utf8)
+        head.append(#"","from":"#)
+        head.append(integer: from)
+        head.append(#","to":"#)
+        head.append(integer: to)
         if let ref {
-            frame.append(#","ref":"#)
-            frame.append(contentsOf: ref)
+            head.append(#","ref":"#)
+            head.append(contentsOf: ref)
         }
-        frame.append(#","events":["#)
-        frame.append(contentsOf: body)
-        frame.append("]}")
-        return frame
+        head.append(#","events":["#)
+        return WebSocketFrame.text(joining: head, body, Array("]}".utf8))
     }
 }

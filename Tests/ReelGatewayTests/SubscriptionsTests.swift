@@ -195,7 +195,7 @@ import Testing
                 if chunk.count > 0 {
                     var chunk = chunk
                     chunk.from = entry.proven + 1
-                    try? entry.client.take(WebSocketFrame.text(chunk.frame(stream: entry.stream)))
+                    try? entry.client.take(chunk.frame(stream: entry.stream))
                     entry.sent(to: chunk.to)
                 }
                 guard entry.next > ring.head else { return }

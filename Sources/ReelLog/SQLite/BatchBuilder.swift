@@ -78,7 +78,8 @@ struct BatchBuilder {
             )
             next += 1
         }
-        return isWhole && next <= to && size < bytes ? .more : .full
+        // A row is read and checked as a whole, so the next one, likely as large, is left whole to the next batch.
+        return isWhole && next <= to && size + row.count <= bytes ? .more : .full
     }
 }
 

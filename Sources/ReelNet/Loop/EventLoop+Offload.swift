@@ -10,18 +10,57 @@ extension EventLoop {
             work: { result.value.value = work() },
             then: { if let value = result.value.value { then(value) } }
         )
-        let request = UnsafeMutablePointer<uv_work_t>.allocate(capacity: 1)
-        request.pointee.data = Context.pass(job)
-        uv_queue_work(
-            handle,
-            request,
-            { Context.borrow($0!.pointee.data, as: OffloadJob.self).work() },
-            { request, status in
-                let job = Context.take(request!.pointee.data, as: OffloadJob.self)
-                request!.deallocate()
-                if status == 0 { job.then() }
-            }
-        )
+        offloads.add(job)
+        startOffloads()
+    }
+
+    private func startOffloads() {
+        while let job = offloads.next() {
+            let request = UnsafeMutablePointer<uv_work_t>.allocate(capacity: 1)
+            request.pointee.data = Context.pass(job)
+            uv_queue_work(
+                handle,
+                request,
+                { Context.borrow($0!.pointee.data, as: OffloadJob.self).work() },
+                { request, status in
+                    let loop = request!.pointee.loop.eventLoop
+                    let job = Context.take(request!.pointee.data, as: OffloadJob.self)
+                    request!.deallocate()
+                    loop.offloads.ended()
+                    loop.startOffloads()
+                    if status == 0 { job.then() }
+                }
+            )
+        }
+    }
+}
+
+/// The blocking work of one loop, in order. A few pieces are under way, enough for the pool's threads: so what they
+/// have done comes back a few at a time, and a crowd that waits for the disk does not keep others from the loop.
+struct OffloadQueue {
+    private static let underWayMax = 8
+
+    private var underWay = 0
+    private var first: OffloadJob?
+    private var last: OffloadJob?
+
+    fileprivate mutating func add(_ job: OffloadJob) {
+        if let last { last.next = job } else { first = job }
+        last = job
+    }
+
+    /// The job that is to begin now; nil: none is.
+    fileprivate mutating func next() -> OffloadJob? {
+        guard underWay < Self.underWayMax, let job = first else { return nil }
+        underWay += 1
+        first = job.next
+        if first == nil { last = nil }
+        job.next = nil
+        return job
+    }
+
+    fileprivate mutating func ended() {
+        underWay -= 1
     }
 }
 
@@ -33,6 +72,8 @@ private final class OffloadResult<T> {
 private final class OffloadJob {
     let work: @Sendable () -> Void
     let then: () -> Void
+    /// The one that was given behind it.
+    var next: OffloadJob?
 
     init(work: @escaping @Sendable () -> Void, then: @escaping () -> Void) {
         self.work = work

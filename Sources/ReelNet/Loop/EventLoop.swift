@@ -42,6 +42,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     private var openedBufferIfMade: UnsafeMutableRawBufferPointer?
     private var unflushed: [TCPConnection] = []
     private var roundEnd: [() -> Void] = []
+    var offloads = OffloadQueue()
     private(set) lazy var wheel = DeadlineWheel(loop: self)
     let date = HTTPDate()
 

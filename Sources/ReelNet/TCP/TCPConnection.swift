@@ -171,18 +171,23 @@ final class TCPConnection {
         guard inFlight == 0, !state.contains(.isClosed) else { return }
         let hadBytes = pendingBytes > 0
         while hasNext() {
-            let (taken, offered) = queue.withNext(scratch: loop.writeBuffer) { bytes in
-                var buffer = Self.buffer(bytes)
-                return (uv_try_write(stream, &buffer, 1), bytes.count)
-            }
+            let (taken, offered) = queue.withNext(scratch: loop.writeBuffer) { (offer($0), $0.count) }
             if taken < 0, taken != UV_EAGAIN.rawValue {
-                return close(NetError(status: taken, "writing"))
+                return close(NetError(status: Int32(taken), "writing"))
             }
-            queue.consume(max(0, Int(taken)))
-            if Int(taken) < offered { return writeLater() }
+            queue.consume(max(0, taken))
+            if taken < offered { return writeLater() }
         }
         guard !state.contains(.isClosed) else { return }
         if hadBytes { drained() } else if state.contains(.isFinishing) { shutDown() }
+    }
+
+    /// How much of the bytes the kernel takes now, or libuv's number of an error. `send` spares what the kernel does for
+    /// a `write`, which could as well be to a file.
+    private func offer(_ bytes: UnsafeRawBufferPointer) -> Int {
+        guard let descriptor else { return Int(UV_EBADF.rawValue) }
+        let count = send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_DONTWAIT | MSG_NOSIGNAL))
+        return count < 0 ? Int(-errno) : count
     }
 
     /// Whether there is something for the kernel.

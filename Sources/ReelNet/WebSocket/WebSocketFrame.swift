@@ -8,6 +8,14 @@ public struct WebSocketFrame: Hashable, Sendable {
         WebSocketFrame(bytes: encode(.text, payload, mask: nil))
     }
 
+    /// A whole text message whose payload comes in pieces, which together must be UTF-8.
+    public static func text(joining pieces: [UInt8]...) -> WebSocketFrame {
+        let count = pieces.reduce(0) { $0 + $1.count }
+        var bytes = head(.text, count, isMasked: false, isFinal: true)
+        for piece in pieces { bytes += piece }
+        return WebSocketFrame(bytes: bytes)
+    }
+
     /// A whole binary message.
     public static func binary(_ payload: [UInt8]) -> WebSocketFrame {
         WebSocketFrame(bytes: encode(.binary, payload, mask: nil))
@@ -31,27 +39,36 @@ public struct WebSocketFrame: Hashable, Sendable {
 
     /// Encodes a frame; with a mask as a client has to.
     static func encode(_ opcode: Opcode, _ payload: [UInt8], mask: UInt32?, isFinal: Bool = true) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(payload.count + 14)
-        bytes.append(opcode.rawValue | (isFinal ? 0x80 : 0))
-        let masked: UInt8 = mask == nil ? 0 : 0x80
-        switch payload.count {
-        case ..<126: bytes.append(UInt8(payload.count) | masked)
-        case ..<65536:
-            bytes.append(126 | masked)
-            bytes.append(UInt8(payload.count >> 8))
-            bytes.append(UInt8(truncatingIfNeeded: payload.count))
-        default:
-            bytes.append(127 | masked)
-            for shift in stride(from: 56, through: 0, by: -8) {
-                bytes.append(UInt8(truncatingIfNeeded: payload.count >> shift))
-            }
+        var bytes = head(opcode, payload.count, isMasked: mask != nil, isFinal: isFinal)
+        guard let mask else {
+            bytes += payload
+            return bytes
         }
-        guard let mask else { return bytes + payload }
         for shift in stride(from: 24, through: 0, by: -8) { bytes.append(UInt8(truncatingIfNeeded: mask >> shift)) }
         let start = bytes.count
         bytes += payload
         WebSocketMask.apply(mask, to: &bytes, from: start, phase: 0)
+        return bytes
+    }
+
+    /// What stands before the mask and the payload; there is room for them behind it.
+    private static func head(_ opcode: Opcode, _ count: Int, isMasked: Bool, isFinal: Bool) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count + 14)
+        bytes.append(opcode.rawValue | (isFinal ? 0x80 : 0))
+        let masked: UInt8 = isMasked ? 0x80 : 0
+        switch count {
+        case ..<126: bytes.append(UInt8(count) | masked)
+        case ..<65536:
+            bytes.append(126 | masked)
+            bytes.append(UInt8(count >> 8))
+            bytes.append(UInt8(truncatingIfNeeded: count))
+        default:
+            bytes.append(127 | masked)
+            for shift in stride(from: 56, through: 0, by: -8) {
+                bytes.append(UInt8(truncatingIfNeeded: count >> shift))
+            }
+        }
         return bytes
     }
 

@@ -44,10 +44,11 @@ int make_subscription(char *text, floor_server server, int stream, int client) {
     case floor_load: return sprintf(text, "{\"t\":\"subscribe\",\"stream\":\"load\",\"after\":\"now\"}");
     case floor_nats: return sprintf(text, "SUB fan%d %d\r\nPING\r\n", stream, stream + 1);
     case floor_jetstream: {
-        // A consumer of its own, whose place the server keeps.
+        // A consumer of its own, whose place the server keeps; of the last run's, which nobody listens to, it lets go.
         int size = sprintf(config,
                            "{\"stream_name\":\"FAN\",\"config\":{\"deliver_subject\":\"to.%d\",\"ack_policy\":\"none\","
-                           "\"deliver_policy\":\"new\",\"replay_policy\":\"instant\"}}", client);
+                           "\"deliver_policy\":\"new\",\"replay_policy\":\"instant\","
+                           "\"inactive_threshold\":1000000000}}", client);
         return sprintf(text, "SUB to.%d 1\r\nSUB in.%d 2\r\nPUB $JS.API.CONSUMER.CREATE.FAN in.%d %d\r\n%s\r\n",
                        client, client, client, size, config);
     }

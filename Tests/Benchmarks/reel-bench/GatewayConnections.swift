@@ -24,33 +24,66 @@ enum GatewayConnectionsBenchmark {
         }
     }
 
-    /// What a subscribed client that hears nothing costs.
+    /// What a subscribed client that hears nothing costs, plain and with TLS.
     @Sendable static func idle() async throws -> [Measured] {
-        try await GatewayStand.with { stand in
-            let pid = stand.node.process.pid
-            // What is allocated once is not theirs.
-            let first = try Herd(floor_reel, stand.port, count: 100)
-            let before = try Usage.residentBytes(of: pid)
-            var herds = [first]
-            var lines: [Measured] = []
-            for (more, all) in [(5_000, 5_000), (10_000, 15_000)] {
-                herds.append(try Herd(floor_reel, stand.port, count: more))
-                lines.append(
-                    Measured(
-                        work: "memory of a subscribed connection, of \(all)",
-                        value: Double(try Usage.residentBytes(of: pid) - before) / Double(all),
-                        unit: "B",
-                        goal: .atMost(1_500)
-                    )
-                )
+        let plain = try await GatewayStand.with { stand in
+            try memory(of: stand, "a subscribed connection", goal: 1_500) { count in
+                try Herd(floor_reel, stand.port, count: count)
             }
-            return withExtendedLifetime(herds) { lines }
+        }
+        let secure = try await withFolder { folder in
+            let (certificate, key) = (folder + "/certificate.pem", folder + "/key.pem")
+            try makeCertificate(certificate, key: key)
+            return try await GatewayStand.with(["--tls-cert", certificate, "--tls-key", key]) { stand in
+                try memory(of: stand, "a subscribed connection with TLS", goal: 22_000) { count in
+                    try Herd(securePort: stand.port, count: count)
+                }
+            }
+        }
+        return plain + secure
+    }
+
+    private static func memory(
+        of stand: GatewayStand,
+        _ what: String,
+        goal: Double,
+        connect: (Int) throws -> Herd
+    ) throws -> [Measured] {
+        let pid = stand.node.process.pid
+        // What is allocated once is not theirs.
+        var herds = [try connect(100)]
+        let before = try Usage.residentBytes(of: pid)
+        var lines: [Measured] = []
+        for (more, all) in [(5_000, 5_000), (10_000, 15_000)] {
+            herds.append(try connect(more))
+            lines.append(
+                Measured(
+                    work: "memory of \(what), of \(all)",
+                    value: Double(try Usage.residentBytes(of: pid) - before) / Double(all),
+                    unit: "B",
+                    goal: .atMost(goal)
+                )
+            )
+        }
+        return withExtendedLifetime(herds) { lines }
+    }
+
+    private static func makeCertificate(_ certificate: String, key: String) throws {
+        let arguments = [
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+            "-subj", "/CN=localhost", "-days", "2", "-out", certificate, "-keyout", key,
+        ]
+        let openssl = try ChildProcess("/usr/bin/env", arguments, errorLog: certificate + ".log")
+        openssl.wait(timeoutMs: 30_000)
+        guard access(certificate, R_OK) == 0, access(key, R_OK) == 0 else {
+            throw NotMeasured("openssl makes no certificate")
         }
     }
 }
 
 /// Clients that were connected at once, each with a subscription; they leave with this.
 final class Herd {
+    /// How fast they came; 0 where that says nothing.
     let perSecond: Double
     private var descriptors: [Int32]
 
@@ -62,6 +95,16 @@ final class Herd {
             throw BenchmarkError("not all of \(count) clients were taken: errno \(errno)")
         }
         perSecond = Double(count) / seconds
+    }
+
+    /// Clients that speak TLS, connected one after the other.
+    init(securePort port: Int32, count: Int) throws {
+        perSecond = 0
+        descriptors = [Int32](repeating: -1, count: count)
+        guard floor_herd_secure(port, Int32(count), &descriptors) == 0 else {
+            descriptors = []
+            throw BenchmarkError("not all of \(count) clients were taken with TLS: errno \(errno)")
+        }
     }
 
     deinit {

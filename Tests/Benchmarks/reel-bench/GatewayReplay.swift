@@ -23,6 +23,8 @@ enum GatewayReplayBenchmark {
             try streams.append(events, bytes: 200, depth: 1_000)
             try await withReel(["gateway", "--log", "sqlite:\(folder)/log.sqlite"], in: folder) { node in
                 guard let port = node.port else { throw BenchmarkError("found \(node.url), expected a port") }
+                // Who subscribes while the node still reads the log is pushed to as fast as it reads: too fast.
+                try await node.waitUntilReady()
                 for _ in 0..<5 {
                     // An insert has five fields, each with a mark.
                     reel.append(try replay(floor_reel, port, marks: 5 * objects + updates))

@@ -1,5 +1,6 @@
 import Foundation
 import ReelLab
+import ReelNet
 
 /// A gateway on an embedded log, and NATS beside it.
 final class GatewayStand {
@@ -45,4 +46,17 @@ final class GatewayStand {
 extension LocalNode {
     /// Where it listens.
     var port: Int32? { url.split(separator: ":").last.flatMap { Int32($0) } }
+
+    /// Returns once it has read what the log held when it started.
+    func waitUntilReady() async throws {
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        let client = try loop.sync { LoopBound(HTTPClient(on: loop), on: loop) }
+        let question = HTTPClientRequest("GET", host: "127.0.0.1", port: UInt16(clamping: port ?? 0), target: "/readyz")
+        for _ in 0..<3_000 {
+            if try await client.fetch(question).status == 200 { return }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        throw BenchmarkError("\(name) is not ready after a minute")
+    }
 }

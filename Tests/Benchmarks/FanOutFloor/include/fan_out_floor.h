@@ -32,6 +32,9 @@ int floor_pace(floor_server server, int port, int sockets, int streams, int subs
 // until the last one has its answer. Returns 0, or -1 and none is open.
 int floor_herd(floor_server server, int port, int count, int *fds, double *seconds);
 
+// The same, one after the other, for a gateway that speaks TLS.
+int floor_herd_secure(int port, int count, int *fds);
+
 // Has a NATS server keep what is published on the stream, as JetStream does. Returns 0, or -1.
 int floor_jetstream_begin(int port);
 

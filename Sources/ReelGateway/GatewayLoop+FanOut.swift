@@ -1,0 +1,86 @@
+import ReelCore
+import ReelNet
+import ReelNode
+
+// From the tail to those who listen.
+extension GatewayLoop {
+    /// A batch is to go to all who listen, now or with what comes next.
+    func fanOut(_ batch: TailBatch) {
+        gatherings[batch.partition].add(batch, listeners: subscriptions.listeners(to: batch))
+        deliverIfDue(batch.partition)
+    }
+
+    /// Sends what has gathered: whoever is told about the head has to be told of what lies before it first.
+    func deliver(_ partition: Int) {
+        gatherTimers[partition]?()
+        gatherTimers[partition] = nil
+        guard let batch = gatherings[partition].take(nowMs: nowMs) else { return }
+        pushing { push in
+            subscriptions.deliver(
+                batch,
+                send: push,
+                lagged: { entry in
+                    share.meters.lagged.add()
+                    share.meters.subscriptions.add(-1)
+                    entry.client.send(
+                        .lagged(entry.stream, seq: entry.proven, head: rings[partition].head),
+                        ref: nil
+                    )
+                }
+            )
+        }
+        for follower in followers.all(awaiting: batch) { follower.moved() }
+    }
+
+    /// Says how far the partitions were read to all who have not been told of it: to many in turns, so that what comes
+    /// in between does not wait for long.
+    func proveHeads() {
+        let slots = Subscriptions<SocketClient>.slots
+        guard subscriptions.count > Self.provenAtOnce else { return proveHeads(slots) }
+        guard proveTimer == nil else { return }
+        var slot = slots.lowerBound
+        proveTimer = loop.every(Self.proveMs) { [self] in
+            proveHeads(slot..<slot + 1)
+            slot += 1
+            guard slot == slots.upperBound else { return }
+            proveTimer?()
+            proveTimer = nil
+        }
+    }
+
+    private static let provenAtOnce = 1_000
+    /// All turns together take less than the second behind which the next ones come.
+    private static let proveMs: Int64 = 50
+
+    private func proveHeads(_ slots: Range<Int>) {
+        for partition in rings.indices {
+            deliver(partition)
+            pushing { push in
+                subscriptions.tick(slots: slots, partition: partition, head: rings[partition].head, send: push)
+            }
+        }
+    }
+
+    /// Lends what pushes a frame to a client, and counts what it pushed, at once: the loops share their meters.
+    private func pushing(_ body: ((SocketClient, WebSocketFrame) -> Bool) -> Void) {
+        var (frames, bytes) = (0, 0)
+        body { client, frame in
+            guard client.push(frame) else { return false }
+            frames += 1
+            bytes += frame.bytes.count
+            return true
+        }
+        share.meters.pushed(frames: frames, bytes: bytes)
+    }
+
+    private func deliverIfDue(_ partition: Int) {
+        guard let dueMs = gatherings[partition].dueMs else { return }
+        if dueMs <= nowMs { return deliver(partition) }
+        guard gatherTimers[partition] == nil else { return }
+        gatherTimers[partition] = loop.every(dueMs - nowMs) { [self] in
+            gatherTimers[partition]?()
+            gatherTimers[partition] = nil
+            deliverIfDue(partition)
+        }
+    }
+}
