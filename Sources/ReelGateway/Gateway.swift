@@ -73,8 +73,16 @@ public final class Gateway: Sendable {
                         journal: journal
                     )
                     let http = GatewayHTTP(gateway, answers: answers, passage: passage)
-                    let server = HTTPServer(on: loop, HTTPServer.Settings(settings.node), handler: http)
-                    loop.timer(after: .seconds(1), every: .seconds(1)) { gateway.tick() }
+                    let server = HTTPServer(
+                        on: loop,
+                        HTTPServer.Settings(settings.node),
+                        gate: share.gate.connections,
+                        handler: http
+                    )
+                    loop.timer(after: .seconds(1), every: .seconds(1)) {
+                        if index == 0 { share.gate.look() }
+                        gateway.tick()
+                    }
                     return LoopBound(Part(gateway: gateway, http: http, server: server, passage: passage), on: loop)
                 }
             )

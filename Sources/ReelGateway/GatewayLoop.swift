@@ -13,6 +13,7 @@ final class GatewayLoop {
     var subscriptions: Subscriptions<SocketClient>
     var ledger: PublishLedger
     var intake: EventIntake
+    var rate: PublishRate
     /// Open sockets by their number.
     var clients: [Int: SocketClient] = [:]
     /// HTTP requests that wait for what comes.
@@ -45,6 +46,7 @@ final class GatewayLoop {
         gatherTimers = [(() -> Void)?](repeating: nil, count: share.partitions)
         ledger = PublishLedger(partitions: share.partitions, settings)
         intake = EventIntake(limit: settings.eventBytes)
+        rate = PublishRate(perSecond: settings.publishesPerSecond)
         flights = [[Flight]](repeating: [], count: share.partitions)
         share.onDivergence(loop.bound { [weak self] error in self?.fence(error) })
     }
@@ -136,6 +138,7 @@ final class GatewayLoop {
         let nowMs = nowMs
         proveHeads()
         share.backlog(ofLoop: index, is: Backlog(ledger, nowMs: nowMs))
+        rate.tick(nowMs: nowMs)
         for client in clients.values { client.tick(nowMs: nowMs) }
         for publish in publishes.values { publish.tick(nowMs: nowMs) }
         for follower in followers.all { follower.tick(nowMs: nowMs) }

@@ -58,6 +58,7 @@ final class GatewayShare: Sendable {
     let settings: GatewaySettings
     let journal: Journal
     let meters: GatewayMeters
+    let gate: NodeGate
     /// Answers questions about state in this process; nil: they are passed on.
     let state: (any StateSource)?
     private let standing: Mutex<Standing>
@@ -84,6 +85,7 @@ final class GatewayShare: Sendable {
         epoch = log.epoch
         self.number = number
         partitions = log.partitions
+        gate = NodeGate(settings.node, metrics: metrics, journal: journal)
         meters = GatewayMeters(metrics, epoch: log.epoch, journal: journal)
         standing = Mutex(
             Standing(

@@ -51,6 +51,19 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return withUnsafeBytes(of: bytes) { $0.dropLast().allSatisfy { $0 == 0 } && $0[15] == 1 }
     }
 
+    /// Where connections come from: the whole of an IPv4 address, the first 64 bits of an IPv6 one.
+    var origin: UInt64 {
+        var (short, long) = (in_addr(), in6_addr())
+        if inet_pton(AF_INET, host, &short) == 1 { return UInt64(short.s_addr) }
+        guard inet_pton(AF_INET6, host, &long) == 1 else { return 0 }
+        return withUnsafeBytes(of: long) { bytes in
+            let isIPv4 = bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xff && bytes[11] == 0xff
+            return isIPv4
+                ? UInt64(bytes.loadUnaligned(fromByteOffset: 12, as: UInt32.self))
+                : bytes.loadUnaligned(as: UInt64.self)
+        }
+    }
+
     /// `127.0.0.1:7350`, `[::1]:7350`.
     public var description: String {
         host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"

@@ -23,6 +23,16 @@ public struct NodeSettings: Sendable {
     public var loops = 1
     /// Open connections at most.
     public var connections = 20_000
+    /// Open connections of one address at most; 0: as many as in all.
+    public var addressConnections = 0
+    /// Connections that wait in the kernel until they are accepted.
+    public var acceptQueue = 4_096
+    /// From the first byte of a request to the end of its head; of a connection, from its start, with TLS.
+    public var handshakeMs: Int64 = 10_000
+    /// With more resident memory nothing new is taken in; 0: there is no limit.
+    public var memoryBytes = 0
+    /// How much memory the process has.
+    public var memoryUse: @Sendable () -> Int = ResidentMemory.bytes
     /// A request's body at most.
     public var bodyBytes = 8 << 20
     /// Within so long clients leave a node that ends.
@@ -67,7 +77,8 @@ extension HTTPServer.Settings {
     /// The server of one of the node's loops.
     public init(_ node: NodeSettings) {
         self.init()
-        connections = max(1, node.connections / max(1, node.loops))
+        acceptQueue = node.acceptQueue
+        headDeadline = .milliseconds(node.handshakeMs)
         limits.body = node.bodyBytes
         tls = node.tls
     }

@@ -55,6 +55,7 @@ public final class SnapshotServer: Sendable {
         let answers = NodeAnswers(log: current, announcer: announcer, metrics: metrics) {
             (standing(), node.logState, node.problems.isEmpty ? nil : node.problems.joined(separator: "; "))
         }
+        let gate = NodeGate(common, metrics: metrics, journal: journal)
         let loop: EventLoop
         do {
             loop = try EventLoop()
@@ -70,7 +71,13 @@ public final class SnapshotServer: Sendable {
                     tokens: common.tokens,
                     origins: common.origins
                 )
-                let server = HTTPServer(on: loop, HTTPServer.Settings(common), handler: http)
+                let server = HTTPServer(
+                    on: loop,
+                    HTTPServer.Settings(common),
+                    gate: gate.connections,
+                    handler: http
+                )
+                loop.timer(after: .seconds(1), every: .seconds(1)) { gate.look() }
                 return (LoopBound(server, on: loop), try server.listen(on: wanted))
             }
         } catch {

@@ -21,7 +21,7 @@ import Testing
             while case let descriptor = dup(0), descriptor >= 0 { taken.append(descriptor) }
             close(taken.removeLast())
             let late = try RawSocket(server.address)
-            while try server.onServer({ $0.descriptorShortages }) < 2 { try #require(isServed(early)) }
+            while try server.onServer({ $0.gate.descriptorShortages }) < 2 { try #require(isServed(early)) }
 
             for descriptor in taken { close(descriptor) }
             try #require(isServed(late))

@@ -9,11 +9,11 @@ final class EchoServer: Sendable {
     let address: SocketAddress
     private let server: LoopBound<HTTPServer>
 
-    init(_ settings: HTTPServer.Settings = .init()) throws {
+    init(_ settings: HTTPServer.Settings = .init(), gate: ConnectionGate = .init(limit: 10_000)) throws {
         let loop = try EventLoop()
         self.loop = loop
         (server, address) = try loop.sync {
-            let server = HTTPServer(on: loop, settings, handler: EchoHandler())
+            let server = HTTPServer(on: loop, settings, gate: gate, handler: EchoHandler())
             let address = try server.listen(on: SocketAddress("127.0.0.1", port: 0))
             return (LoopBound(server, on: loop), address)
         }

@@ -164,9 +164,7 @@ import Testing
     }
 
     @Test func oneConnectionTooManyIsAnswered503() throws {
-        var settings = HTTPServer.Settings()
-        settings.connections = 2
-        let server = try EchoServer(settings)
+        let server = try EchoServer(gate: ConnectionGate(limit: 2))
         let first = try RawSocket(server.address)
         let second = try RawSocket(server.address)
         let third = try RawSocket(server.address)

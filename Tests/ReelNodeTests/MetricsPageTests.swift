@@ -8,7 +8,7 @@ import Testing
         .deletingLastPathComponent()
 
     func names(in text: String) -> Set<String> {
-        Set(text.matches(of: /["`](reel_(?:gateway|snapshot|kafka)_[a-z_]+)["`]/).map { String($0.output.1) })
+        Set(text.matches(of: /["`](reel_(?:node|gateway|snapshot|kafka)_[a-z_]+)["`]/).map { String($0.output.1) })
     }
 
     @Test func thePageNamesEveryMetric() throws {

@@ -16,6 +16,7 @@ extension GatewayLoop {
         let stamp = EventIntake.Stamp(by: access.subject, atMs: loop.wallMs, base: rings[partition].head)
         let refusal =
             access.refusalToPublish(publish.stream) ?? share.refusal(of: partition) ?? epochRefusal(publish.epoch)
+            ?? memoryRefusal
         var offers: [PublishLedger.Offer] = []
         var isRefused = false
         offers.reserveCapacity(publish.events.count)
@@ -40,6 +41,7 @@ extension GatewayLoop {
                 }
             }
         }
+        if !isRefused { limit(&offers) }
         let ring = rings[partition]
         let (taken, settled) = ledger.offer(
             offers,
@@ -59,6 +61,28 @@ extension GatewayLoop {
     private func epochRefusal(_ epoch: Epoch?) -> ReelError? {
         guard let epoch, epoch != share.epoch else { return nil }
         return ReelError(.epochChanged, "found the epoch \(epoch), this log's is \(share.epoch)")
+    }
+
+    private var memoryRefusal: ReelError? {
+        guard share.gate.lacksMemory else { return nil }
+        return ReelError(.overloaded, "the node has as much memory as it may have", retryMs: 1_000)
+    }
+
+    /// Refuses what is too much of one site within a second.
+    private func limit(_ offers: inout [PublishLedger.Offer]) {
+        guard share.settings.publishesPerSecond > 0, offers.allSatisfy({ $0.refusal == nil }) else { return }
+        var counts: [Site: Int] = [:]
+        for offer in offers { counts[offer.site, default: 0] += 1 }
+        for (site, count) in counts {
+            guard let waitMs = rate.take(count, of: site, nowMs: nowMs) else { continue }
+            let most = share.settings.publishesPerSecond
+            let error = ReelError(
+                .rateLimited,
+                "found more events of one site than \(most) a second",
+                retryMs: waitMs
+            )
+            for index in offers.indices where offers[index].site == site { offers[index].refusal = error }
+        }
     }
 
     private func take(

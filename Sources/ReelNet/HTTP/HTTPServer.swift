@@ -15,8 +15,8 @@ public final class HTTPServer {
         public var closeDeadline = Duration.seconds(5)
         /// The certificate and key with which it speaks TLS; nil: it speaks plain.
         public var tls: TLSServer?
-        /// Connections at a time, WebSockets included; one more is answered 503.
-        public var connections = 10_000
+        /// Connections that the kernel keeps until they are accepted; one more waits for room at its own end.
+        public var acceptQueue = 4_096
 
         /// What the contract of a node says.
         public init() {}
@@ -47,12 +47,20 @@ public final class HTTPServer {
 
     let handler: any HTTPHandler
     private var listener: TCPListener?
+    let gate: ConnectionGate
     private(set) var connections: [ObjectIdentifier: HTTPServerConnection] = [:]
     private var drained: (() -> Void)?
 
-    /// A server that listens nowhere yet. On the loop, as everything here.
-    public init(on loop: EventLoop, _ settings: Settings = Settings(), handler: any HTTPHandler) {
+    /// A server that listens nowhere yet. On the loop, as everything here. A connection that the gate does not let in
+    /// is answered 503.
+    public init(
+        on loop: EventLoop,
+        _ settings: Settings = Settings(),
+        gate: ConnectionGate = ConnectionGate(limit: 10_000),
+        handler: any HTTPHandler
+    ) {
         loop.checkIsolated()
+        self.gate = gate
         self.loop = loop
         self.settings = settings
         self.handler = handler
@@ -65,41 +73,52 @@ public final class HTTPServer {
         on address: SocketAddress,
         accepted: ((AcceptedSocket) -> Void)? = nil
     ) throws(NetError) -> SocketAddress {
-        let listener = try TCPListener(on: loop, address: address) { [self] socket in
+        let listener = try TCPListener(
+            on: loop,
+            address: address,
+            backlog: Int32(clamping: settings.acceptQueue)
+        ) { [gate] in
+            gate.lackedDescriptor()
+        } accepted: { [self] socket in
             if let accepted { accepted(socket) } else { accept(socket) }
         }
         self.listener = listener
         return listener.address
     }
 
-    /// How often there was no descriptor left for a connection that waited.
-    public var descriptorShortages: Int { listener?.shortages ?? 0 }
-
     /// Serves an accepted socket.
     public func accept(_ socket: AcceptedSocket) {
         guard let tcp = try? TCPConnection(loop: loop, descriptor: socket.descriptor) else { return }
         counters.accepted += 1
-        if let server = settings.tls {
-            // The handshake has to be done within the deadline of the first head.
-            guard let session = try? TLSSession(server) else { return tcp.close() }
-            tcp.secure(session)
-        }
-        guard counters.open < settings.connections, !isDraining else {
-            counters.refused += 1
-            var response = handler.refusal(
-                of: HTTPViolation(
-                    503,
-                    isDraining ? "the server ends" : "\(settings.connections) connections, the limit, are open"
-                )
-            )
-            response.headers.add("content-length", String(response.body.count))
-            response.headers.add("connection", "close")
-            tcp.write(HTTPEncoder.head(response.status, response.headers) + response.body)
-            return tcp.finish()
+        if isDraining { return refuse(tcp, "the server ends") }
+        let origin = gate.addressLimit > 0 ? tcp.peer?.origin ?? 0 : 0
+        if let refusal = gate.enter(origin) { return refuse(tcp, gate.says(refusal)) }
+        guard secure(tcp) else {
+            gate.leave(origin)
+            return tcp.close()
         }
         counters.open += 1
-        let connection = HTTPServerConnection(self, tcp)
+        let connection = HTTPServerConnection(self, tcp, origin: origin)
         connections[ObjectIdentifier(connection)] = connection
+    }
+
+    /// The handshake has to be done within the deadline of the first head.
+    private func secure(_ tcp: TCPConnection) -> Bool {
+        guard let server = settings.tls else { return true }
+        guard let session = try? TLSSession(server) else { return false }
+        tcp.secure(session)
+        return true
+    }
+
+    private func refuse(_ tcp: TCPConnection, _ detail: String) {
+        counters.refused += 1
+        // A handshake would cost more than all that it could be told.
+        guard settings.tls == nil else { return tcp.close() }
+        var response = handler.refusal(of: HTTPViolation(503, detail))
+        response.headers.add("content-length", String(response.body.count))
+        response.headers.add("connection", "close")
+        tcp.write(HTTPEncoder.head(response.status, response.headers) + response.body)
+        tcp.finish()
     }
 
     /// Stops listening, lets requests under way finish, ends idle connections, and calls back once nothing is left.
@@ -131,15 +150,17 @@ public final class HTTPServer {
         counters.webSockets += 1
     }
 
-    func webSocketEnded() {
+    func webSocketEnded(of origin: UInt64) {
         counters.webSockets -= 1
         counters.open -= 1
+        gate.leave(origin)
         checkDrained()
     }
 
     func ended(_ connection: HTTPServerConnection) {
         connections[ObjectIdentifier(connection)] = nil
         counters.open -= 1
+        gate.leave(connection.origin)
         checkDrained()
     }
 

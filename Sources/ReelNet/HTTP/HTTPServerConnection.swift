@@ -4,6 +4,8 @@ final class HTTPServerConnection: TCPHandler {
     /// Set if the connection ends with the answer that is under way.
     var closesAfterAnswer = false
 
+    /// Where it comes from, as the gate counts it.
+    let origin: UInt64
     private let server: HTTPServer
     private let tcp: TCPConnection
     private var decoder: HTTPRequestDecoder
@@ -21,8 +23,9 @@ final class HTTPServerConnection: TCPHandler {
     /// With more than this unread by the client, its next request waits.
     private static let maxPending = 256 << 10
 
-    init(_ server: HTTPServer, _ tcp: TCPConnection) {
+    init(_ server: HTTPServer, _ tcp: TCPConnection, origin: UInt64) {
         self.server = server
+        self.origin = origin
         self.tcp = tcp
         loop = tcp.loop
         decoder = HTTPRequestDecoder(server.settings.limits)
@@ -117,7 +120,7 @@ final class HTTPServerConnection: TCPHandler {
                 closeDeadline: server.settings.closeDeadline,
                 handler: handler
             )
-            socket.onEnd = { [server] in server.webSocketEnded() }
+            socket.onEnd = { [server, origin] in server.webSocketEnded(of: origin) }
             socket.open(rest)
         }
     }

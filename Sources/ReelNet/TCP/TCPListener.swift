@@ -13,29 +13,30 @@ public struct AcceptedSocket: Sendable {
 final class TCPListener {
     /// The address that it listens on, with the real port.
     let address: SocketAddress
-    /// How often there was no descriptor left for a connection that waited.
-    private(set) var shortages = 0
 
     private static let pause = Duration.milliseconds(100)
     private static let acceptsPerRound = 64
 
     private let loop: EventLoop
     private let descriptor: Int32
+    private let lackedDescriptor: () -> Void
     private var accepted: ((AcceptedSocket) -> Void)?
     private var handle: UnsafeMutablePointer<uv_poll_t>?
     private var pauseTimer: LoopTimer?
 
     /// Listens at once; port 0 takes a free one. On the loop. Throws `addressInUse`, `permissionDenied`,
-    /// `badAddress`, `tooManyFiles`.
+    /// `badAddress`, `tooManyFiles`. `lackedDescriptor`: a connection waits, and there is no descriptor left for it.
     init(
         on loop: EventLoop,
         address: SocketAddress,
-        backlog: Int32 = 1024,
+        backlog: Int32 = 4_096,
+        lackedDescriptor: @escaping () -> Void = {},
         accepted: @escaping (AcceptedSocket) -> Void
     ) throws(NetError) {
         loop.checkIsolated()
         self.loop = loop
         self.accepted = accepted
+        self.lackedDescriptor = lackedDescriptor
         descriptor = try Self.listen(on: address, backlog)
         self.address = SocketAddress.of(descriptor, getsockname) ?? address
         let handle = UnsafeMutablePointer<uv_poll_t>.allocate(capacity: 1)
@@ -88,7 +89,7 @@ final class TCPListener {
     /// The waiting connections stay in the kernel's queue; others are served meanwhile.
     private func pauseAccepting() {
         guard let handle else { return }
-        shortages += 1
+        lackedDescriptor()
         uv_poll_stop(handle)
         pauseTimer = loop.timer(after: Self.pause) { [weak self] in self?.poll() }
     }

@@ -12,19 +12,56 @@ enum GatewayArguments {
         "bytes on their way into the log at most; beyond that it answers `overloaded`"
     )
 
+    static let subscriptions = Setting<Int>.number(
+        "subscriptions",
+        "N",
+        1...1_000_000,
+        default: 1_000,
+        "subscriptions of one connection"
+    )
+    static let publishesPerSecond = Setting<Int>.number(
+        "publishes-per-second",
+        "N",
+        0...1_000_000,
+        default: 0,
+        "events of one site in a second; more are `rate_limited`; 0: no limit"
+    )
+    static let pingMs = Setting<Int>.number(
+        "ping-ms",
+        "N",
+        1_000...3_600_000,
+        default: 25_000,
+        "a connection that is silent for so long is pinged"
+    )
+    static let pongMs = Setting<Int>.number(
+        "pong-ms",
+        "N",
+        100...600_000,
+        default: 8_000,
+        "a ping is answered within so long; two that are not end it"
+    )
+
     static let echo = Setting<Bool>.flag(
         "debug-echo",
         "echo WebSocket messages at /debug/echo, on a loopback address only"
     )
 
     /// All of them.
-    static let all: [any AnySetting] = ServingArguments.all + [inFlightBytes, echo]
+    static let all: [any AnySetting] =
+        ServingArguments.all + [
+            inFlightBytes, subscriptions, publishesPerSecond, pingMs, pongMs, echo,
+        ]
 
     /// What the options say for a gateway.
     static func settings(_ options: Options) throws(Complaint) -> GatewaySettings {
         var settings = GatewaySettings()
         settings.node = try ServingArguments.nodeSettings(options)
         settings.inFlightBytes = options[inFlightBytes]
+        settings.subscriptions = options[subscriptions]
+        settings.publishesPerSecond = options[publishesPerSecond]
+        settings.helloMs = settings.node.handshakeMs
+        settings.pingMs = Int64(options[pingMs])
+        settings.pongMs = Int64(options[pongMs])
         settings.echoes = options[echo]
         if settings.echoes, (try? SocketAddress(parsing: settings.node.listen))?.isLoopback != true {
             throw Complaint(.usage, "--debug-echo is not for other machines; expected is --listen 127.0.0.1:PORT")

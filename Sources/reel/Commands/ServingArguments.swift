@@ -34,6 +34,34 @@ enum ServingArguments {
         default: 20_000,
         "connections at a time"
     )
+    static let addressConnections = Setting<Int>.number(
+        "connections-per-address",
+        "N",
+        0...1_000_000,
+        default: 0,
+        "connections of one address at a time; 0: as many as in all"
+    )
+    static let acceptQueue = Setting<Int>.number(
+        "accept-queue",
+        "N",
+        1...65_535,
+        default: 4_096,
+        "connections that wait to be accepted; the kernel's somaxconn holds, too"
+    )
+    static let handshakeMs = Setting<Int>.number(
+        "handshake-ms",
+        "N",
+        100...600_000,
+        default: 10_000,
+        "within so long TLS, a request's head and a socket's `hello` are done"
+    )
+    static let memoryBytes = Setting<Int>.number(
+        "memory-bytes",
+        "N",
+        0...(1 << 50),
+        default: 0,
+        "with more resident memory nothing new is taken in; 0: no limit"
+    )
 
     static let certificate = Setting<String?>.text(
         "tls-cert",
@@ -64,7 +92,7 @@ enum ServingArguments {
             listen, advertise, nodeURL, certificate, key, NodeArguments.authorities, keys, issuer, audience, insecure,
             origins,
         ]
-        + LogArguments.all + [loops, connections]
+        + LogArguments.all + [loops, connections, addressConnections, acceptQueue, handshakeMs, memoryBytes]
 
     /// What the options say for any kind of node.
     static func nodeSettings(_ options: Options) throws(Complaint) -> NodeSettings {
@@ -85,6 +113,10 @@ enum ServingArguments {
         settings.nodeURL = options[nodeURL]
         settings.loops = options[loops]
         settings.connections = options[connections]
+        settings.addressConnections = options[addressConnections]
+        settings.acceptQueue = options[acceptQueue]
+        settings.handshakeMs = Int64(options[handshakeMs])
+        settings.memoryBytes = options[memoryBytes]
         settings.build = Version.number
         try secure(&settings, options)
         return settings

@@ -1,0 +1,93 @@
+import Synchronization
+
+/// How many connections a node has: in all, and from each address. The servers of its loops share it.
+///
+/// An IPv6 address counts by its first 64 bits, which is what one customer of a network has.
+public final class ConnectionGate: Sendable {
+    /// Why a connection is not taken.
+    public enum Refusal: String, CaseIterable, Sendable {
+        /// As many are open as there may be.
+        case connections
+        /// As many of its address are open as there may be.
+        case address
+        /// The process has as much memory as it may have.
+        case memory
+    }
+
+    private struct State {
+        var open = 0
+        var byOrigin: [UInt64: Int] = [:]
+        var refused: [Refusal: Int] = [:]
+        var descriptorShortages = 0
+        var lacksMemory = false
+    }
+
+    /// Connections at most.
+    public let limit: Int
+    /// Connections of one address at most; 0: no fewer than in all.
+    public let addressLimit: Int
+    private let state = Mutex(State())
+
+    /// A gate that nobody has passed yet.
+    public init(limit: Int, addressLimit: Int = 0) {
+        self.limit = limit
+        self.addressLimit = addressLimit
+    }
+
+    /// Connections that are open, WebSockets included.
+    public var open: Int { state.withLock { $0.open } }
+
+    /// How many were not taken for this reason.
+    public func refused(_ refusal: Refusal) -> Int { state.withLock { $0.refused[refusal] ?? 0 } }
+
+    /// Whether there is too little memory for more of them.
+    public var lacksMemory: Bool {
+        get { state.withLock { $0.lacksMemory } }
+        set { state.withLock { $0.lacksMemory = newValue } }
+    }
+
+    /// How often there was no descriptor left for a connection that waited.
+    public var descriptorShortages: Int { state.withLock { $0.descriptorShortages } }
+
+    func lackedDescriptor() { state.withLock { $0.descriptorShortages += 1 } }
+
+    /// Counts one in, unless there is a reason not to. `origin` is asked only where addresses are counted.
+    func enter(_ origin: UInt64) -> Refusal? {
+        state.withLock { state in
+            let refusal: Refusal? =
+                if state.lacksMemory {
+                    .memory
+                } else if state.open >= limit {
+                    .connections
+                } else if addressLimit > 0, state.byOrigin[origin, default: 0] >= addressLimit {
+                    .address
+                } else {
+                    nil
+                }
+            if let refusal {
+                state.refused[refusal, default: 0] += 1
+                return refusal
+            }
+            state.open += 1
+            if addressLimit > 0 { state.byOrigin[origin, default: 0] += 1 }
+            return nil
+        }
+    }
+
+    /// Counts it out.
+    func leave(_ origin: UInt64) {
+        state.withLock { state in
+            state.open -= 1
+            guard let count = state.byOrigin[origin] else { return }
+            state.byOrigin[origin] = count > 1 ? count - 1 : nil
+        }
+    }
+
+    func says(_ refusal: Refusal) -> String {
+        switch refusal {
+        case .connections: "found \(limit) open connections, expected fewer"
+        case .address: "found \(addressLimit) open connections of this address, expected fewer"
+        case .memory: "the node has as much memory as it may have"
+        }
+    }
+}

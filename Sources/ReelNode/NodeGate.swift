@@ -1,0 +1,55 @@
+public import ReelNet
+
+/// What a node lets in: connections, as long as there are not too many, and as long as there is memory for them. The
+/// loops of the node share it.
+public final class NodeGate: Sendable {
+    /// For the servers.
+    public let connections: ConnectionGate
+    private let memoryLimit: Int
+    private let memoryUse: @Sendable () -> Int
+    private let journal: Journal
+
+    /// A gate of these settings; what it counts is among the metrics.
+    public init(_ settings: NodeSettings, metrics: Metrics, journal: Journal) {
+        let gate = ConnectionGate(limit: settings.connections, addressLimit: settings.addressConnections)
+        connections = gate
+        memoryLimit = settings.memoryBytes
+        memoryUse = settings.memoryUse
+        self.journal = journal
+        metrics.gauge("reel_node_connections", "Open connections, sockets included.") { gate.open }
+        for refusal in ConnectionGate.Refusal.allCases {
+            metrics.counter(
+                "reel_node_refused_connections_total",
+                "Connections that were not taken, by the limit that was reached.",
+                labels: ["limit": refusal.rawValue]
+            ) { gate.refused(refusal) }
+        }
+        metrics.counter(
+            "reel_node_descriptor_shortages_total",
+            "Times that a connection waited because there was no descriptor for it."
+        ) { gate.descriptorShortages }
+        metrics.gauge("reel_node_resident_bytes", "Memory that the process has.", measure: settings.memoryUse)
+    }
+
+    /// Whether the process has more memory than it may have.
+    public var lacksMemory: Bool { connections.lacksMemory }
+
+    /// Looks how much memory there is; to be called about once a second.
+    public func look() {
+        guard memoryLimit > 0 else { return }
+        var use = memoryUse()
+        if use > memoryLimit {
+            ResidentMemory.giveBack()
+            use = memoryUse()
+        }
+        let lacks = use > memoryLimit
+        guard lacks != connections.lacksMemory else { return }
+        connections.lacksMemory = lacks
+        let details: KeyValuePairs = ["found": "\(use)", "limit": "\(memoryLimit)"]
+        if lacks {
+            journal.warning("the memory limit is reached: nothing new is taken", details)
+        } else {
+            journal.info("there is memory again", details)
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import EventLogConformance
+import ReelCore
+import ReelLog
+import ReelNet
+import ReelNode
+import Synchronization
+import Testing
+
+@testable import ReelGateway
+
+/// A node that has as much memory as it may have.
+@Suite(.timeLimit(.minutes(5))) struct MemoryLimitTests {
+    private final class Memory: Sendable {
+        let bytes = Atomic<Int>(0)
+    }
+
+    @Test func nothingNewIsTakenInUntilThereIsMemoryAgain() async throws {
+        let (memory, site, todo) = (Memory(), Site(high: 1, low: 1), StreamName("todo")!)
+        try await LiveGateway.with(MemoryLog(partitions: 1)) {
+            $0.node.memoryBytes = 1_000
+            $0.node.memoryUse = { memory.bytes.load(ordering: .relaxed) }
+        } _: { live in
+            let inside = try await live.connect()
+            inside.send(.subscribe(.init(stream: todo, position: .now)))
+            _ = try await inside.nextSubscribed()
+            memory.bytes.store(1_001, ordering: .relaxed)
+            try await eventually("it is noticed") { live.gateway.share.gate.lacksMemory }
+            await #expect(throws: (any Error).self) { try await live.open() }
+            inside.send(.publish(.init(stream: todo, events: [Sent.insert(site, 0, "a")])))
+            let nack = try await inside.nextNack()
+            #expect(nack.error.code == .overloaded)
+            #expect(nack.error.retryMs == 1_000)
+            #expect(!live.journal("the memory limit is reached: nothing new is taken").isEmpty)
+
+            memory.bytes.store(1_000, ordering: .relaxed)
+            try await eventually("there is room") { !live.gateway.share.gate.lacksMemory }
+            inside.send(.publish(.init(stream: todo, events: [Sent.insert(site, 0, "a")])))
+            #expect(try await inside.nextAck().acks.count == 1)
+            let later = try await live.connect()
+            later.send(.subscribe(.init(stream: todo, position: .after(-1))))
+            #expect(try await later.events(of: todo, partition: 0, after: -1, through: 0).map(\.seq) == [0])
+            let refused = try await live.metric(#"reel_node_refused_connections_total{limit="memory"}"#)
+            #expect(refused ?? 0 >= 1)
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import Testing
+
+@testable import ReelNet
+
+/// Who is let in, and who is told why not.
+@Suite struct ConnectionGateTests {
+    @Test func eachLimitRefusesAndIsCountedAndLetsInAgain() throws {
+        let gate = ConnectionGate(limit: 3, addressLimit: 2)
+        let (one, two) = (
+            try SocketAddress("192.0.2.1", port: 1).origin, try SocketAddress("192.0.2.2", port: 1).origin
+        )
+        #expect([gate.enter(one), gate.enter(one)] == [nil, nil])
+        #expect(gate.enter(one) == .address)
+        #expect(gate.enter(two) == nil)
+        #expect(gate.enter(two) == .connections)
+        gate.leave(one)
+        #expect(gate.enter(two) == nil)
+        gate.leave(two)
+        gate.lacksMemory = true
+        #expect(gate.enter(one) == .memory)
+        gate.lacksMemory = false
+        #expect(gate.enter(one) == nil)
+        #expect(gate.open == 3)
+        for refusal in ConnectionGate.Refusal.allCases { #expect(gate.refused(refusal) == 1) }
+    }
+
+    @Test func aCustomersIPv6AddressesAreOne() throws {
+        func origin(_ host: String) throws -> UInt64 { try SocketAddress(host, port: 1).origin }
+        #expect(try origin("2001:db8:0:1::1") == origin("2001:db8:0:1:ffff::2"))
+        #expect(try origin("2001:db8:0:1::1") != origin("2001:db8:0:2::1"))
+        #expect(try origin("::ffff:192.0.2.1") == origin("192.0.2.1"))
+        #expect(try origin("192.0.2.1") != origin("192.0.2.2"))
+    }
+
+    @Test func oneOfTooManyOfAnAddressIsToldAndWhoIsInsideGoesOn() async throws {
+        let gate = ConnectionGate(limit: 10, addressLimit: 2)
+        let server = try EchoServer(gate: gate)
+        let inside = try (0..<2).map { _ in try RawSocket(server.address) }
+        for _ in 0..<3 {
+            let answer = try RawSocket(server.address).receiveAll()
+            #expect(answer.hasPrefix("HTTP/1.1 503") && answer.contains("of this address"))
+        }
+        for socket in inside {
+            socket.send("GET /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            #expect(socket.receiveAll().hasPrefix("HTTP/1.1 200"))
+            socket.endSending()
+        }
+        await eventually { gate.open == 0 }
+        let later = try RawSocket(server.address)
+        later.send("GET /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        #expect(later.receiveAll().hasPrefix("HTTP/1.1 200"))
+    }
+
+    /// Far more than there is room for, all at once: who is inside is served on, everybody else is told.
+    @Test func aCrowdAtTheDoorIsToldAndHarmsNobody() async throws {
+        let effort = ProcessInfo.processInfo.environment["REEL_EFFORT"].flatMap(Int.init) ?? 1
+        let (room, crowd) = (50, min(300 * effort, 10_000))
+        let gate = ConnectionGate(limit: room)
+        let server = try EchoServer(gate: gate)
+        let inside = try (0..<room).map { _ in try RawSocket(server.address) }
+        await eventually { gate.open == room }
+        for start in stride(from: 0, to: crowd, by: 100) {
+            let outside = try (start..<start + 100).map { _ in try RawSocket(server.address) }
+            for socket in outside { #expect(socket.receiveAll().hasPrefix("HTTP/1.1 503")) }
+            let one = inside[start / 100 % room]
+            one.send("GET /echo HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(one.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 200"))
+        }
+        #expect(gate.refused(.connections) == crowd)
+        for socket in inside { socket.endSending() }
+        await eventually { gate.open == 0 }
+    }
+}
