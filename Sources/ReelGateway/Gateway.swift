@@ -161,13 +161,12 @@ public final class Gateway: Sendable {
         loop.timer(after: .milliseconds(share.settings.tailPauseMs)) {
             loop.offload {
                 do throws(LogError) {
-                    try feed.probe()
+                    // Where something is to come, it says that all is well.
+                    if try !feed.probe() { share.reading(feed.partition, fails: nil) }
                 } catch {
                     share.reading(feed.partition, fails: ReelError(error.code, error.message))
                     return false
                 }
-                // Before it begins: it may end again at once.
-                share.reading(feed.partition, fails: nil)
                 feed.start()
                 return true
             } then: { hasBegun in

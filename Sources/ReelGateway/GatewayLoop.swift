@@ -285,7 +285,7 @@ final class GatewayLoop {
                 share.diverged(error)
             }
         case .failure(let error):
-            if error.code == .forbidden { share.appending(isForbidden: error.message) }
+            if ![.tooLarge, .overloaded].contains(error.code) { share.appending(fails: error, nowMs: nowMs) }
             for flight in taken { answer(ledger.failed([flight], reason(error, flight), nowMs: nowMs)) }
         }
     }

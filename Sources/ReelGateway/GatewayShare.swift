@@ -13,8 +13,8 @@ final class GatewayShare: Sendable {
         var divergence: ReelError?
         /// For each partition why the log does not let it be read at present.
         var losses: [ReelError?]
-        /// Why the log does not let itself be written: a right that holds for all partitions alike.
-        var missingRight: ReelError?
+        /// Why appends fail; nil: the last one went well.
+        var failing: LogState.Failing?
         /// For each partition where the epoch has ended.
         var ends: [EpochEnd?]
         /// For each partition the seq behind the seeds that it begins with; 0: it has none.
@@ -27,12 +27,15 @@ final class GatewayShare: Sendable {
 
         /// What more there is to say of the log's state.
         var detail: String? {
-            if let failure = divergence ?? loss { return "\(failure.code.rawValue): \(failure.message)" }
+            let refusal = (failing?.lastedMs ?? 0) > settings.degradedMs ? failing?.error : nil
+            if let failure = divergence ?? loss ?? refusal { return "\(failure.code.rawValue): \(failure.message)" }
             return log == .ok || log == .ended ? nil : "the oldest publish has waited for \(backlog.waitedMs) ms"
         }
 
-        /// Why some partition cannot be read or written at present.
-        var loss: ReelError? { losses.lazy.compactMap(\.self).first ?? missingRight }
+        /// Why some partition cannot be read or written at present. A right holds for all partitions alike.
+        var loss: ReelError? {
+            losses.lazy.compactMap(\.self).first ?? (failing?.error.code == .forbidden ? failing?.error : nil)
+        }
 
         /// Why a partition is not read any further.
         func stop(of partition: Int) -> ReelError? {
@@ -42,7 +45,8 @@ final class GatewayShare: Sendable {
         var log: LogState {
             switch divergence?.code {
             case nil where ends.contains { $0 != nil }: .ended
-            case nil: loss == nil ? LogState(waitedMs: backlog.waitedMs, settings) : .unavailable
+            case nil where loss != nil: .unavailable
+            case nil: LogState(waitedMs: max(backlog.waitedMs, failing?.lastedMs ?? 0), settings)
             case .epochChanged: .ended
             default: .diverged
             }
@@ -62,8 +66,8 @@ final class GatewayShare: Sendable {
     /// Answers questions about state in this process; nil: they are passed on.
     let state: (any StateSource)?
     private let standing: Mutex<Standing>
-    /// Whether `standing` has a right that is missing; changes with it.
-    private let isRightMissing = Atomic<Bool>(false)
+    /// Whether appends fail, as `standing` says; changes with it.
+    private let isFailing = Atomic<Bool>(false)
 
     /// For the log of this number, whose partitions have these ends now, and are read from these starts on.
     init(
@@ -155,11 +159,13 @@ final class GatewayShare: Sendable {
             )
             change { $0.ends[batch.partition] = end }
         }
-        standing.withLock { standing in
+        let wasLost = standing.withLock { standing in
             standing.readiness.read(batch.partition, to: batch.last)
             if let seedsEnd = batch.seedsEnd { standing.seedsEnds[batch.partition] = seedsEnd }
             if standing.firsts[batch.partition] < 0 { standing.firsts[batch.partition] = batch.seqs.lowerBound }
+            return standing.losses[batch.partition] != nil
         }
+        if wasLost { reading(batch.partition, fails: nil) }
     }
 
     /// The log was trimmed before it was read.
@@ -179,6 +185,7 @@ final class GatewayShare: Sendable {
             url: url,
             advertised: settings.node.advertise,
             build: settings.node.build,
+            epoch: epoch,
             positions: readiness.readiness.positions.enumerated().map {
                 NodeAnnouncement.Position(partition: $0.offset, seq: $0.element)
             },
@@ -205,20 +212,21 @@ final class GatewayShare: Sendable {
         change { $0.losses[partition] = error }
     }
 
-    /// The log does not let itself be written.
-    func appending(isForbidden reason: String) {
+    /// An append failed, though nothing was wrong with its records. One alone says nothing of the log.
+    func appending(fails error: LogError, nowMs: Int64) {
         change { standing in
-            standing.missingRight = ReelError(.forbidden, reason)
-            isRightMissing.store(true, ordering: .relaxed)
+            let reason = ReelError(error.code, error.message)
+            standing.failing = .init(error: reason, fromMs: standing.failing?.fromMs ?? nowMs, toMs: nowMs)
+            isFailing.store(true, ordering: .relaxed)
         }
     }
 
     /// Some partition was written.
     func appended() {
-        guard isRightMissing.load(ordering: .relaxed) else { return }
+        guard isFailing.load(ordering: .relaxed) else { return }
         change { standing in
-            standing.missingRight = nil
-            isRightMissing.store(false, ordering: .relaxed)
+            standing.failing = nil
+            isFailing.store(false, ordering: .relaxed)
         }
     }
 

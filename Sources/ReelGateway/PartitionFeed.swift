@@ -61,10 +61,14 @@ final class PartitionFeed: LogSink {
         if isStopped { tail.cancel() }
     }
 
-    /// Whether the log answers for the partition: throws where its last record cannot be had. Not on an event loop.
-    func probe() throws(LogError) {
-        let last = try log.bounds(partition).last
-        if last >= 0 { _ = try log.read(partition, from: last, to: last, bytes: 1) }
+    /// Whether the log answers for the partition: throws where the next record cannot be had, or the last one if none
+    /// is to come. True if there is a next one. Not on an event loop.
+    func probe() throws(LogError) -> Bool {
+        let bounds = try log.bounds(partition)
+        let next = max(bounds.first, state.withLock { $0.next })
+        let seq = min(next, bounds.last)
+        if seq >= 0 { _ = try log.read(partition, from: seq, to: seq, bytes: 1) }
+        return next <= bounds.last
     }
 
     /// Ends it. Not on an event loop, nor from inside `tell`.
@@ -84,12 +88,16 @@ final class PartitionFeed: LogSink {
                 let message = "found a batch from \(batch.seqs.lowerBound) on, expected \(state.next)"
                 return [.ended(LogError(.internal, message), isFenced: true)]
             }
-            if let error = disagreement(batch, state.recent) {
-                state.isFenced = true
-                return [.ended(error, isFenced: true)]
-            }
             let (read, stoppedBefore) = take(batch, &state)
-            var news: [News] = read.map { [.batch($0)] } ?? []
+            var news: [News] = []
+            if let read {
+                if let error = disagreement(read, state.recent) {
+                    state.isFenced = true
+                    return [.ended(error, isFenced: true)]
+                }
+                remember(read, &state)
+                news.append(.batch(read))
+            }
             if let seq = stoppedBefore {
                 state.isFenced = true
                 let message = "found a barrier at seq \(seq) that this version does not know: it needs a newer one"
@@ -115,9 +123,12 @@ final class PartitionFeed: LogSink {
         for piece in news { tell(self, piece) }
     }
 
-    /// The first and the last record say what their gateway had read before: it must be what was read here.
-    private func disagreement(_ batch: RecordBatch, _ recent: Queue<TailBatch>) -> LogError? {
-        for entry in [batch.entries.first, batch.entries.last].compactMap({ $0 }) {
+    /// The first and the last record say what their gateway had read before: it must be what was read here. Records
+    /// that are void are not believed: anybody may have written them.
+    private func disagreement(_ read: TailBatch, _ recent: Queue<TailBatch>) -> LogError? {
+        let batch = read.records
+        let ends = [read.kinds.firstIndex(where: \.isWitness), read.kinds.lastIndex(where: \.isWitness)]
+        for entry in ends.compactMap({ $0.map { batch.entries[$0] } }) {
             guard let witness = entry.witness else { continue }
             var known: Witness?
             if let earlier = batch.entry(at: witness.seq) {
@@ -185,7 +196,6 @@ final class PartitionFeed: LogSink {
             voids: voids,
             end: state.end
         )
-        remember(read, &state)
         return (read, stoppedBefore)
     }
 
@@ -204,6 +214,16 @@ final class PartitionFeed: LogSink {
         guard !seqs.isEmpty else { return }
         rules.hole()
         voids.add(holes: seqs)
+    }
+}
+
+extension TailBatch.Kind {
+    /// Header `p` of such a record is believed. A seed has none.
+    fileprivate var isWitness: Bool {
+        switch self {
+        case .event, .barrier: true
+        case .seed, .void: false
+        }
     }
 }
 

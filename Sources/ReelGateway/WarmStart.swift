@@ -43,11 +43,18 @@ struct WarmStart: Equatable {
         from: Seq,
         to: Seq
     ) throws(LogError) -> Seq {
+        let rules = PartitionRules(partition: partition, of: log.partitions)
+        var event = ParsedEvent()
         var (next, highest) = (from, Seq.none)
         while next <= to {
             let batch = try log.read(partition, from: next, to: to, bytes: scanBytes)
             guard !batch.seqs.isEmpty else { break }
-            for entry in batch.entries { highest = max(highest, entry.witness?.seq ?? .none) }
+            // Most often the last one has read most, so few records are taken apart.
+            for entry in batch.entries.reversed() {
+                guard let seq = entry.witness?.seq, seq > highest, seq < entry.seq else { continue }
+                let isWitness = batch.withRecord(entry) { rules.isWitness(key: $0, value: $1, event: &event) }
+                if isWitness { highest = seq }
+            }
             next = batch.seqs.upperBound
         }
         return highest

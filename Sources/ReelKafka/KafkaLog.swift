@@ -145,7 +145,7 @@ public final class KafkaLog: EventLog {
         try directory.nodes()
     }
 
-    /// Ends tails and answers what was handed over, with `log_unavailable` what the brokers do not answer within 5 s.
+    /// Ends tails and answers what was handed over, with `log_unavailable` what the brokers do not answer within 2 s.
     public func close() {
         let readers = tails.withLock { tails in
             tails.isClosed = true

@@ -41,7 +41,7 @@ extension KafkaLogStore {
             findings.append(.noVersion)
         }
         let topics = try topics()
-        guard topics.contains(where: { $0.role.isData }) else { return [.noLog(bootstrap)] + findings }
+        guard topics.contains(where: { $0.role.isData }) else { return [try absence()] + findings }
         for topic in topics {
             if let facts = topic.facts {
                 findings += facts.findings(as: topic.role, bootstrap: bootstrap)
@@ -52,6 +52,21 @@ extension KafkaLogStore {
             }
         }
         return findings.filter { $0.weight == .error } + findings.filter { $0.weight == .warning }
+    }
+
+    /// What there is to say where no log is the current one: none was made yet, or the topic that names it was lost.
+    public func absence() throws(LogError) -> KafkaFinding {
+        let written = try writtenLogs()
+        return written.isEmpty ? .noLog(bootstrap) : .controlIsLost(written)
+    }
+
+    /// The topics that hold a log's records, whatever `reel.control` says.
+    func writtenLogs() throws(LogError) -> [String] {
+        var logs: [String] = []
+        for name in try admin.topicNames() where TopicRole.epoch(ofTopic: name) != nil {
+            if try admin.wasWritten(name) { logs.append(name) }
+        }
+        return logs
     }
 
     private var bootstrap: String { configuration.brokers.joined(separator: ",") }
@@ -81,6 +96,16 @@ extension KafkaFinding {
             subject: TopicRole.controlName,
             text: "there is no log at \(bootstrap) yet",
             repair: "reel topic create --log kafka:\(bootstrap)"
+        )
+    }
+
+    fileprivate static func controlIsLost(_ logs: [String]) -> KafkaFinding {
+        KafkaFinding(
+            weight: .error,
+            subject: TopicRole.controlName,
+            text: "the topic is missing or empty, and no log is the current one, though there are records in"
+                + " \(logs.joined(separator: ", "))",
+            repair: "reel epoch new --from-snapshot, which goes on with the log that the snapshots are of"
         )
     }
 

@@ -51,12 +51,17 @@ public final class KafkaLogStore: LogStore {
 
     /// Makes the first log of these brokers, of a random epoch, with all the topics that it needs, and makes it the
     /// current one. Where there is a current log already, that one is the answer, and of all topics only `reel.nodes`
-    /// is made if it is missing: an epoch's topic that is gone is never made again. Safe to be called by several at
-    /// once.
+    /// is made if it is missing: an epoch's topic that is gone is never made again. `damaged` where no log is the
+    /// current one though there are records of one. Safe to be called by several at once.
     public func begin(partitions: Int) throws(LogError) -> CurrentLog {
         if let current = try current() {
             try make(TopicRole.nodesName, .nodes)
             return current
+        }
+        guard try writtenLogs().isEmpty else {
+            // It may be somebody else's, who was faster.
+            if let current = try current() { return current }
+            throw LogError(.damaged, try absence().description)
         }
         let first = CurrentLog(epoch: .random(), partitions: partitions, number: 0)
         try create(first.epoch, partitions: partitions)
@@ -73,7 +78,7 @@ public final class KafkaLogStore: LogStore {
 
     /// Makes a topic with all that it must have, unless there is one of this name.
     private func make(_ name: String, _ role: TopicRole) throws(LogError) {
-        if try admin.topic(name) == nil {
+        if try admin.hearsay(of: name).facts == nil {
             let replicas = if let replicas { replicas } else { min(3, try admin.reach()) }
             let settings = role.settings(replicas: replicas)
             _ = try admin.create(name, partitions: role.partitions, replicas: replicas, settings: settings)
@@ -110,15 +115,22 @@ public final class KafkaLogStore: LogStore {
         }
     }
 
-    /// Opens a log of these brokers; what nodes announce on it goes to all nodes, whatever epoch they are at.
+    /// Opens a log of these brokers; what nodes announce on it goes to all nodes, whatever epoch they are at. The
+    /// current log has as many partitions as `reel.control` says; those that somebody has added to the topic are no
+    /// part of it.
     public func open(_ epoch: Epoch) throws(LogError) -> any EventLog {
         let name = TopicRole.name(of: epoch)
         guard let topic = try admin.topic(name) else {
             throw LogError(.damaged, "the topic \(name) is missing; expected is the log of epoch \(epoch)")
         }
+        let found = topic.partitions.count
+        let wanted = try current().flatMap { $0.epoch == epoch ? $0.partitions : nil } ?? found
+        guard wanted <= found else {
+            throw LogError(.damaged, "the topic \(name) has \(found) partitions, expected are \(wanted)")
+        }
         return try KafkaLog(
             epoch: epoch,
-            partitions: topic.partitions.count,
+            partitions: wanted,
             topic: name,
             configuration: configuration,
             directory: nodes,

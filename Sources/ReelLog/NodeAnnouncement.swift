@@ -27,6 +27,8 @@ public struct NodeAnnouncement: Equatable, Sendable {
     public var advertised: String?
     /// The version of the program.
     public var build: String
+    /// The log that the node reads; nil: it does not say.
+    public var epoch: Epoch?
     /// One for each partition that the node reads.
     public var positions: [Position]
     /// When it was announced, milliseconds since 1970, of the announcing node's clock.
@@ -39,6 +41,7 @@ public struct NodeAnnouncement: Equatable, Sendable {
         url: String,
         advertised: String?,
         build: String,
+        epoch: Epoch? = nil,
         positions: [Position],
         atMs: Int64
     ) {
@@ -47,14 +50,23 @@ public struct NodeAnnouncement: Equatable, Sendable {
         self.url = url
         self.advertised = advertised
         self.build = build
+        self.epoch = epoch
         self.positions = positions
         self.atMs = atMs
     }
 
+    /// How far the node is in the partitions of a log; nothing if it reads another one.
+    public func positions(in epoch: Epoch) -> [Position] {
+        self.epoch ?? epoch == epoch ? positions : []
+    }
+
     /// What was announced before this moment, ten minutes ago, is forgotten.
-    package static func oldestMs() -> Int64 {
+    package static func oldestMs() -> Int64 { nowMs() - 600_000 }
+
+    /// Now, milliseconds since 1970, of this machine's clock.
+    package static func nowMs() -> Int64 {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
-        return Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000 - 600_000
+        return Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000
     }
 }

@@ -4,10 +4,12 @@ public import ReelCore
 /// last; a reader that remembers another record at that seq reads another history. Pure, and of bounded memory.
 ///
 /// Only the first and the last record of a batch are checked: a history that was written again stays wrong from its
-/// first record on, so the next batch tells.
+/// first record on, so the next batch tells. Records that are void are not believed: anybody may have written them.
 public struct TailVerifier: Sendable {
-    /// The partition that is read.
-    public let partition: Int
+    /// The rules of the partition that is read, where the reader stands.
+    private let rules: PartitionRules
+    private var hasEnded: Bool
+    private var event = ParsedEvent()
     /// The seq that is expected next.
     public private(set) var next: Seq
     /// The last record that was read: what a gateway stamps on records that it hands over. Nil: none read yet.
@@ -16,9 +18,11 @@ public struct TailVerifier: Sendable {
     public private(set) var agreed: Seq = .none
     private var memory = HashMemory()
 
-    /// A reader that reads on from `next`. `last` is what it knows of the record before, stored with its position.
-    public init(partition: Int, next: Seq, last: Witness? = nil) {
-        self.partition = partition
+    /// A reader that reads on from `next`, where the partition stands as `rules` say. `last` is what it knows of the
+    /// record before, stored with its position.
+    public init(_ rules: PartitionRules, next: Seq, last: Witness? = nil) {
+        self.rules = rules
+        hasEnded = if case .ended = rules.phase { true } else { false }
         self.next = next
         self.last = last
         if let last { memory.remember(last.hash, at: last.seq) }
@@ -27,25 +31,52 @@ public struct TailVerifier: Sendable {
     /// Takes the next batch. Throws `diverged`, with the last seq that agreed, if the batch belongs to another history;
     /// `internal` if it does not follow the one before. Then nothing of the batch has been taken.
     public mutating func take(_ batch: RecordBatch) throws(LogError) {
-        guard batch.partition == partition, batch.seqs.lowerBound == next else {
+        guard batch.partition == rules.partition, batch.seqs.lowerBound == next else {
             throw LogError(
                 .internal,
                 "found seq \(batch.seqs.lowerBound) of partition \(batch.partition), expected \(next) of"
-                    + " \(partition)"
+                    + " \(rules.partition)"
             )
         }
         var agreed = agreed
-        for entry in [batch.entries.first, batch.entries.last].compactMap(\.self) {
+        let (entries, hasEnded) = beforeEnd(of: batch)
+        for entry in believed(entries, of: batch) {
             guard let witness = entry.witness else { continue }
             if try check(witness, of: entry, in: batch) { agreed = max(agreed, witness.seq) }
         }
         self.agreed = agreed
+        self.hasEnded = hasEnded
         for entry in batch.entries.suffix(HashMemory.capacity) {
             let witness = batch.witness(of: entry)
             memory.remember(witness.hash, at: entry.seq)
             last = witness
         }
         next = batch.seqs.upperBound
+    }
+
+    /// The records of a batch up to the end of the epoch, and whether that has come.
+    private func beforeEnd(of batch: RecordBatch) -> (ArraySlice<RecordBatch.Entry>, hasEnded: Bool) {
+        if hasEnded { return ([], true) }
+        let end = batch.entries.firstIndex { entry in
+            batch.withRecord(entry) { key, value in
+                guard StreamName.barrierKey.utf8.elementsEqual(key) else { return false }
+                return if case .known(.end) = Barrier.read(value) { true } else { false }
+            }
+        }
+        return end.map { (batch.entries[...$0], true) } ?? (batch.entries[...], false)
+    }
+
+    /// The first and the last of these records whose witness is believed.
+    private mutating func believed(
+        _ entries: ArraySlice<RecordBatch.Entry>,
+        of batch: RecordBatch
+    ) -> [RecordBatch.Entry] {
+        let isWitness = { [rules] (entry: RecordBatch.Entry, event: inout ParsedEvent) in
+            batch.withRecord(entry) { key, value in rules.isWitness(key: key, value: value, event: &event) }
+        }
+        guard let first = entries.first(where: { isWitness($0, &event) }) else { return [] }
+        guard let last = entries.last(where: { isWitness($0, &event) }), last.seq != first.seq else { return [first] }
+        return [first, last]
     }
 
     /// True if the witness agrees, false if that is not known any more.
@@ -70,7 +101,7 @@ public struct TailVerifier: Sendable {
     private func diverged(_ found: String) -> LogError {
         LogError(
             .diverged,
-            "partition \(partition) was rolled back and written again: \(found); the last seq that agreed is"
+            "partition \(rules.partition) was rolled back and written again: \(found); the last seq that agreed is"
                 + " \(agreed)",
             seq: agreed
         )

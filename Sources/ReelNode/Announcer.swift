@@ -52,7 +52,8 @@ public final class Announcer: Sendable {
     func clusterBody(of log: CurrentLog) -> [UInt8] {
         let nodes = nodes.sorted { $0.id < $1.id }
         var heads = [Seq](repeating: .none, count: log.partitions)
-        for position in nodes.flatMap(\.positions) where heads.indices.contains(position.partition) {
+        for position in nodes.flatMap({ $0.positions(in: log.epoch) }) where heads.indices.contains(position.partition)
+        {
             heads[position.partition] = max(heads[position.partition], position.seq)
         }
         var body = JSONObjectWriter()
@@ -66,7 +67,8 @@ public final class Announcer: Sendable {
             object.member("advertised", node.advertised)
             object.member("build", node.build)
             object.member("at", node.atMs)
-            object.objects("partitions", node.positions) { object, position in
+            object.member("epoch", node.epoch?.description)
+            object.objects("partitions", node.positions(in: log.epoch)) { object, position in
                 let head = heads.indices.contains(position.partition) ? heads[position.partition] : position.seq
                 object.member("partition", position.partition)
                 object.member("seq", position.seq)

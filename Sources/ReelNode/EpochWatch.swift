@@ -68,7 +68,7 @@ public final class EpochWatch: Sendable {
         let next: CurrentLog? = state.withLock { state in
             state.isAsking = false
             // Brokers that were brought back from a backup may name a log of before; nobody goes back to it.
-            if let found, found.epoch != current.epoch, found.number >= current.number { state.next = found }
+            if let found, found.epoch != current.epoch, found.number > current.number { state.next = found }
             return state.next
         }
         guard let next else { return }

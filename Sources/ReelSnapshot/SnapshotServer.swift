@@ -47,6 +47,7 @@ public final class SnapshotServer: Sendable {
                 url: url.withLock { $0 },
                 advertised: common.advertise,
                 build: common.build,
+                epoch: log.epoch,
                 positions: node.positions.enumerated().map { .init(partition: $0, seq: $1) },
                 atMs: WallClock.nowMs()
             )

@@ -12,7 +12,8 @@ extension TailVerifier {
         partition: Int,
         of log: any EventLog
     ) throws -> TailVerifier {
-        var verifier = TailVerifier(partition: partition, next: position.next, last: position.last)
+        let rules = PartitionRules(partition: partition, of: log.partitions, phase: position.phase)
+        var verifier = TailVerifier(rules, next: position.next, last: position.last)
         guard position.next > 0 else { return verifier }
         let bounds = try log.bounds(partition)
         guard position.seq <= bounds.last else {
@@ -27,7 +28,7 @@ extension TailVerifier {
         // What was trimmed cannot be compared.
         guard last >= bounds.first else { return verifier }
         let from = max(bounds.first, last - readAgain)
-        verifier = TailVerifier(partition: partition, next: from)
+        verifier = TailVerifier(rules, next: from)
         try log.scan(partition, from: from, to: position.seq) { try verifier.take($0) }
         guard verifier.last == position.last, verifier.next == position.next else {
             throw LogError(

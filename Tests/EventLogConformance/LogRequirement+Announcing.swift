@@ -15,6 +15,7 @@ extension LogRequirement {
                 url: "http://127.0.0.1:1",
                 advertised: nil,
                 build: "1",
+                epoch: Epoch(7),
                 positions: [.init(partition: 0, seq: -1), .init(partition: 3, seq: 77)],
                 atMs: now
             )

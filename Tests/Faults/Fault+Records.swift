@@ -15,13 +15,14 @@ extension Fault {
             for round in 0..<20 {
                 let event = Self.event(op: round, site: 1)
                 // Not ours, not even JSON, nothing at all, without a key, a valid event where it does not belong, an
-                // event that says of itself that it is no event of ours, and what looks like a barrier.
-                try peer.produce(topic, round % partitions, key: "somebody", value: "hello")
+                // event that says of itself that it is no event of ours, and what looks like a barrier. Some are copies
+                // from another log, and say that something else had been read here.
+                try peer.copy(topic, round % partitions, key: "somebody", value: "hello")
                 try peer.produce(topic, round % partitions, key: "\(stream)", value: nil)
                 try peer.produce(topic, round % partitions, key: nil, value: event)
-                try peer.produce(topic, (home + 1) % partitions, key: "\(stream)", value: event)
+                try peer.copy(topic, (home + 1) % partitions, key: "\(stream)", value: event)
                 try peer.produce(topic, home, key: "\(stream)", value: " " + event)
-                try peer.produce(topic, round % partitions, key: "~reel", value: #"{"type":"update"}"#)
+                try peer.copy(topic, round % partitions, key: "~reel", value: #"{"type":"update"}"#)
             }
             try peer.flush()
             try await scene.eventually("all 120 are counted as void") { try await scene.voids() >= before + 120 }

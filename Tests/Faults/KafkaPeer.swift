@@ -68,6 +68,27 @@ final class KafkaPeer {
             }
     }
 
+    /// Hands over a record that says, as a copy from another log would, that its writer had read another history.
+    func copy(_ topic: String, _ partition: Int, key: String, value: String) throws {
+        let known = rd_kafka_topic_new(handle, topic, nil)
+        defer { if let known { rd_kafka_topic_destroy(known) } }
+        let (key, value) = (Array(key.utf8), Array(value.utf8))
+        // The header `p`: seq 0, and a hash that nothing has.
+        let p = [UInt8](repeating: 0, count: 15) + [1]
+        let code = reel_rd_kafka_produce(
+            handle,
+            known,
+            Int32(partition),
+            key,
+            key.count,
+            value,
+            value.count,
+            p,
+            nil
+        )
+        guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw Failure("a record was refused", code) }
+    }
+
     /// Hands a record over: nil is Kafka's null.
     func produce(_ topic: String, _ partition: Int, key: String?, value: String?) throws {
         let known = rd_kafka_topic_new(handle, topic, nil)

@@ -116,6 +116,45 @@ import Testing
         #expect(try judged(store) == before)
     }
 
+    @Test func `A broker that lags behind is asked once more, and what it has not is not left out`() async throws {
+        var reads = 0
+        while true {
+            let store = try await store(seed: testSeed(3_270), steps: 120)
+            let before = try judged(store)
+            store.lag(afterReads: reads)
+            do {
+                _ = try EpochChange(store, partitions: 2).run()
+            } catch let error as LogError {
+                #expect(error.code == .logUnavailable)
+                #expect(try store.current()?.number == 0)
+                _ = try EpochChange(store, partitions: 2).run()
+            }
+            #expect(try judged(store) == before, "behind \(reads) reads")
+            if store.lagIsToCome { break }
+            reads += 1
+        }
+        #expect(reads >= 4)
+    }
+
+    /// Snapshots that hold nothing but the name of their log.
+    private struct BareArchive: StateArchive {
+        var epoch: Epoch
+        var partitions: Int
+        var number: Int?
+
+        func state(of partition: Int) throws -> ArchivedState? { nil }
+    }
+
+    @Test func `A log that nobody names any more is gone on with all the same`() async throws {
+        let store = try await store(seed: testSeed(3_280), steps: 120)
+        let before = try judged(store)
+        store.forget()
+        let report = try EpochChange(store, archive: BareArchive(epoch: Epoch(0xaa), partitions: 1, number: 5)).run()
+        #expect(report.losses.isEmpty)
+        #expect(try store.current()?.number == 6)
+        #expect(try judged(store) == before)
+    }
+
     @Test func `A stream in which no event has an effect holds up nobody`() async throws {
         let store = try await store(seed: testSeed(3_260), steps: 0)
         let site = ReelCore.Site(high: 1, low: 1)

@@ -19,6 +19,7 @@ final class FragileStore: LogStore {
         var death: (step: Int, Death)?
         var isDead = false
         var losesSeed = false
+        var readsToEmpty: Int?
     }
 
     private let state = Mutex(State())
@@ -57,11 +58,28 @@ final class FragileStore: LogStore {
         return log
     }
 
+    /// Forgets which log is the current one.
+    func forget() { state.withLock { $0.current = nil } }
+
     /// Loses a log.
     func lose(_ epoch: Epoch) { state.withLock { $0.logs[epoch] = nil } }
 
     /// Of the next seeds that are written, the log keeps all but the last, and says that it has all.
     func loseSeed() { state.withLock { $0.losesSeed = true } }
+
+    /// The read behind the next `count` answers with nothing, as a broker does that lags behind the others.
+    func lag(afterReads count: Int) { state.withLock { $0.readsToEmpty = count } }
+
+    /// The read that answers with nothing has not come yet.
+    var lagIsToCome: Bool { state.withLock { $0.readsToEmpty ?? -1 >= 0 } }
+
+    fileprivate var lags: Bool {
+        state.withLock { state in
+            guard let left = state.readsToEmpty else { return false }
+            state.readsToEmpty = left - 1
+            return left == 0
+        }
+    }
 
     fileprivate func losesLast(of records: [LogAppend]) -> Bool {
         guard records.last?.value.starts(with: Array(#"{"line":"#.utf8)) == true else { return false }
@@ -147,7 +165,8 @@ private final class FragileLog: EventLog {
     }
 
     func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
-        try log.read(partition, from: from, to: to, bytes: bytes)
+        if store.lags { return RecordBatch(partition: partition, empty: from..<from) }
+        return try log.read(partition, from: from, to: to, bytes: bytes)
     }
 
     func announce(_ node: NodeAnnouncement) throws(LogError) { try log.announce(node) }

@@ -54,6 +54,10 @@ import Testing
         #expect(try start(try await log([], lag: 0), records: 10).from == 0)
         let ended = events(0..<20) + [barrier(.end(next))] + events(20..<40)
         #expect(try start(try await log(ended, lag: 1), records: 1_000).from == 0)
+        let foreign = LogAppend(key: todo.key, value: Array("text".utf8), witness: Witness(seq: 29, hash: 1))
+        let copied = try await log(events(0..<40), lag: 15)
+        copied.append([foreign], to: 0) { _ in }
+        #expect(try start(copied, records: 10).from == 25, "a record without effect vouches for nothing")
         let trimmed = try await log(events(0..<40), lag: 0)
         trimmed.trim(0, before: 25)
         #expect(try start(trimmed, records: 10).from == 25)

@@ -169,67 +169,6 @@ import Testing
         }
     }
 
-    @Test func aPartitionThatCannotBeReadIsUnavailableUntilItCan() async throws {
-        let log = try MemoryLog(partitions: 1)
-        try await LiveGateway.with(log, { $0.tailPauseMs = 1 }) { live in
-            let socket = try await live.connect()
-            publish(socket, 0...0)
-            _ = try await socket.nextAck()
-            log.lose(0, LogError(.logUnavailable, "there is no such topic"))
-            try await live.state(becomes: "unavailable")
-            #expect(try await shownState(live) == "unavailable")
-            let ready = try await live.ready()
-            #expect(ready.contains(#""detail":"log_unavailable: there is no such topic""#), "\(ready)")
-            publish(socket, 1...1)
-            let nack = try await socket.nextNack()
-            #expect(nack.error.code == .logUnavailable && nack.error.retryMs != nil)
-            log.lose(0, LogError(.logUnavailable, "still none"))
-            try await eventually("the reason is that of now") { try await live.ready().contains("still none") }
-            #expect(live.journal("the tail ended").count == 1, "it is not said again and again")
-
-            log.lose(0, nil)
-            // Though nothing new is in it.
-            try await live.state(becomes: "ok")
-            #expect(live.journal("log state").count == 2)
-            publish(socket, 1...1)
-            #expect(try await socket.nextAck().acks.map(\.seq) == [1])
-        }
-    }
-
-    @Test func aRightThatTheGatewayLacksIsNamedAndClientsWaitForIt() async throws {
-        let log = try MemoryLog()
-        let elsewhere = try elsewhere(log)
-        try await LiveGateway.with(log) { live in
-            let socket = try await live.connect()
-            log.onAppend { _, _ in .fail(LogError(.forbidden, "no right to Write")) }
-            publish(socket, 0...0)
-            let nack = try await socket.nextNack()
-            #expect(nack.error.code == .logUnavailable && nack.error.retryMs == 1_000, "no client lacks it")
-            try await live.state(becomes: "unavailable")
-            let ready = try await live.ready()
-            #expect(ready.contains(#""detail":"forbidden: no right to Write""#), "\(ready)")
-            log.onAppend(nil)
-            publish(socket, 0...0, to: elsewhere)
-            #expect(try await socket.nextAck().acks.map(\.seq) == [0])
-            // The right is one for all partitions.
-            try await live.state(becomes: "ok")
-            publish(socket, 0...0)
-            #expect(try await socket.nextAck().acks.map(\.seq) == [0])
-        }
-    }
-
-    @Test func ofLoopsThatLackARightAndHaveItAtOnceTheLastOneCounts() async throws {
-        try await LiveGateway.with { live in
-            let share = live.gateway.share
-            await withTaskGroup(of: Void.self) { group in
-                group.addTask { for _ in 0..<2_000 { share.appending(isForbidden: "no right to Write") } }
-                group.addTask { for _ in 0..<2_000 { share.appended() } }
-            }
-            share.appended()
-            #expect(share.logState == .ok)
-        }
-    }
-
     // MARK: The log lies
 
     @Test func aLogThatIsShorterThanWhatWasReadIsAheadOfLogForEverybody() async throws {

@@ -96,6 +96,27 @@ import Testing
         }
     }
 
+    @Test func whatAForeignRecordSaysIsNotBelieved() throws {
+        let wrong = Witness(seq: 0, hash: 1)
+        let foreign = [
+            LogAppend(key: todo.key, value: Array("text".utf8), witness: wrong),
+            LogAppend(key: Array("~todo".utf8), value: Batches.value(site, 0, "x"), witness: Witness(seq: 9, hash: 1)),
+        ]
+        try withFeed { log, feed, told in
+            append(log)
+            feed.received(try read(log, 0...0))
+            log.append(foreign, to: 0) { _ in }
+            append(log)
+            log.append(foreign, to: 0) { _ in }
+            feed.received(try read(log, 1...5))
+            log.append(foreign, to: 0) { _ in }
+            append(log, witness: wrong)
+            log.append(foreign, to: 0) { _ in }
+            feed.received(try read(log, 6...10))
+            #expect(told.news == ["read 0..<1", "read 1..<6", "diverged for good"])
+        }
+    }
+
     @Test func itStopsBeforeABarrierThatItDoesNotKnow() throws {
         try withFeed { log, feed, told in
             append(log)

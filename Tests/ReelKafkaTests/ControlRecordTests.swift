@@ -45,11 +45,12 @@ import Testing
             url: "http://a:1",
             advertised: "wss://é\u{0}",
             build: "0.1 \"x\"",
+            epoch: Epoch(7),
             positions: [.init(partition: 0, seq: -1), .init(partition: 3, seq: largestInteger)],
             atMs: 1_795_307_224_596
         )
         #expect(announcement(node.json) == node)
-        (node.advertised, node.positions) = (nil, [])
+        (node.advertised, node.epoch, node.positions) = (nil, nil, [])
         #expect(announcement(node.json) == node)
         #expect(announcement(Array(#"{"id":"n","new":{"a":[1]}}"#.utf8))?.id == "n")
         for json in [

@@ -1,3 +1,4 @@
+import EventLogConformance
 import Foundation
 import ReelCore
 import ReelKafka
@@ -106,6 +107,7 @@ import Testing
             url: "http://127.0.0.1:1",
             advertised: nil,
             build: "1",
+            epoch: epoch,
             positions: [.init(partition: 0, seq: -1), .init(partition: 1, seq: 77)],
             atMs: Int64(Date.now.timeIntervalSince1970 * 1000)
         )
@@ -118,10 +120,48 @@ import Testing
         try one.announce(node)
         #expect(try other.nodes() == [second, node])
         #expect(try one.nodes() == [second, node])
+        // A clock that is ahead makes nobody younger than now.
+        second.atMs += 3_600_000
+        try other.announce(second)
+        second.atMs = try #require(try one.nodes().first).atMs
+        #expect(second.atMs <= Int64(Date.now.timeIntervalSince1970 * 1000))
         // What was said eleven minutes ago is forgotten.
         second.atMs -= 660_000
         try other.announce(second)
         #expect(try one.nodes() == [node])
+    }
+
+    @Test func theCurrentLogHasAsManyPartitionsAsItWasMadeWith() throws {
+        try withControl { brokers, store in
+            let epoch = Epoch.random()
+            brokers.topic("reel.\(epoch)", partitions: 3)
+            try store.advance(to: CurrentLog(epoch: epoch, partitions: 2, number: 0))
+            let log = try store.open(epoch)
+            defer { log.close() }
+            #expect(log.partitions == 2, "somebody has added one")
+            let other = Epoch.random()
+            brokers.topic("reel.\(other)", partitions: 3)
+            try store.advance(to: CurrentLog(epoch: other, partitions: 4, number: 1))
+            let error = #expect(throws: LogError.self) { _ = try store.open(other) }
+            #expect(error?.code == .damaged)
+        }
+    }
+
+    @Test func brokersThatHoldALogWithoutANameAreNotGivenAnotherOne() async throws {
+        let brokers = try MockBrokers()
+        brokers.topic("reel.control")
+        brokers.topic("reel.nodes")
+        let log = try brokers.log(partitions: 2)
+        defer { log.close() }
+        let store = try store(brokers)
+        defer { store.close() }
+        #expect(try store.absence().text.hasPrefix("there is no log"), "a topic that is empty is none yet")
+        try await log.append([LogAppend("s", "a")], to: 1)
+        let absence = try store.absence()
+        #expect(absence.text.contains("reel.\(log.epoch)") && absence.repair?.contains("--from-snapshot") == true)
+        let error = #expect(throws: LogError.self) { _ = try store.begin(partitions: 2) }
+        #expect(error?.code == .damaged)
+        #expect(try store.current() == nil)
     }
 
     @Test func aBrokerThatIsTooOldIsNamedWithItsRelease() throws {

@@ -76,8 +76,13 @@ final class MockBrokers: @unchecked Sendable {
     /// Connections are taken again.
     func up(_ broker: Int32 = -1) { rd_kafka_mock_broker_set_up(cluster, broker) }
 
-    /// Answers take so long.
-    func delay(ms: Int32) { rd_kafka_mock_broker_set_rtt(cluster, -1, ms) }
+    /// Answers take so long. `broker` −1: those of all.
+    func delay(ms: Int32, of broker: Int32 = -1) { rd_kafka_mock_broker_set_rtt(cluster, broker, ms) }
+
+    /// The next request of this kind is done at once, and answered after so long.
+    func answerLate(_ request: Request, ms: Int32, of broker: Int32 = 1) {
+        #expect(reel_rd_kafka_mock_delay(cluster, broker, request.rawValue, ms) == RD_KAFKA_RESP_ERR_NO_ERROR)
+    }
 
     /// Another broker leads the partition; −1: none does.
     func lead(_ log: KafkaLog, _ partition: Int32, by broker: Int32) {

@@ -129,6 +129,17 @@ struct TailDoubtTests {
         #expect(texts(doubt.ask(Answers(log), clock: { TailDoubt.endDoubtMs })) == ["d"])
     }
 
+    @Test func anEarlyEndBeforeTheLogWasAwayDoesNotCount() async throws {
+        let (log, last) = try await log("a", "b")
+        log.rollBack(0, to: 1)
+        var doubt = doubt(from: 2, last: last)
+        #expect(doubt.ask(Answers(log), clock: { 0 }) == nil)
+        let away = Answers(log) { (_) throws(KafkaFailure) in throw Self.away }
+        #expect(doubt.ask(away, clock: { 2 * TailDoubt.endDoubtMs }) == nil)
+        #expect(doubt.ask(Answers(log), clock: { 2 * TailDoubt.endDoubtMs + 1 }) == nil)
+        #expect(failure(doubt.ask(Answers(log), clock: { 3 * TailDoubt.endDoubtMs + 1 })) == .aheadOfLog)
+    }
+
     @Test func aLogThatIsAwayIsAskedEverMoreRarelyAndNeverForLong() async throws {
         let (log, last) = try await log("a")
         let answers = Answers(log) { (_) throws(KafkaFailure) in throw Self.away }
@@ -173,7 +184,10 @@ struct TailDoubtTests {
 
     @Test func aRecordThatIsDamagedIsNotWaitedFor() throws {
         let handle = try KafkaHandle(.reading, KafkaConfiguration(brokers: ["127.0.0.1:1"])) { _, _ in }
-        for code in [RD_KAFKA_RESP_ERR__BAD_MSG, RD_KAFKA_RESP_ERR__BAD_COMPRESSION, RD_KAFKA_RESP_ERR_INVALID_MSG] {
+        for code in [
+            RD_KAFKA_RESP_ERR__BAD_MSG, RD_KAFKA_RESP_ERR__BAD_COMPRESSION, RD_KAFKA_RESP_ERR_INVALID_MSG,
+            RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED,
+        ] {
             let failure = KafkaFailure(code, "read", handle, topic: "t")
             #expect(failure.kind == .lasting && failure.error.code == .logUnavailable)
         }

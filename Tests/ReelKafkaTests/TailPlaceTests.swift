@@ -12,7 +12,7 @@ import Testing
     /// one.
     private func steps(
         _ place: inout TailPlace,
-        _ arrivals: TailPlace.Arrival...,
+        _ arrivals: Arrival...,
         troubles: Int = 0,
         another: Bool = false
     )
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test func whatIsNotTheLastRecordIsADoubtWhileThatIsReadAgain() {
-        for arrival in [.record(5), .record(7), .end(6), .end(7), .error] as [TailPlace.Arrival] {
+        for arrival in [.record(5), .record(7), .end(6), .end(7), .error] as [Arrival] {
             var place = place
             place.recheck(troubles: 1)
             #expect(steps(&place, arrival, troubles: 1) == [.doubt])

@@ -34,6 +34,7 @@ import Testing
         ("retention.bytes", "1073741824", "-1"),
         ("unclean.leader.election.enable", "true", "false"),
         ("max.message.bytes", "1048588", "at least 1114112"),
+        ("segment.bytes", "1048588", "at least 1114112"),
         ("min.insync.replicas", "4", "1 to 3"),
     ]) func aWrongSettingIsAnErrorWithItsRepair(name: String, found: String, wanted: String) throws {
         let finding = try #require(findings(topic(Self.data, [name: found]), Self.data).first)
@@ -42,6 +43,17 @@ import Testing
         let value = try #require(Self.data.settings(replicas: 3)[name])
         let repair = "kafka-configs.sh --bootstrap-server a:1,b:2 --alter --entity-type topics --entity-name reel.x"
         #expect(finding.repair == "\(repair) --add-config \(name)=\(value)")
+    }
+
+    @Test func aControlTopicThatCouldBeCompactedIsAnError() throws {
+        let finding = try #require(findings(topic(.control, ["min.compaction.lag.ms": "0"]), .control).first)
+        #expect(finding.weight == .error)
+        #expect(finding.text.hasPrefix("min.compaction.lag.ms is 0, wanted is 9223372036854775807"))
+    }
+
+    @Test func aRecordsTimeThatItsNodeSaysIsAWarning() {
+        let found = findings(topic(Self.data, ["message.timestamp.type": "CreateTime"]), Self.data)
+        #expect(found.map(\.weight) == [.warning])
     }
 
     @Test func ofSeveralMistakesEachIsNamed() {

@@ -14,14 +14,27 @@ import Testing
     }
 
     private func append(_ log: MemoryLog, _ texts: String..., witness: Witness?) async throws {
-        try await log.append(texts.map { LogAppend("s", $0, witness: witness) })
+        try await log.append(texts.map { event($0, witness: witness) })
+    }
+
+    private func event(_ text: String, witness: Witness? = nil) -> LogAppend {
+        let site = Site(high: 1, low: 1)
+        return LogAppend(
+            "s",
+            #"{"base":-1,"fields":{"t":"\#(text)"},"id":"a","model":"m","op":0,"site":"\#(site)","type":"insert"}"#,
+            witness: witness
+        )
+    }
+
+    private func verifier(next: Seq = 0, last: Witness? = nil) -> TailVerifier {
+        TailVerifier(PartitionRules(partition: 0, of: 1), next: next, last: last)
     }
 
     @Test("a log that only grows agrees") func grows() async throws {
         let log = try MemoryLog()
         defer { log.close() }
-        var gateway = TailVerifier(partition: 0, next: 0)
-        var reader = TailVerifier(partition: 0, next: 0)
+        var gateway = verifier()
+        var reader = verifier()
         for i in 0..<50 {
             try await append(log, "\(i)", "\(i)+", witness: gateway.last)
             try read(log, &gateway)
@@ -34,13 +47,13 @@ import Testing
     @Test("a log that was rolled back and written again is met within a batch") func rolledBack() async throws {
         let log = try MemoryLog()
         defer { log.close() }
-        var reader = TailVerifier(partition: 0, next: 0)
+        var reader = verifier()
         for i in 0..<10 {
             try await append(log, "\(i)", witness: reader.last)
             try read(log, &reader)
         }
         log.rollBack(0, to: 6)
-        var gateway = TailVerifier(partition: 0, next: 0)
+        var gateway = verifier()
         try read(log, &gateway)
         for i in 6..<12 {
             try await append(log, "other \(i)", witness: gateway.last)
@@ -58,7 +71,7 @@ import Testing
         let log = try MemoryLog()
         defer { log.close() }
         try await append(log, "a", witness: Witness(seq: 0, hash: 1))
-        var reader = TailVerifier(partition: 0, next: 0)
+        var reader = verifier()
         let error = #expect(throws: LogError.self) { try read(log, &reader) }
         #expect(error?.code == .diverged)
     }
@@ -66,14 +79,14 @@ import Testing
     @Test("what is known from before a restart is compared too") func restart() async throws {
         let log = try MemoryLog()
         defer { log.close() }
-        var gateway = TailVerifier(partition: 0, next: 0)
+        var gateway = verifier()
         try await append(log, "a", "b", witness: nil)
         try read(log, &gateway)
         try await append(log, "c", witness: gateway.last)
-        var same = TailVerifier(partition: 0, next: 2, last: gateway.last)
+        var same = verifier(next: 2, last: gateway.last)
         try read(log, &same)
         #expect(same.agreed == 1)
-        var other = TailVerifier(partition: 0, next: 2, last: Witness(seq: 1, hash: 7))
+        var other = verifier(next: 2, last: Witness(seq: 1, hash: 7))
         #expect(throws: LogError.self) { try read(log, &other) }
     }
 
@@ -81,7 +94,7 @@ import Testing
         let log = try MemoryLog()
         defer { log.close() }
         try await append(log, "a", "b", "c", witness: nil)
-        var reader = TailVerifier(partition: 0, next: 0)
+        var reader = verifier()
         #expect(throws: LogError.self) { try reader.take(try log.read(0, from: 1, to: 2, bytes: 99)) }
         #expect(throws: LogError.self) { try reader.take(try log.read(1, from: 0, to: 2, bytes: 99)) }
         #expect(reader.next == 0 && reader.last == nil)
@@ -92,13 +105,38 @@ import Testing
     @Test("what lies too far back is not known any more, and no error") func forgets() async throws {
         let log = try MemoryLog()
         defer { log.close() }
-        var reader = TailVerifier(partition: 0, next: 0)
-        try await log.append((0..<3000).map { LogAppend("s", "\($0)") })
+        var reader = verifier()
+        try await log.append((0..<3000).map { event("\($0)") })
         try read(log, &reader)
         try await append(log, "x", witness: Witness(seq: 5, hash: 1))
         try read(log, &reader)
         #expect(reader.agreed == .none)
         try await append(log, "y", witness: Witness(seq: 2500, hash: 1))
         #expect(throws: LogError.self) { try read(log, &reader) }
+    }
+
+    @Test("what a record without effect says is not believed, and what a valid one says beside it is")
+    func foreign() async throws {
+        let wrong = Witness(seq: 0, hash: 1)
+        let misplaced = LogAppend(key: Array("~s".utf8), value: event("x").value, witness: wrong)
+        let barrier = LogAppend("~reel", #"{"end":"0000000000000077","type":"barrier"}"#)
+        let void = [LogAppend("s", "text", witness: wrong), misplaced, LogAppend("~reel", "text", witness: wrong)]
+        for records in [void, [barrier, event("y", witness: wrong)]] {
+            let log = try MemoryLog()
+            defer { log.close() }
+            var reader = verifier()
+            try await log.append([event("a")])
+            try await log.append(records)
+            try reader.take(try log.read(0, from: 0, to: 9, bytes: 1 << 20))
+            try await log.append(records)
+            try read(log, &reader)
+            #expect(reader.next == Seq(1 + 2 * records.count))
+        }
+        let log = try MemoryLog()
+        defer { log.close() }
+        var reader = verifier()
+        try await log.append([event("a")])
+        try await log.append(void + [event("b", witness: wrong)] + void)
+        #expect(throws: LogError.self) { try reader.take(try log.read(0, from: 0, to: 9, bytes: 1 << 20)) }
     }
 }

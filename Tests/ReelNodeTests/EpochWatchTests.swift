@@ -44,7 +44,7 @@ import Testing
         }
         let store = Store(log(5, 3))
         let watch = EpochWatch(store, current: log(5, 3), end: end, journal: Journal(threshold: .error)) { true }
-        for answer in [log(5, 3), log(4, 2)] {
+        for answer in [log(5, 3), log(4, 2), log(7, 3)] {
             store.say(answer)
             // The answer before the last one was heard.
             while store.asked < 2 { try await Task.sleep(for: .milliseconds(10)) }

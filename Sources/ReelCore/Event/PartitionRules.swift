@@ -67,6 +67,16 @@ public struct PartitionRules: Sendable {
         }
     }
 
+    /// Whether a record is an event or a barrier, if it stands before the end of the epoch: only of such a one header
+    /// `p` is believed. Whatever else is in the log may be a copy from another one.
+    public func isWitness(key: Bytes, value: Bytes, event: inout ParsedEvent) -> Bool {
+        var rules = PartitionRules(partition: partition, of: partitions, phase: .open)
+        switch rules.read(key: key, value: value, into: &event) {
+        case .event, .barrier: return true
+        case .seed, .void, .unknownBarrier: return false
+        }
+    }
+
     private func seed(_ value: Bytes) -> ParsedSeed? {
         do throws(ReelError) { return try ParsedSeed(value) } catch { return nil }
     }

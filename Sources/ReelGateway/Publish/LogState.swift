@@ -1,3 +1,5 @@
+import ReelCore
+
 /// How the log does, as a gateway sees it; each hides those before it.
 enum LogState: String, CaseIterable, Comparable {
     case ok
@@ -14,6 +16,18 @@ enum LogState: String, CaseIterable, Comparable {
     init(waitedMs: Int64, _ settings: GatewaySettings) {
         self =
             waitedMs > settings.unavailableMs ? .unavailable : waitedMs > settings.degradedMs ? .degraded : .ok
+    }
+
+    /// Why appends fail, one after the other.
+    struct Failing {
+        /// What the last one was answered with.
+        var error: ReelError
+        /// When the first one failed, and the last.
+        var fromMs: Int64
+        var toMs: Int64
+
+        /// How long none went well, as far as any were tried.
+        var lastedMs: Int64 { toMs - fromMs }
     }
 
     static func < (a: LogState, b: LogState) -> Bool { a.order < b.order }

@@ -16,6 +16,8 @@ final class KafkaAdmin: Sendable {
 
     /// How long a question may take. A broker that hangs is told after four.
     static let patienceMs: Int32 = 5000
+    /// So long it asks again for a topic that the broker does not know: one that has just started knows few of them.
+    private static let doubtMs: Int64 = 1_500
 
     init(_ configuration: KafkaConfiguration) throws(LogError) {
         let heard = Heard()
@@ -51,9 +53,14 @@ final class KafkaAdmin: Sendable {
         var brokers: Set<Int32>
     }
 
-    /// The topic of this name; nil: there is none.
+    /// The topic of this name; nil: there is none, as was said again and again.
     func topic(_ name: String) throws(LogError) -> TopicFacts? {
-        try hearsay(of: name).facts
+        let end = nowMs() + Self.doubtMs
+        while true {
+            if let facts = try hearsay(of: name).facts { return facts }
+            guard nowMs() < end else { return nil }
+            usleep(50_000)
+        }
     }
 
     /// The topic of this name, as some broker knows it.
@@ -65,6 +72,35 @@ final class KafkaAdmin: Sendable {
                 return Hearsay(facts: facts, broker: metadata.orig_broker_id, brokers: Set(brokers.map(\.id)))
             }
         }.get()
+    }
+
+    /// The names of all topics that this user may see.
+    func topicNames() throws(LogError) -> [String] {
+        try metadata(of: nil, all: true) { metadata in
+            UnsafeBufferPointer(start: metadata.topics, count: Int(metadata.topic_cnt))
+                .compactMap { $0.topic.map { String(cString: $0) } }.sorted()
+        }
+    }
+
+    /// Whether anything was ever written to a topic.
+    func wasWritten(_ name: String) throws(LogError) -> Bool {
+        let partitions = try hearsay(of: name).facts?.partitions.count ?? 0
+        for partition in 0..<partitions {
+            var (low, high): (Int64, Int64) = (0, 0)
+            let code = rd_kafka_query_watermark_offsets(
+                handle.pointer,
+                name,
+                Int32(partition),
+                &low,
+                &high,
+                Self.patienceMs
+            )
+            guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+                throw LogError(kafka: code, "ask for the end of \(name)", trouble: handle.trouble)
+            }
+            if high > 0 { return true }
+        }
+        return false
     }
 
     private static func facts(_ name: String, in metadata: rd_kafka_metadata) -> Result<TopicFacts?, LogError> {
@@ -79,16 +115,17 @@ final class KafkaAdmin: Sendable {
         return .success(TopicFacts(name: name, partitions: partitions.sorted { $0.id < $1.id }.map(\.facts)))
     }
 
-    /// Asks for the brokers, and for a topic if one is given; again and again, until one answers or it is clear that
-    /// none will.
+    /// Asks for the brokers, and for a topic if one is given, or for all; again and again, until one answers or it is
+    /// clear that none will.
     private func metadata<Answer>(
         of topic: KafkaTopic?,
+        all: Bool = false,
         _ read: (rd_kafka_metadata) -> Answer
     ) throws(LogError) -> Answer {
         let end = nowMs() + Int64(Self.patienceMs)
         while true {
             var answer: UnsafePointer<rd_kafka_metadata>?
-            let code = rd_kafka_metadata(handle.pointer, 0, topic?.pointer, &answer, 500)
+            let code = rd_kafka_metadata(handle.pointer, all ? 1 : 0, topic?.pointer, &answer, 500)
             if code == RD_KAFKA_RESP_ERR_NO_ERROR, let answer {
                 defer { rd_kafka_metadata_destroy(answer) }
                 return read(answer.pointee)

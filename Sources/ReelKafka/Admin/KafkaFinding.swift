@@ -128,6 +128,11 @@ extension TopicRole {
             .error,
             "a broker that lags behind would take the lead, and what it has not would be lost"
         )
+        let byBroker = exactly(
+            "message.timestamp.type",
+            .warning,
+            "the brokers would refuse what comes from a node whose clock goes wrong"
+        )
         switch self {
         case .data:
             return [
@@ -142,12 +147,25 @@ extension TopicRole {
                     weight: .error,
                     reason: "an event of 1 MiB would be refused"
                 ),
+                WantedSetting(
+                    name: "segment.bytes",
+                    value: "\(1 << 30)",
+                    rule: .atLeast(KafkaConfiguration.messageBytesMax),
+                    weight: .error,
+                    reason: "an event of 1 MiB would be refused"
+                ),
+                byBroker,
             ] + inSync(replicas)
         case .control:
             return [
-                exactly("cleanup.policy", .error, "the record of the current epoch would be thrown away"), election,
-            ]
-                + inSync(replicas)
+                exactly("cleanup.policy", .error, "the record of the current epoch would be thrown away"),
+                exactly(
+                    "min.compaction.lag.ms",
+                    .error,
+                    "of two epochs that were begun at once compaction would keep the one that does not count"
+                ),
+                election, byBroker,
+            ] + inSync(replicas)
         case .nodes:
             return [exactly("cleanup.policy", .warning, "announcements are worth nothing after ten minutes")]
         }

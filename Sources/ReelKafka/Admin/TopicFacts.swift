@@ -34,6 +34,10 @@ public enum TopicRole: Equatable, Sendable {
 
     /// The name of the topic that holds an epoch's records.
     public static func name(of epoch: Epoch) -> String { "reel.\(epoch)" }
+    /// The epoch whose records a topic of this name holds; nil: it is another topic.
+    static func epoch(ofTopic name: String) -> Epoch? {
+        name.hasPrefix("reel.") ? Epoch(String(name.dropFirst("reel.".count))) : nil
+    }
     /// The name of the topic that says which epoch is the current one.
     public static let controlName = "reel.control"
     /// The name of the topic of announcements.
@@ -52,13 +56,15 @@ public enum TopicRole: Equatable, Sendable {
 
     /// The settings that a topic of this role is made with, when it has so many replicas.
     func settings(replicas: Int) -> [String: String] {
-        var settings = ["unclean.leader.election.enable": "false"]
+        // Nobody reads a record's time, and no broker must refuse one for it.
+        var settings = ["unclean.leader.election.enable": "false", "message.timestamp.type": "LogAppendTime"]
         switch self {
         case .data:
             settings["cleanup.policy"] = "delete"
             settings["retention.ms"] = "-1"
             settings["retention.bytes"] = "-1"
             settings["max.message.bytes"] = "\(KafkaConfiguration.messageBytesMax)"
+            settings["segment.bytes"] = "\(1 << 30)"
         case .control:
             settings["cleanup.policy"] = "compact"
             // Compaction keeps the last record of a key. After a race that would be the loser's, so it never comes:

@@ -71,8 +71,10 @@ final class Appender: @unchecked Sendable {
     /// A look at the clock while nothing comes; what must be seen at once wakes the thread.
     private static let pollMs: Int32 = 1_000
     private static let closingPollMs: Int32 = 100
-    /// So long what is in flight is waited for, before it is given up.
-    static let closeMs: Int64 = 5_000
+    /// So long what is in flight is waited for before it is given up: with a producer whose batches have become too
+    /// large, and where the log is closed, which nobody awaits any more who publishes.
+    static let outgrownMs: Int64 = 5_000
+    static let closeMs: Int64 = 2_000
 
     init(
         topic: String,
@@ -198,7 +200,6 @@ final class Appender: @unchecked Sendable {
     /// Takes reports until the producer is of no use any more and all that it was given is answered, or given up.
     private func serve(_ producer: Producer) {
         var giveUpMs = Int64.max
-        var isPurged = false
         var waitMs = Self.pollMs
         while true {
             let isFatal = poll(producer, waitMs: waitMs)
@@ -211,9 +212,9 @@ final class Appender: @unchecked Sendable {
             if left == 0, isOver || isOutgrown || isClosed { return }
             waitMs = isOver || isOutgrown || isClosed ? Self.closingPollMs : Self.pollMs
             // A partition without a leader must not keep the others waiting.
-            if isOver { giveUpMs = 0 } else if isOutgrown { giveUpMs = min(giveUpMs, nowMs() + Self.closeMs) }
-            if !isPurged, nowMs() >= min(giveUpMs, closeAtMs) {
-                isPurged = true
+            if isOver { giveUpMs = 0 } else if isOutgrown { giveUpMs = min(giveUpMs, nowMs() + Self.outgrownMs) }
+            // Again in each round: who was handing a record over at that moment may have come behind the last purge.
+            if nowMs() >= min(giveUpMs, closeAtMs) {
                 retire(producer)
                 producer.purge()
             }

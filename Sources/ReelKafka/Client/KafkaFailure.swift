@@ -34,8 +34,11 @@ struct KafkaFailure: Error {
         case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
             let message = "cannot \(doing): the user needs the rights to read and describe the topic \(topic) (\(text))"
             self.init(.lasting, LogError(.logUnavailable, message))
-        case RD_KAFKA_RESP_ERR__BAD_MSG, RD_KAFKA_RESP_ERR__BAD_COMPRESSION, RD_KAFKA_RESP_ERR_INVALID_MSG:
-            let message = "cannot \(doing): what the brokers keep of the topic \(topic) there is damaged (\(text))"
+        case RD_KAFKA_RESP_ERR__BAD_MSG, RD_KAFKA_RESP_ERR__BAD_COMPRESSION, RD_KAFKA_RESP_ERR_INVALID_MSG,
+            RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED:
+            let message =
+                "cannot \(doing): what the brokers keep of the topic \(topic) there is damaged, or nothing that"
+                + " librdkafka knows (\(text))"
             self.init(.lasting, LogError(.logUnavailable, message))
         default:
             self.init(.away, LogError(kafka: code, doing, trouble: handle.trouble))

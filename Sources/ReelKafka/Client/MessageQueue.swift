@@ -1,5 +1,13 @@
 internal import CRdkafka
-internal import ReelCore
+package import ReelCore
+
+/// What a consumer brings.
+package enum Arrival: Sendable {
+    case record(Seq)
+    /// The log ends before this seq now.
+    case end(Seq)
+    case error
+}
 
 /// Where the messages of a consumer's partitions come, with what its handle has to say; used on one thread.
 final class MessageQueue: @unchecked Sendable {
@@ -49,5 +57,15 @@ final class MessageQueue: @unchecked Sendable {
     /// Ends a wait, from any thread.
     func wake() {
         rd_kafka_queue_yield(pointer)
+    }
+}
+
+extension MessageQueue.Message {
+    var arrival: Arrival {
+        switch pointee.err {
+        case RD_KAFKA_RESP_ERR_NO_ERROR: .record(pointee.offset)
+        case RD_KAFKA_RESP_ERR__PARTITION_EOF: .end(pointee.offset)
+        default: .error
+        }
     }
 }

@@ -22,7 +22,9 @@ final class ControlTopic: Sendable {
         var next = ends.lowerBound
         while next < ends.upperBound {
             let batch = try reading.read(0, from: next, to: ends.upperBound - 1, bytes: 1 << 20)
-            guard batch.seqs.upperBound > next else { break }
+            guard batch.seqs.upperBound > next else {
+                throw LogError(.logUnavailable, "\(TopicRole.controlName) answers with nothing from \(next) on")
+            }
             for entry in batch.entries {
                 guard let record = batch.withRecord(entry, { CurrentLog(key: $0, json: $1) }) else { continue }
                 if record.follows(current) { current = record }

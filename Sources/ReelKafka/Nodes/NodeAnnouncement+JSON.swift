@@ -3,12 +3,13 @@ internal import ReelLog
 
 // A record of `reel.nodes`: key = the node's id, value = one JSON object.
 extension NodeAnnouncement {
-    /// `{"advertised":…,"at":…,"build":…,"id":…,"partitions":[[0,41],…],"role":…,"url":…}`.
+    /// `{"advertised":…,"at":…,"build":…,"epoch":…,"id":…,"partitions":[[0,41],…],"role":…,"url":…}`.
     var json: [UInt8] {
         var object = JSONObjectWriter()
         object.member("advertised", advertised)
         object.member("at", atMs)
         object.member("build", build)
+        object.member("epoch", epoch?.description)
         object.member("id", id)
         object.member("partitions", positions) { $0.append(integers: Int64($1.partition), $1.seq) }
         object.member("role", role)
@@ -34,6 +35,7 @@ extension NodeAnnouncement {
                 case "advertised": announcement.advertised = try reader.string()
                 case "at": announcement.atMs = try reader.integer()
                 case "build": announcement.build = try reader.string()
+                case "epoch": announcement.epoch = Epoch(try reader.string())
                 case "id": announcement.id = try reader.string()
                 case "role": announcement.role = try reader.string()
                 case "url": announcement.url = try reader.string()

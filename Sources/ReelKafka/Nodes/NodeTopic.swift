@@ -40,8 +40,10 @@ final class NodeTopic: NodeDirectory {
                 let batch = try reading.read(0, from: next, to: ends.upperBound - 1, bytes: Self.chunk)
                 guard batch.seqs.upperBound > next else { break }
                 for entry in batch.entries {
-                    let node = batch.withRecord(entry) { _, value in NodeAnnouncement(json: value) }
-                    if let node { known.nodes[node.id] = node }
+                    guard var node = batch.withRecord(entry, { NodeAnnouncement(json: $1) }) else { continue }
+                    // A clock that is ahead must not keep it for ever.
+                    node.atMs = min(node.atMs, NodeAnnouncement.nowMs())
+                    known.nodes[node.id] = node
                 }
                 next = batch.seqs.upperBound
             }

@@ -9,8 +9,8 @@ final class PartitionReading: DoubtfulLog {
     private let pool: ReaderPool
     private let counters: KafkaCounters
 
-    /// So long a call waits for the brokers, if nothing else is said.
-    private static let waitMs: Int64 = 8_000
+    private let silent = Mutex(SilentPartitions())
+
     /// So long it asks again whether a topic or partition is really not there, once that was said: a broker that has
     /// just started, or a topic that was just made, is not known to all at once.
     private static let doubtMs: Int64 = 3_000
@@ -31,14 +31,24 @@ final class PartitionReading: DoubtfulLog {
 
     /// The first seq kept and the one that will be given next.
     func ends(_ partition: Int) throws(LogError) -> Range<Seq> {
-        do throws(KafkaFailure) { return try askEnds(partition, waitMs: Self.waitMs) } catch { throw error.error }
+        do throws(KafkaFailure) {
+            return try askEnds(partition, waitMs: SilentPartitions.waitMs)
+        } catch {
+            throw error.error
+        }
     }
 
     /// Records `from ... to`; see `EventLog.read`.
     func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
+        guard let waitMs = silent.withLock({ $0.begin(partition, nowMs: nowMs()) }) else {
+            throw LogError(.logUnavailable, "partition \(partition) has not answered for long, and is being asked")
+        }
         do throws(KafkaFailure) {
-            return try ask(partition, from: from, to: to, bytes: bytes, waitMs: Self.waitMs)
+            let batch = try ask(partition, from: from, to: to, bytes: bytes, waitMs: waitMs)
+            silent.withLock { $0.end(partition, answered: true, nowMs: nowMs()) }
+            return batch
         } catch {
+            silent.withLock { $0.end(partition, answered: error.kind != .away, nowMs: nowMs()) }
             throw error.error
         }
     }
@@ -110,7 +120,9 @@ final class PartitionReading: DoubtfulLog {
     ) throws(KafkaFailure) -> RangeReader.Reading? {
         do throws(KafkaFailure) {
             return try patiently(waitMs) { reader, untilMs throws(KafkaFailure) in
-                try reader.read(partition, from: from, to: to, bytes: bytes, untilMs: untilMs)
+                let reading = try reader.read(partition, from: from, to: to, bytes: bytes, untilMs: untilMs)
+                if reading.end == from { try reader.expectEnd(of: partition, at: from, untilMs: untilMs) }
+                return reading
             }
         } catch  where error.kind == .outOfRange {
             let ends = try askEnds(partition, waitMs: waitMs)

@@ -41,6 +41,16 @@ final class RangeReader: @unchecked Sendable {
         return max(0, low)..<max(0, low, high)
     }
 
+    /// A broker that lags behind the others, a new leader for a moment or a follower, answers a read with its own end.
+    /// Throws where the log goes on behind that.
+    func expectEnd(of partition: Int, at seq: Seq, untilMs: Int64) throws(KafkaFailure) {
+        let end = try ends(partition, untilMs: untilMs).upperBound
+        guard end > seq else { return }
+        let message =
+            "partition \(partition) was read up to seq \(seq - 1), its last one is \(end - 1): a broker lags behind"
+        throw KafkaFailure(.away, LogError(.logUnavailable, message))
+    }
+
     /// A consumer whose topic is gone waits in silence; so this throws where there is no such partition.
     private func lookForLeader(_ partition: Int, _ doing: String, untilMs: Int64) throws(KafkaFailure) {
         var found: UnsafePointer<rd_kafka_metadata>?
@@ -70,66 +80,26 @@ final class RangeReader: @unchecked Sendable {
             throw KafkaFailure(rd_kafka_last_error(), doing, handle, topic: topic.name)
         }
         defer { queue.stop(topic, partition) }
-        var range = RangeGathering(messages: KafkaMessages(of: handle), next: from, to: to, bytes: bytes)
+        let gathered = KafkaMessages(of: handle)
+        var range = RangeGathering(next: from, to: to, bytes: bytes)
         while true {
             let leftMs = untilMs - nowMs()
             guard leftMs > 0 else { throw KafkaFailure(RD_KAFKA_RESP_ERR__TIMED_OUT, doing, handle, topic: topic.name) }
             let messages = queue.take(waitMs: Int32(clamping: min(leftMs, Self.silenceMs)))
             if messages.isEmpty { try lookForLeader(partition, doing, untilMs: untilMs) }
-            var failure: KafkaFailure?
+            var failure: rd_kafka_resp_err_t?
             for case let message? in messages {
-                let code = message.pointee.err
-                if !range.take(message), code != RD_KAFKA_RESP_ERR_NO_ERROR, code != RD_KAFKA_RESP_ERR__PARTITION_EOF {
-                    failure = failure ?? KafkaFailure(code, doing, handle, topic: topic.name)
+                switch range.take(message.arrival, bytes: message.pointee.len + message.pointee.key_len) {
+                case .keep:
+                    gathered.append(message)
+                    continue
+                case .fail: failure = message.pointee.err
+                case .drop: break
                 }
+                rd_kafka_message_destroy(message)
             }
-            if range.isComplete { return Reading(messages: range.messages, end: range.next) }
-            if let failure, failure.kind != .away { throw failure }
+            if let failure { throw KafkaFailure(failure, doing, handle, topic: topic.name) }
+            if range.isComplete { return Reading(messages: gathered, end: range.next) }
         }
-    }
-}
-
-/// Gathers the messages of one range, and says when it has them all.
-private struct RangeGathering {
-    let messages: KafkaMessages
-    /// All below was seen, or is not there.
-    var next: Seq
-    let to: Seq
-    let bytes: Int
-    private var size = 0
-    private(set) var isComplete = false
-
-    init(messages: KafkaMessages, next: Seq, to: Seq, bytes: Int) {
-        self.messages = messages
-        self.next = next
-        self.to = to
-        self.bytes = bytes
-    }
-
-    /// Keeps the message, or destroys it. False if it is none of the range's.
-    mutating func take(_ message: UnsafeMutablePointer<rd_kafka_message_t>) -> Bool {
-        let offset = message.pointee.offset
-        if !isComplete, message.pointee.err == RD_KAFKA_RESP_ERR_NO_ERROR, offset >= next, offset <= to {
-            size += message.pointee.len + message.pointee.key_len
-            if messages.count == 0 || size <= bytes {
-                messages.append(message)
-                next = offset + 1
-                isComplete = next > to || size >= bytes
-                return true
-            }
-            isComplete = true
-        }
-        defer { rd_kafka_message_destroy(message) }
-        guard !isComplete else { return false }
-        switch message.pointee.err {
-        case RD_KAFKA_RESP_ERR__PARTITION_EOF:
-            next = max(next, min(offset, to + 1))
-            isComplete = true
-        case RD_KAFKA_RESP_ERR_NO_ERROR where offset > to:
-            next = to + 1
-            isComplete = true
-        default: break
-        }
-        return false
     }
 }

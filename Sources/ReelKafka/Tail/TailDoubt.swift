@@ -64,6 +64,8 @@ struct TailDoubt: Sendable {
                 earlyEndSinceMs = sinceMs
                 isDoubtful = nowMs - sinceMs < Self.endDoubtMs
             } else {
+                // An early end counts only as long as nothing else is heard.
+                earlyEndSinceMs = nil
                 isDoubtful = error.kind == .away
             }
             guard isDoubtful, !tail.hasEnded else { return .failed(error.error, last: last) }

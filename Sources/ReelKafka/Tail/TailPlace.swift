@@ -3,14 +3,6 @@ package import ReelLog
 
 /// Where a tail stands in its partition, and what comes next to it. Without effects: `TailReader` asks, and acts.
 package struct TailPlace: Sendable {
-    /// What a consumer brings.
-    package enum Arrival: Sendable {
-        case record(Seq)
-        /// The log ends before this seq now.
-        case end(Seq)
-        case error
-    }
-
     package enum Step: Sendable {
         /// The next record, to be delivered.
         case deliver

@@ -238,14 +238,6 @@ final class TailReader: @unchecked Sendable {
 }
 
 extension MessageQueue.Message {
-    fileprivate var arrival: TailPlace.Arrival {
-        switch pointee.err {
-        case RD_KAFKA_RESP_ERR_NO_ERROR: .record(pointee.offset)
-        case RD_KAFKA_RESP_ERR__PARTITION_EOF: .end(pointee.offset)
-        default: .error
-        }
-    }
-
     fileprivate var hash: UInt64 {
         FNV1a.record(
             key: UnsafeRawBufferPointer(start: pointee.key, count: pointee.key_len),

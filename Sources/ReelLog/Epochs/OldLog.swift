@@ -27,7 +27,8 @@ final class OldLog {
     /// have met; no operator has changed the epoch so often.
     private static let unknownNumber = 1_000_000
 
-    /// The current log of the store, or the one of which the archive is where no store knows any.
+    /// The current log of the store, or the one of which the archive is where no store knows any: it may be there all
+    /// the same.
     init(
         _ store: any LogStore,
         _ archive: (any StateArchive)?,
@@ -54,16 +55,12 @@ final class OldLog {
                     + " \(current.epoch) with \(current.partitions)"
             )
         }
-        guard known != nil else {
-            (log, absence) = (nil, "no log is known")
-            return
-        }
         switch store.find(current.epoch) {
         case .success(let log): (self.log, absence) = (log, "")
         case .failure(let error):
             // A log that is only away is no lost one.
             guard archive != nil, error.code != .logUnavailable else { throw error }
-            (log, absence) = (nil, "the log cannot be opened: \(error.message)")
+            (log, absence) = (nil, known == nil ? "no log is known" : "the log cannot be opened: \(error.message)")
         }
     }
 
@@ -74,7 +71,7 @@ final class OldLog {
 
     /// What the nodes of the log announced lately says where a log that is gone has ended.
     func heard(_ nodes: [NodeAnnouncement]) {
-        for position in nodes.flatMap(\.positions) {
+        for position in nodes.flatMap({ $0.positions(in: current.epoch) }) {
             announced[position.partition] = max(announced[position.partition] ?? .none, position.seq)
         }
     }
@@ -103,8 +100,7 @@ final class OldLog {
         found.bounds = try log.bounds(partition)
         var next = max(from, found.bounds.first)
         while found.end == nil, next <= found.bounds.last {
-            let batch = try log.read(partition, from: next, to: found.bounds.last, bytes: 1 << 20)
-            guard !batch.seqs.isEmpty else { break }
+            let batch = try log.piece(partition, from: next, to: found.bounds.last)
             for entry in batch.entries where found.end == nil {
                 found.end = try batch.withRecord(entry) { key, value in try Self.end(key, value, entry.seq, partition) }
             }
@@ -196,6 +192,12 @@ final class OldLog {
             }
             try progress(
                 EpochProgress(step: .folding, partition: partition, seq: batch.seqs.upperBound - 1, last: last)
+            )
+        }
+        guard fold.next == last + 1 else {
+            throw LogError(
+                .internal,
+                "partition \(partition) was folded up to seq \(fold.next - 1), expected is its end at \(last)"
             )
         }
         return (fold, nil)

@@ -95,8 +95,7 @@ final class SeededLog {
         let last = try log.bounds(number).last
         var event = ParsedEvent()
         while partitions[number].next <= last, !partitions[number].isOpen {
-            let batch = try log.read(number, from: partitions[number].next, to: last, bytes: 1 << 20)
-            guard !batch.seqs.isEmpty else { return }
+            let batch = try log.piece(number, from: partitions[number].next, to: last)
             for entry in batch.entries where !partitions[number].isOpen {
                 try batch.withRecord(entry) { key, value in
                     guard entry.seq == partitions[number].next else { throw broken(number, entry.seq) }

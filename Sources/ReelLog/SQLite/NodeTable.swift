@@ -1,7 +1,8 @@
 internal import ReelCore
 internal import ReelSQLite
 
-/// The table of node announcements: one row a node, its latest word.
+/// The table of node announcements: one row a node, its latest word. `positions` is the epoch, and behind it
+/// `PARTITION:SEQ` for each partition, with spaces between.
 enum NodeTable {
     static let list = """
         SELECT id, role, url, advertised, build, positions, at_ms FROM nodes WHERE at_ms >= ?1 ORDER BY id
@@ -16,13 +17,15 @@ enum NodeTable {
         put.bind(4, node.url)
         put.bind(5, node.advertised)
         put.bind(6, node.build)
-        put.bind(7, node.positions.map { "\($0.partition):\($0.seq)" }.joined(separator: " "))
+        let positions = node.positions.map { "\($0.partition):\($0.seq)" }
+        put.bind(7, ((node.epoch.map { ["\($0)"] } ?? []) + positions).joined(separator: " "))
     }
 
     static func read(_ list: Statement, since oldestMs: Int64) throws(SQLiteError) -> [NodeAnnouncement] {
         list.bind(1, oldestMs)
         var nodes: [NodeAnnouncement] = []
         while try list.step() {
+            let words = list.text(5).split(separator: " ")
             nodes.append(
                 NodeAnnouncement(
                     id: list.text(0),
@@ -30,7 +33,8 @@ enum NodeTable {
                     url: list.text(2),
                     advertised: list.isNull(3) ? nil : list.text(3),
                     build: list.text(4),
-                    positions: list.text(5).split(separator: " ").compactMap(position),
+                    epoch: words.first.flatMap { Epoch(String($0)) },
+                    positions: words.compactMap(position),
                     atMs: list.integer(6)
                 )
             )

@@ -32,7 +32,7 @@ public final class SQLiteLogStore: LogStore {
 
     /// Opens a log of the file.
     public func open(_ epoch: Epoch) throws(LogError) -> any EventLog {
-        guard access(path, F_OK) == 0 else { throw LogError(.logUnavailable, "there is no log at \(path)") }
+        guard access(path, F_OK) == 0 else { throw LogError(.damaged, "there is no log at \(path)") }
         return try SQLiteLog(LogFile(path: path, epoch: epoch, walFrames: SQLiteLog.checkpointFramesDefault))
     }
 

@@ -49,6 +49,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// Starts the thread. It runs until `stop`.
     public init() throws(NetError) {
         Self.ignoreBrokenPipes
+        Self.widenPool
         try Self.checkDescriptors()
         var status = uv_loop_init(handle)
         guard status == 0 else { throw NetError(status: status, "starting an event loop") }
@@ -72,6 +73,9 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         writeBuffer.deallocate()
         openedBufferIfMade?.deallocate()
     }
+
+    /// What blocks for long, a log's read for one, must not keep all of libuv's threads, which are four.
+    private static let widenPool: Void = { setenv("UV_THREADPOOL_SIZE", "16", 0) }()
 
     /// Where libuv finds no descriptors for the pipe of its signals, which the first loop makes, it aborts the process.
     private static func checkDescriptors() throws(NetError) {

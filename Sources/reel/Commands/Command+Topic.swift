@@ -57,7 +57,7 @@ extension Command {
     ) { options, console in
         let store = try KafkaArguments.store(try LogArguments.kafka(options), console)
         defer { store.close() }
-        guard let current = try store.current() else { throw KafkaArguments.noLog(try LogArguments.kafka(options)) }
+        let current = try KafkaArguments.current(store)
         let topics = try store.topics()
         if options[CommonSettings.json] {
             for topic in topics { try console.write(topic.json) }

@@ -50,13 +50,10 @@ enum KafkaArguments {
         }
     }
 
-    /// No log was made yet.
-    static func noLog(_ configuration: KafkaConfiguration) -> Complaint {
-        let brokers = configuration.brokers.joined(separator: ",")
-        return Complaint(
-            .badData,
-            "there is no log at \(brokers) yet; to make it: reel topic create --log kafka:\(brokers)"
-        )
+    /// The current log; says why, where there is none.
+    static func current(_ store: KafkaLogStore) throws -> CurrentLog {
+        guard let current = try store.current() else { throw Complaint(.badData, "\(try store.absence())") }
+        return current
     }
 
     /// Opens the current log. `checks`: brokers and topics are looked at before; what is wrong ends the command, what
@@ -78,7 +75,7 @@ enum KafkaArguments {
             }
             for finding in findings where finding.weight == .warning { console.note("reel: warning: \(finding)") }
         }
-        guard let current = try store.current() else { throw noLog(configuration) }
+        let current = try current(store)
         if let partitions, partitions != current.partitions {
             throw Complaint(
                 .usage,

@@ -52,7 +52,7 @@ struct ClusterRow: Equatable {
         return try log.nodes().map { node in
             var row = ClusterRow()
             (row.id, row.role, row.url, row.build, row.atMs) = (node.id, node.role, node.url, node.build, node.atMs)
-            row.partitions = node.positions.map { position in
+            row.partitions = node.positions(in: log.epoch).map { position in
                 let head = heads.indices.contains(position.partition) ? heads[position.partition] : position.seq
                 return Place(
                     partition: Int64(position.partition),

@@ -1,0 +1,61 @@
+import ReelCore
+import ReelLog
+import Synchronization
+
+/// A log of which one record is damaged for a while: what begins there fails, what stands behind it can be read.
+final class DamagedLog: EventLog {
+    private let log: MemoryLog
+    private let state = Mutex((damaged: Seq?.none, met: 0))
+
+    init(_ log: MemoryLog) {
+        self.log = log
+    }
+
+    /// The seq that cannot be read.
+    var damaged: Seq? {
+        get { state.withLock { $0.damaged } }
+        set { state.withLock { $0.damaged = newValue } }
+    }
+
+    /// How often somebody has met it.
+    var met: Int { state.withLock { $0.met } }
+
+    private func begin(at seq: Seq) throws(LogError) {
+        let isDamaged = state.withLock { state in
+            guard state.damaged == seq else { return false }
+            state.met += 1
+            return true
+        }
+        if isDamaged { throw LogError(.logUnavailable, "seq \(seq) is damaged") }
+    }
+
+    var epoch: Epoch { log.epoch }
+    var partitions: Int { log.partitions }
+
+    func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {
+        do throws(LogError) {
+            try begin(at: from)
+        } catch {
+            let tail = RunningTail(partition: partition, from: from, sink: sink)
+            tail.fail(error)
+            return tail
+        }
+        return log.tail(partition, from: from, to: sink)
+    }
+
+    func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
+        try begin(at: from)
+        return try log.read(partition, from: from, to: to, bytes: bytes)
+    }
+
+    func bounds(_ partition: Int) throws(LogError) -> LogBounds { try log.bounds(partition) }
+
+    func append(_ records: [LogAppend], to partition: Int, done: @escaping @Sendable (Result<[Seq], LogError>) -> Void)
+    {
+        log.append(records, to: partition, done: done)
+    }
+
+    func announce(_ node: NodeAnnouncement) throws(LogError) { try log.announce(node) }
+    func nodes() throws(LogError) -> [NodeAnnouncement] { try log.nodes() }
+    func close() { log.close() }
+}

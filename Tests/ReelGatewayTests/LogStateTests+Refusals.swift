@@ -1,0 +1,113 @@
+import EventLogConformance
+import ReelCore
+import ReelLog
+import Testing
+
+@testable import ReelGateway
+
+/// A log that does not let itself be read, or written.
+extension LogStateTests {
+    @Test func aPartitionThatCannotBeReadIsUnavailableUntilItCan() async throws {
+        let log = try MemoryLog(partitions: 1)
+        try await LiveGateway.with(log, { $0.tailPauseMs = 1 }) { live in
+            let socket = try await live.connect()
+            publish(socket, 0...0)
+            _ = try await socket.nextAck()
+            log.lose(0, LogError(.logUnavailable, "there is no such topic"))
+            try await live.state(becomes: "unavailable")
+            #expect(try await shownState(live) == "unavailable")
+            let ready = try await live.ready()
+            #expect(ready.contains(#""detail":"log_unavailable: there is no such topic""#), "\(ready)")
+            publish(socket, 1...1)
+            let nack = try await socket.nextNack()
+            #expect(nack.error.code == .logUnavailable && nack.error.retryMs != nil)
+            log.lose(0, LogError(.logUnavailable, "still none"))
+            try await eventually("the reason is that of now") { try await live.ready().contains("still none") }
+            #expect(live.journal("the tail ended").count == 1, "it is not said again and again")
+
+            log.lose(0, nil)
+            // Though nothing new is in it.
+            try await live.state(becomes: "ok")
+            #expect(live.journal("log state").count == 2)
+            publish(socket, 1...1)
+            #expect(try await socket.nextAck().acks.map(\.seq) == [1])
+        }
+    }
+
+    @Test func aRightThatTheGatewayLacksIsNamedAndClientsWaitForIt() async throws {
+        let log = try MemoryLog()
+        let elsewhere = try elsewhere(log)
+        try await LiveGateway.with(log) { live in
+            let socket = try await live.connect()
+            log.onAppend { _, _ in .fail(LogError(.forbidden, "no right to Write")) }
+            publish(socket, 0...0)
+            let nack = try await socket.nextNack()
+            #expect(nack.error.code == .logUnavailable && nack.error.retryMs == 1_000, "no client lacks it")
+            try await live.state(becomes: "unavailable")
+            let ready = try await live.ready()
+            #expect(ready.contains(#""detail":"forbidden: no right to Write""#), "\(ready)")
+            log.onAppend(nil)
+            publish(socket, 0...0, to: elsewhere)
+            #expect(try await socket.nextAck().acks.map(\.seq) == [0])
+            // The right is one for all partitions.
+            try await live.state(becomes: "ok")
+            publish(socket, 0...0)
+            #expect(try await socket.nextAck().acks.map(\.seq) == [0])
+        }
+    }
+
+    @Test func aLogThatTakesNothingForLongIsSaidWithTheReason() async throws {
+        let refusal = LogError(.logUnavailable, "against the policy")
+        try await LiveGateway.with(nil, { ($0.degradedMs, $0.unavailableMs) = (2_000, 5_000) }) { live in
+            let share = live.gateway.share
+            for (nowMs, state) in [(10_000, .ok), (12_000, .ok), (12_001, .degraded), (15_001, .unavailable)]
+                as [(Int64, LogState)]
+            {
+                share.appending(fails: refusal, nowMs: nowMs)
+                #expect(share.logState == state)
+            }
+            let ready = try await live.ready()
+            #expect(ready.contains(#""detail":"log_unavailable: against the policy""#), "\(ready)")
+            share.appended()
+            #expect(share.logState == .ok)
+            share.appending(fails: refusal, nowMs: 99_000)
+            #expect(share.logState == .ok, "one alone says nothing")
+        }
+        let log = try MemoryLog()
+        try await LiveGateway.with(log, { ($0.degradedMs, $0.unavailableMs) = (0, 1) }) { live in
+            let socket = try await live.connect()
+            log.onAppend { _, _ in .fail(refusal) }
+            try await eventually("it is said") {
+                publish(socket, 0...0)
+                _ = try await socket.nextNack()
+                return try await live.ready().contains("against the policy")
+            }
+            log.onAppend(nil)
+            publish(socket, 0...0)
+            #expect(try await socket.nextAck().acks.map(\.seq) == [0])
+            try await live.state(becomes: "ok")
+        }
+    }
+
+    @Test func aPartitionThatIsDamagedSomewhereIsUnavailableAllTheTime() async throws {
+        let memory = try MemoryLog(partitions: 1)
+        let log = DamagedLog(memory)
+        try await LiveGateway.with(log, { $0.tailPauseMs = 1 }) { live in
+            let socket = try await live.connect()
+            publish(socket, 0...0)
+            _ = try await socket.nextAck()
+            memory.stall(0)
+            log.damaged = 1
+            let events = (1...2).map { LogAppend(key: todo.key, value: Batches.value(site, $0, "x")) }
+            memory.append(events, to: 0) { _ in }
+            memory.breakTails(0, LogError(.logUnavailable, "the connection was lost"))
+            try await eventually("it was tried again and again") { log.met >= 10 }
+            #expect(live.journal("log state").count == 1)
+            try await live.state(becomes: "unavailable")
+            log.damaged = nil
+            memory.resume(0)
+            try await live.state(becomes: "ok")
+            #expect(live.journal("log state").count == 2)
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import ReelCore
+import ReelKafka
+import Testing
+
+/// What a range is made of, without brokers.
+@Suite struct RangeGatheringTests {
+    /// What is kept of 5 ... 9, each record of ten bytes; what is read; and whether it failed.
+    private func gather(bytes: Int = 1_000, _ arrivals: Arrival...) -> (kept: [Seq], next: Seq?, hasFailed: Bool) {
+        var range = RangeGathering(next: 5, to: 9, bytes: bytes)
+        var kept: [Seq] = []
+        var hasFailed = false
+        for arrival in arrivals {
+            switch range.take(arrival, bytes: 10) {
+            case .keep: if case .record(let seq) = arrival { kept.append(seq) }
+            case .drop: break
+            case .fail: hasFailed = true
+            }
+        }
+        return (kept, range.isComplete ? range.next : nil, hasFailed)
+    }
+
+    @Test func theRecordsOfTheRangeAreKept() {
+        #expect(gather(.record(4), .record(5), .record(6)) == ([5, 6], nil, false))
+        #expect(gather(.record(5), .record(6), .record(7), .record(8), .record(9)) == ([5, 6, 7, 8, 9], 10, false))
+        #expect(gather(.record(5), .record(7), .record(12), .record(8)) == ([5, 7], 10, false))
+    }
+
+    @Test func itEndsWhereTheLogDoes() {
+        #expect(gather(.record(5), .end(6), .record(6)) == ([5], 6, false))
+        #expect(gather(.end(5)) == ([], 5, false))
+        #expect(gather(.record(5), .end(20)) == ([5], 10, false))
+    }
+
+    @Test func itEndsAtItsBytesBehindOneRecordAtLeast() {
+        #expect(gather(bytes: 1, .record(5), .record(6)) == ([5], 6, false))
+        #expect(gather(bytes: 25, .record(5), .record(6), .record(7)) == ([5, 6], 7, false))
+        #expect(gather(bytes: 25, .record(6), .record(7), .record(9)) == ([6, 7], 8, false))
+    }
+
+    @Test func aBatchThatIsDamagedIsNoHole() {
+        #expect(gather(.error, .record(8), .record(9)) == ([], 5, true))
+        #expect(gather(.error, .record(20)) == ([], 5, true))
+        #expect(gather(.error, .end(20)) == ([], 5, true))
+    }
+
+    @Test func whatStandsBeforeDamageIsRead() {
+        #expect(gather(.record(5), .record(6), .error, .record(9), .end(20)) == ([5, 6], 7, false))
+    }
+
+    @Test func damageBehindTheRangeIsNobodysBusiness() {
+        #expect(gather(.record(7), .record(9), .error) == ([7, 9], 10, false))
+    }
+}

@@ -1,0 +1,42 @@
+import ReelKafka
+import Testing
+
+/// Who waits for a partition that does not answer.
+@Suite struct SilentPartitionsTests {
+    private let long = SilentPartitions.waitMs
+    private let short = SilentPartitions.shortWaitMs
+    private let silenceMs = SilentPartitions.silenceMs
+
+    @Test func allWaitForOneThatAnswers() {
+        var partitions = SilentPartitions()
+        for round in 0..<10 {
+            let nowMs = Int64(round) * silenceMs
+            #expect(partitions.begin(0, nowMs: nowMs) == long)
+            #expect(partitions.begin(0, nowMs: nowMs + 1) == long)
+            partitions.end(0, answered: true, nowMs: nowMs + 2)
+            partitions.end(0, answered: true, nowMs: nowMs + 3)
+        }
+    }
+
+    @Test func aSlowOneThatAnswersNowAndThenIsNotSilent() {
+        var partitions = SilentPartitions()
+        for round in 0..<10 {
+            #expect(partitions.begin(0, nowMs: Int64(round) * silenceMs) == long)
+            if round > 0 { partitions.end(0, answered: true, nowMs: Int64(round) * silenceMs + 1) }
+        }
+    }
+
+    @Test func oneWaitsForASilentOneAndNotForLong() {
+        var partitions = SilentPartitions()
+        #expect(partitions.begin(0, nowMs: 0) == long)
+        #expect(partitions.begin(0, nowMs: silenceMs) == long)
+        #expect(partitions.begin(0, nowMs: silenceMs + 1) == nil)
+        #expect(partitions.begin(1, nowMs: silenceMs + 1) == long, "another partition")
+        partitions.end(0, answered: false, nowMs: long)
+        partitions.end(0, answered: false, nowMs: long)
+        #expect(partitions.begin(0, nowMs: long) == short)
+        #expect(partitions.begin(0, nowMs: long) == nil)
+        partitions.end(0, answered: true, nowMs: long + 1)
+        #expect(partitions.begin(0, nowMs: long + 2) == self.long)
+    }
+}
