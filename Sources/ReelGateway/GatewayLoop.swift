@@ -238,7 +238,8 @@ final class GatewayLoop {
             filter: filter,
             partition: partition,
             partitions: share.partitions,
-            end: share.end(partition)?.seq ?? largestInteger
+            end: share.end(partition)?.seq ?? largestInteger,
+            sound: share.sound
         )
         let end = min(to, rings[partition].first - 1)
         loop.offload {

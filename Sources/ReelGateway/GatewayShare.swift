@@ -65,6 +65,8 @@ final class GatewayShare: Sendable {
     let gate: NodeGate
     /// Answers questions about state in this process; nil: they are passed on.
     let state: (any StateSource)?
+    /// What is known of the log's records.
+    let sound: SoundSeqs
     private let standing: Mutex<Standing>
     /// Whether appends fail, as `standing` says; changes with it.
     private let isFailing = Atomic<Bool>(false)
@@ -90,6 +92,7 @@ final class GatewayShare: Sendable {
         self.number = number
         partitions = log.partitions
         gate = NodeGate(settings.node, metrics: metrics, journal: journal)
+        sound = SoundSeqs(partitions: log.partitions)
         meters = GatewayMeters(metrics, epoch: log.epoch, journal: journal)
         standing = Mutex(
             Standing(
@@ -151,7 +154,11 @@ final class GatewayShare: Sendable {
     /// A batch of the tail came.
     func read(_ batch: TailBatch) {
         meters.eventsRead.add(batch.kinds.count)
-        if !batch.voids.isEmpty { meters.voids.note(batch.voids, in: batch.partition) }
+        if !batch.voids.isEmpty {
+            meters.voids.note(batch.voids, in: batch.partition)
+        } else if batch.seedsEnd == nil {
+            sound.add(batch.seqs, of: batch.partition)
+        }
         if let end = batch.end, end.seq >= batch.seqs.lowerBound {
             journal.warning(
                 "the epoch has ended",

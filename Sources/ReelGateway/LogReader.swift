@@ -11,6 +11,7 @@ struct LogReader: Sendable {
     let partitions: Int
     /// The last seq that is not void because the epoch has ended before it.
     let end: Seq
+    let sound: SoundSeqs
 
     /// What one look into the log reads at most, all streams together.
     private static let scanBytes = 512 << 10
@@ -51,6 +52,9 @@ struct LogReader: Sendable {
             to: batch.seqs.upperBound - 1,
             room: filter == nil ? min(bytes, entryBytes) : 0
         )
+        // A filter wants to see an event's parts.
+        let isSound = filter == nil && sound.contains(batch.seqs, of: partition)
+        var isSoundHere = true
         let key = stream.key
         var expected = batch.seqs.lowerBound
         for entry in batch.entries {
@@ -58,12 +62,19 @@ struct LogReader: Sendable {
             expected = entry.seq + 1
             let isFull: Bool = batch.withRecord(entry) { found, value in
                 let isOurs = key.withUnsafeBytes { $0.equals(found) }
-                guard entry.seq <= end, isOurs || StreamName.barrierKey.utf8.elementsEqual(found) else { return false }
-                switch rules.read(key: found, value: value, into: &event) {
-                case .barrier: break
-                case .event: if let filter, !filter.wants(event, value) { return false }
-                case .seed, .void: return false
-                case .unknownBarrier: return true
+                guard entry.seq <= end, isOurs || StreamName.barrierKey.utf8.elementsEqual(found) else {
+                    isSoundHere = false
+                    return false
+                }
+                if !isSound || !isOurs {
+                    switch rules.read(key: found, value: value, into: &event) {
+                    case .barrier: break
+                    case .event: if let filter, !filter.wants(event, value) { return false }
+                    case .seed, .void:
+                        isSoundHere = false
+                        return false
+                    case .unknownBarrier: return true
+                    }
                 }
                 let isTooMuch = chunk.body.count + EventsChunk.size(value: value.count) > bytes
                 if chunk.count == events || chunk.count > 0 && isTooMuch { return true }
@@ -72,9 +83,10 @@ struct LogReader: Sendable {
             }
             if isFull {
                 chunk.to = entry.seq - 1
-                return chunk
+                break
             }
         }
+        if isSoundHere, !isSound { sound.add(chunk.from..<chunk.to + 1, of: partition) }
         return chunk
     }
 }

@@ -8,8 +8,8 @@ final class Subscription<Client: AnyObject> {
     let client: Client
     let stream: StreamName
     let partition: Int
-    /// What it wants of the stream; nil: everything.
-    let filter: EventFilter?
+    /// Most have no filter: a reference takes little room.
+    private let kept: KeptFilter?
     /// The last seq that the client was told to hold.
     fileprivate(set) var proven: Seq
     /// The next seq to look at; ahead of `proven + 1` where a range without events was passed.
@@ -20,23 +20,42 @@ final class Subscription<Client: AnyObject> {
     fileprivate(set) var isOver = false
     /// An answer of the log is awaited.
     var isReading = false
+    /// The part of the clients that its client belongs to.
+    fileprivate let slot: UInt8
     /// Its place among those that listen to the stream.
     fileprivate var index: Int32 = 0
 
-    fileprivate init(client: Client, stream: StreamName, partition: Int, after: Seq, filter: EventFilter?) {
+    fileprivate init(
+        client: Client,
+        slot: UInt8,
+        stream: StreamName,
+        partition: Int,
+        after: Seq,
+        filter: EventFilter?
+    ) {
         self.client = client
-        self.filter = filter
+        self.slot = slot
+        kept = filter.map { KeptFilter($0) }
         self.stream = stream
         self.partition = partition
         proven = after
         next = after + 1
     }
 
+    /// What it wants of the stream; nil: everything.
+    var filter: EventFilter? { kept?.filter }
+
     /// Says that all up to here was sent.
     func sent(to seq: Seq) {
         proven = max(proven, seq)
         next = max(next, seq + 1)
     }
+}
+
+private final class KeptFilter {
+    let filter: EventFilter
+
+    init(_ filter: EventFilter) { self.filter = filter }
 }
 
 /// Who on this loop listens to what. A frame is made once for all clients that stand at the same seq.
@@ -46,15 +65,10 @@ struct Subscriptions<Client: AnyObject> {
     /// The clients in so many parts, so that not all have to be told of a head at once.
     static var slots: Range<Int> { 0..<16 }
 
-    /// What a client listens to: an array, since most have few.
-    private struct Listening {
-        var entries: [Entry] = []
-        let slot: UInt8
-    }
-
     private var live: [StreamName: [Entry]] = [:]
-    private var clients: [ObjectIdentifier: Listening] = [:]
-    private var lastSlot: UInt8 = 0
+    /// In arrays: most clients have few.
+    private var clients: [ObjectIdentifier: [Entry]] = [:]
+    private var nextSlot: UInt8 = 0
     private(set) var count = 0
     /// For each slot and partition the head up to which every live subscription has been proven.
     private var settled: [[Seq]]
@@ -75,17 +89,17 @@ struct Subscriptions<Client: AnyObject> {
 
     /// The client's subscription to the stream, where it has one.
     func entry(_ client: Client, _ stream: StreamName) -> Entry? {
-        clients[ObjectIdentifier(client)]?.entries.first { $0.stream == stream }
+        clients[ObjectIdentifier(client)]?.first { $0.stream == stream }
     }
 
     /// All that a client listens to.
     func all(of client: Client) -> [Entry] {
-        clients[ObjectIdentifier(client)]?.entries ?? []
+        clients[ObjectIdentifier(client)] ?? []
     }
 
     /// How many subscriptions a client has.
     func count(_ client: Client) -> Int {
-        clients[ObjectIdentifier(client)]?.entries.count ?? 0
+        clients[ObjectIdentifier(client)]?.count ?? 0
     }
 
     /// Begins a subscription that catches up; one to the same stream ends.
@@ -97,26 +111,34 @@ struct Subscriptions<Client: AnyObject> {
         filter: EventFilter? = nil
     ) -> Entry {
         _ = remove(client, stream)
-        let entry = Entry(client: client, stream: stream, partition: partition, after: after, filter: filter)
-        if clients[ObjectIdentifier(client)] == nil { lastSlot = (lastSlot + 1) % UInt8(Self.slots.count) }
-        clients[ObjectIdentifier(client), default: Listening(slot: lastSlot)].entries.append(entry)
+        let slot = all(of: client).first?.slot ?? nextSlot
+        if slot == nextSlot { nextSlot = (slot + 1) % UInt8(Self.slots.count) }
+        let entry = Entry(
+            client: client,
+            slot: slot,
+            stream: stream,
+            partition: partition,
+            after: after,
+            filter: filter
+        )
+        clients[ObjectIdentifier(client), default: []].append(entry)
         count += 1
         return entry
     }
 
     /// Ends a subscription. False if there was none.
     mutating func remove(_ client: Client, _ stream: StreamName) -> Bool {
-        guard let place = clients[ObjectIdentifier(client)]?.entries.firstIndex(where: { $0.stream == stream }),
-            let entry = clients[ObjectIdentifier(client)]?.entries.remove(at: place)
+        guard let place = clients[ObjectIdentifier(client)]?.firstIndex(where: { $0.stream == stream }),
+            let entry = clients[ObjectIdentifier(client)]?.remove(at: place)
         else { return false }
-        if clients[ObjectIdentifier(client)]?.entries.isEmpty == true { clients[ObjectIdentifier(client)] = nil }
+        if clients[ObjectIdentifier(client)]?.isEmpty == true { clients[ObjectIdentifier(client)] = nil }
         end(entry)
         return true
     }
 
     /// The client is gone.
     mutating func removeAll(_ client: Client) {
-        for entry in clients.removeValue(forKey: ObjectIdentifier(client))?.entries ?? [] { end(entry) }
+        for entry in clients.removeValue(forKey: ObjectIdentifier(client)) ?? [] { end(entry) }
     }
 
     private mutating func end(_ entry: Entry) {
@@ -134,7 +156,7 @@ struct Subscriptions<Client: AnyObject> {
 
     /// All subscriptions to streams of a partition.
     func all(in partition: Int) -> [Entry] {
-        clients.values.flatMap { $0.entries.filter { $0.partition == partition } }
+        clients.values.flatMap { $0.filter { $0.partition == partition } }
     }
 
     /// How many listen to the stream of a batch to which most listen.
@@ -241,19 +263,21 @@ struct Subscriptions<Client: AnyObject> {
         guard slots.contains(where: { settled[$0][partition] != head }) else { return }
         for slot in slots { settled[slot][partition] = head }
         let frame = Self.upto(partition, head)
-        for listening in clients.values where slots.contains(Int(listening.slot)) {
-            guard let client = listening.entries.first?.client else { continue }
+        for entries in clients.values {
+            guard let (client, slot) = entries.first.map({ ($0.client, Int($0.slot)) }), slots.contains(slot) else {
+                continue
+            }
             var (least, proof) = (head, head)
-            for entry in listening.entries where entry.partition == partition {
+            for entry in entries where entry.partition == partition {
                 if entry.isLive { least = min(least, entry.proven) } else { proof = min(proof, entry.proven) }
             }
             guard least < head else { continue }
-            if proof < head { settled[Int(listening.slot)][partition] = -2 }
+            if proof < head { settled[slot][partition] = -2 }
             guard proof > least else { continue }
             if send(client, proof == head ? frame : Self.upto(partition, proof)) {
                 prove(client, partition, proof)
             } else {
-                settled[Int(listening.slot)][partition] = -2
+                settled[slot][partition] = -2
             }
         }
     }

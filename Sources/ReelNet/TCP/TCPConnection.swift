@@ -182,8 +182,8 @@ final class TCPConnection {
         if hadBytes { drained() } else if state.contains(.isFinishing) { shutDown() }
     }
 
-    /// How much of the bytes the kernel takes now, or libuv's number of an error. `send` spares what the kernel does for
-    /// a `write`, which could as well be to a file.
+    /// How much of the bytes the kernel takes now, or libuv's number of an error. `send` spares what the kernel does
+    /// for a `write`, which could as well be to a file.
     private func offer(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard let descriptor else { return Int(UV_EBADF.rawValue) }
         let count = send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_DONTWAIT | MSG_NOSIGNAL))
