@@ -268,7 +268,11 @@ final class GatewayLoop {
         let ring = rings[partition]
         let startedMs = nowMs
         for flight in taken { flight.headWhenHandedOver = ring.head }
-        let records = taken.map { LogAppend(key: $0.lane.stream.key, value: $0.value, witness: ring.witness) }
+        var (stream, key) = (taken[0].lane.stream, taken[0].lane.stream.key)
+        let records = taken.map { flight in
+            if flight.lane.stream != stream { (stream, key) = (flight.lane.stream, flight.lane.stream.key) }
+            return LogAppend(key: key, value: flight.value, witness: ring.witness)
+        }
         let done: @Sendable (Result<[Seq], LogError>) -> Void = loop.bound { [self] result in
             share.meters.appendMs.record(Int(nowMs - startedMs))
             reported(taken, partition, result)
