@@ -5,7 +5,8 @@ import Synchronization
 /// The signals of a process that runs nodes, one after the other: none has its own effect between two of them.
 ///
 /// SIGTERM and SIGINT end the present node in good order, and no other follows; where there is none at the moment, a
-/// second one ends the process at once. At SIGHUP the files of certificate and keys are read again, if there are any.
+/// second one ends the process at once. A log that hangs does not keep the process: what has not closed soon after the
+/// node has ended is left behind. At SIGHUP the files of certificate and keys are read again, if there are any.
 public final class NodeSignals: Sendable {
     private struct State {
         var requests = 0
@@ -13,10 +14,15 @@ public final class NodeSignals: Sendable {
     }
 
     private let loop: EventLoop
+    private let journal: Journal
     private let state = Mutex(State())
+
+    /// So long the log and the threads that ask it may take to close.
+    private static let closing = Duration.seconds(2)
 
     /// Takes the signals over, for the rest of the process's life.
     public init(_ settings: NodeSettings, journal: Journal) throws {
+        self.journal = journal
         loop = try EventLoop()
         try loop.sync { [self] in
             for signal in [SIGTERM, SIGINT] { loop.onSignal(signal) { self.received() } }
@@ -34,7 +40,9 @@ public final class NodeSignals: Sendable {
             state.node = node
             return state.requests
         }
-        for _ in 0..<min(requests, 2) { node?.begin() }
+        guard let node, requests > 0 else { return }
+        leaveBehind(node)
+        for _ in 0..<min(requests, 2) { node.begin() }
     }
 
     private func received() {
@@ -42,7 +50,22 @@ public final class NodeSignals: Sendable {
             state.requests += 1
             return (state.node, state.requests)
         }
-        if let node { return node.begin() }
-        if requests > 1 { _exit(EXIT_FAILURE) }
+        guard let node else {
+            if requests > 1 { _exit(EXIT_FAILURE) }
+            return
+        }
+        if requests == 1 { leaveBehind(node) }
+        node.begin()
+    }
+
+    /// Ends the process soon after the node, whatever is still open: all that was acked is in the log, and nobody waits
+    /// for an answer any more.
+    private func leaveBehind(_ node: NodeEnd) {
+        Task { [journal] in
+            await node.wait()
+            try? await Task.sleep(for: Self.closing)
+            journal.warning("left behind", ["detail": "the log did not close within \(Self.closing)"])
+            _exit(EXIT_SUCCESS)
+        }
     }
 }
