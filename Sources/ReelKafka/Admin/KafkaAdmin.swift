@@ -86,19 +86,12 @@ final class KafkaAdmin: Sendable {
     func wasWritten(_ name: String) throws(LogError) -> Bool {
         let partitions = try hearsay(of: name).facts?.partitions.count ?? 0
         for partition in 0..<partitions {
-            var (low, high): (Int64, Int64) = (0, 0)
-            let code = rd_kafka_query_watermark_offsets(
-                handle.pointer,
-                name,
-                Int32(partition),
-                &low,
-                &high,
-                Self.patienceMs
-            )
+            let end = nowMs() + Int64(Self.patienceMs)
+            let (code, ends) = handle.ends(of: name, partition, untilMs: end)
             guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
                 throw LogError(kafka: code, "ask for the end of \(name)", trouble: handle.trouble)
             }
-            if high > 0 { return true }
+            if ends.upperBound > 0 { return true }
         }
         return false
     }

@@ -25,20 +25,11 @@ final class RangeReader: @unchecked Sendable {
 
     /// The first offset kept and the one that will be given next, as the leader says.
     func ends(_ partition: Int, untilMs: Int64) throws(KafkaFailure) -> Range<Seq> {
-        var low: Int64 = 0
-        var high: Int64 = 0
-        let code = rd_kafka_query_watermark_offsets(
-            handle.pointer,
-            topic.name,
-            Int32(partition),
-            &low,
-            &high,
-            Int32(clamping: max(1, untilMs - nowMs()))
-        )
+        let (code, ends) = handle.ends(of: topic.name, partition, untilMs: untilMs)
         guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
             throw KafkaFailure(code, "ask for the ends of partition \(partition)", handle, topic: topic.name)
         }
-        return max(0, low)..<max(0, low, high)
+        return ends
     }
 
     /// A broker that lags behind the others, a new leader for a moment or a follower, answers a read with its own end.
