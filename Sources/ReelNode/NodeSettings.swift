@@ -27,6 +27,8 @@ public struct NodeSettings: Sendable {
     public var addressConnections = 0
     /// Connections that wait in the kernel until they are accepted.
     public var acceptQueue = 4_096
+    /// Whether messages of sockets are packed for who offers permessage-deflate.
+    public var deflates = true
     /// From the first byte of a request to the end of its head; of a connection, from its start, with TLS.
     public var handshakeMs: Int64 = 10_000
     /// With more resident memory nothing new is taken in; 0: there is no limit.
@@ -78,6 +80,7 @@ extension HTTPServer.Settings {
     public init(_ node: NodeSettings) {
         self.init()
         acceptQueue = node.acceptQueue
+        deflates = node.deflates
         headDeadline = .milliseconds(node.handshakeMs)
         limits.body = node.bodyBytes
         tls = node.tls

@@ -18,6 +18,8 @@ public struct WebSocketOffer: Hashable, Sendable {
     public let subprotocols: [String]
     /// The client's key.
     let key: String
+    /// What it offers of permessage-deflate.
+    var deflate: DeflateOffer?
 }
 
 /// What becomes of a `WebSocketOffer`.

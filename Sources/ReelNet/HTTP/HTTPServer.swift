@@ -13,6 +13,8 @@ public final class HTTPServer {
         public var idleDeadline = Duration.seconds(60)
         /// From a WebSocket's close frame to the peer's answer.
         public var closeDeadline = Duration.seconds(5)
+        /// Whether messages of WebSockets are packed for who offers permessage-deflate.
+        public var deflates = true
         /// The certificate and key with which it speaks TLS; nil: it speaks plain.
         public var tls: TLSServer?
         /// Connections that the kernel keeps until they are accepted; one more waits for room at its own end.

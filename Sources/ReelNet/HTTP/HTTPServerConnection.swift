@@ -111,12 +111,14 @@ final class HTTPServerConnection: TCPHandler {
             closesAfterAnswer = closesAfterAnswer || !offer.head.keepsAlive
             exchange.respond(response)
         case .accept(let subprotocol, let maxMessage, let handler):
-            tcp.write(WebSocketHandshake.acceptance(of: offer, subprotocol))
+            let deflate = server.settings.deflates ? offer.deflate : nil
+            tcp.write(WebSocketHandshake.acceptance(of: offer, subprotocol, deflate: deflate))
             server.upgraded(self)
             let socket = WebSocket(
                 tcp,
                 .server,
                 maxMessage: maxMessage,
+                deflates: deflate != nil,
                 closeDeadline: server.settings.closeDeadline,
                 handler: handler
             )

@@ -30,6 +30,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     private var thread = pthread_t()
 
     // Used on the loop's thread only.
+    /// Made when the first message is packed; nil where there is no memory for it.
+    lazy var deflater = MessageDeflater()
     let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
     let writeBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
     /// For what TLS opens: all of a full `readBuffer` and the record that it may complete.

@@ -15,6 +15,8 @@ public final class WebSocket {
     private var code: UInt16 = 1006
     private var reason = ""
 
+    /// Whether both sides have agreed on permessage-deflate.
+    private let deflates: Bool
     private let closeDeadline: Duration
     private static let maxPendingForPong = 64 << 10
 
@@ -22,6 +24,7 @@ public final class WebSocket {
         _ tcp: TCPConnection,
         _ role: WebSocketDecoder.Role,
         maxMessage: Int,
+        deflates: Bool = false,
         closeDeadline: Duration,
         handler: any WebSocketHandler
     ) {
@@ -30,7 +33,8 @@ public final class WebSocket {
         self.role = role
         self.handler = handler
         loop = tcp.loop
-        decoder = WebSocketDecoder(role, maxMessage: maxMessage)
+        self.deflates = deflates
+        decoder = WebSocketDecoder(role, maxMessage: maxMessage, inflates: deflates)
         tcp.handler = self
         tcp.deadline.clear()
     }
@@ -56,7 +60,7 @@ public final class WebSocket {
     /// Sends a frame that was encoded before; its bytes are shared. A server's alone: a client masks each message.
     public func send(_ frame: WebSocketFrame) {
         precondition(role == .server, "a client has to mask what it sends")
-        if !sentClose { tcp.write(frame.bytes) }
+        if !sentClose { tcp.write(deflates ? frame.packed(by: loop.deflater) : frame.bytes) }
     }
 
     /// Sends a text message. The bytes must be UTF-8.
@@ -97,6 +101,7 @@ public final class WebSocket {
 
     private func send(_ opcode: WebSocketFrame.Opcode, _ payload: [UInt8]) {
         guard !sentClose else { return }
+        if deflates, !opcode.isControl { return send(WebSocketFrame(opcode, payload)) }
         let mask = role == .client ? UInt32.random(in: .min ... .max) : nil
         tcp.write(WebSocketFrame.encode(opcode, payload, mask: mask))
     }

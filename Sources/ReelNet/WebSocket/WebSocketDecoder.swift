@@ -43,6 +43,9 @@ public struct WebSocketDecoder {
 
     private let role: Role
     private let maxMessage: Int
+    /// Whether messages may be packed (permessage-deflate).
+    private let inflates: Bool
+    private var isPacked = false
     private var state = State.first
     private var opcode = WebSocketFrame.Opcode.text
     private var isFinal = true
@@ -57,9 +60,11 @@ public struct WebSocketDecoder {
     private var control: [UInt8] = []
     private var utf8 = UTF8Checker()
 
-    /// A decoder at the first frame. A message may have so many bytes.
-    public init(_ role: Role, maxMessage: Int) {
+    /// A decoder at the first frame. A message may have so many bytes, packed or not. `inflates`: both sides have
+    /// agreed on permessage-deflate, without anything that is kept from one message to the next.
+    public init(_ role: Role, maxMessage: Int, inflates: Bool = false) {
         self.role = role
+        self.inflates = inflates
         self.maxMessage = maxMessage
     }
 
@@ -108,18 +113,24 @@ public struct WebSocketDecoder {
     }
 
     private mutating func readFirst(_ byte: UInt8) throws(WebSocketViolation) {
-        guard byte & 0x70 == 0 else { throw violation("a reserved bit is set") }
+        let reserved = byte & 0x70
+        guard reserved == 0 || inflates && reserved == WebSocketFrame.packedBit else {
+            throw violation("a reserved bit is set")
+        }
         guard let opcode = WebSocketFrame.Opcode(rawValue: byte & 0x0F) else { throw violation("a reserved opcode") }
         isFinal = byte & 0x80 != 0
         self.opcode = opcode
         switch opcode {
         case .continuation:
             guard kind != nil else { throw violation("a continuation of nothing") }
+            guard reserved == 0 else { throw violation("a continuation that says that it is packed") }
         case .text, .binary:
             guard kind == nil else { throw violation("a new message inside a fragmented one") }
             kind = opcode
+            isPacked = reserved != 0
         case .close, .ping, .pong:
             guard isFinal else { throw violation("a fragmented control frame") }
+            guard reserved == 0 else { throw violation("a control frame that says that it is packed") }
         }
         state = .second
     }
@@ -151,7 +162,7 @@ public struct WebSocketDecoder {
     /// Before any byte of the payload is kept.
     private mutating func checkSize() throws(WebSocketViolation) {
         guard opcode.isControl || length <= UInt64(maxMessage - message.count) else {
-            throw WebSocketViolation(code: 1009, detail: "a message of more than \(maxMessage) bytes")
+            throw tooLarge
         }
         state = role == .server ? .mask(left: 4) : .payload
     }
@@ -166,7 +177,7 @@ public struct WebSocketDecoder {
         } else {
             let start = message.count
             append(part, to: &message)
-            if kind == .text {
+            if kind == .text, !isPacked {
                 let isValid = message.withUnsafeBytes { utf8.check(UnsafeRawBufferPointer(rebasing: $0[start...])) }
                 guard isValid else { throw Self.badText }
             }
@@ -192,12 +203,25 @@ public struct WebSocketDecoder {
             }
         }
         guard isFinal else { return nil }
+        if isPacked { try unpack() }
         guard kind != .text || utf8.isComplete else { throw Self.badText }
         let payload = message
         let isText = kind == .text
         message = []
         kind = nil
         return isText ? .text(payload) : .binary(payload)
+    }
+
+    private mutating func unpack() throws(WebSocketViolation) {
+        do throws(MessageInflater.Failure) {
+            message = try MessageInflater.unpack(message, limit: maxMessage)
+        } catch {
+            switch error {
+            case .tooLarge: throw tooLarge
+            case .damaged: throw WebSocketViolation(code: 1007, detail: "a message that cannot be unpacked")
+            }
+        }
+        guard kind != .text || message.withUnsafeBytes({ utf8.check($0) }) else { throw Self.badText }
     }
 
     private mutating func endClose(_ payload: [UInt8]) throws(WebSocketViolation) -> Event {
@@ -216,6 +240,10 @@ public struct WebSocketDecoder {
 
     private func violation(_ detail: String) -> WebSocketViolation {
         WebSocketViolation(code: 1002, detail: detail)
+    }
+
+    private var tooLarge: WebSocketViolation {
+        WebSocketViolation(code: 1009, detail: "a message of more than \(maxMessage) bytes")
     }
 
     private static let badText = WebSocketViolation(code: 1007, detail: "text that is no UTF-8")

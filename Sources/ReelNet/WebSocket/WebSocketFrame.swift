@@ -1,11 +1,28 @@
-/// A frame of a server, encoded once and written to any number of sockets.
+import Synchronization
+
+/// A frame of a server, encoded once and written to any number of sockets. For those that have agreed on
+/// permessage-deflate it is packed once, when the first of them is written to.
 public struct WebSocketFrame: Hashable, Sendable {
     /// The frame as it goes over the wire: header and payload.
     public private(set) var bytes: [UInt8]
+    private var packed = Packed()
+
+    /// The same frame for those who take it packed; nil until the first of them does.
+    private final class Packed: Sendable {
+        let bytes = Mutex<[UInt8]?>(nil)
+    }
+
+    private init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    init(_ opcode: Opcode, _ payload: [UInt8]) {
+        self.init(bytes: Self.encode(opcode, payload, mask: nil))
+    }
 
     /// A whole text message. The payload must be UTF-8.
     public static func text(_ payload: [UInt8]) -> WebSocketFrame {
-        WebSocketFrame(bytes: encode(.text, payload, mask: nil))
+        WebSocketFrame(.text, payload)
     }
 
     /// A whole text message whose payload comes in pieces, which together must be UTF-8.
@@ -18,13 +35,55 @@ public struct WebSocketFrame: Hashable, Sendable {
 
     /// A whole binary message.
     public static func binary(_ payload: [UInt8]) -> WebSocketFrame {
-        WebSocketFrame(bytes: encode(.binary, payload, mask: nil))
+        WebSocketFrame(.binary, payload)
     }
 
     /// Adds another frame behind this one: they stay separate messages and go out in one write.
     public mutating func append(_ frame: WebSocketFrame) {
         bytes += frame.bytes
+        packed = Packed()
     }
+
+    /// Two are the same if their bytes are.
+    public static func == (a: WebSocketFrame, b: WebSocketFrame) -> Bool { a.bytes == b.bytes }
+
+    /// By its bytes.
+    public func hash(into hasher: inout Hasher) { hasher.combine(bytes) }
+
+    /// The frames with their payloads packed where that makes them smaller; as they are without a deflater.
+    func packed(by deflater: MessageDeflater?) -> [UInt8] {
+        guard let deflater else { return bytes }
+        return packed.bytes.withLock { packed in
+            if let packed { return packed }
+            let bytes = pack(by: deflater)
+            packed = bytes
+            return bytes
+        }
+    }
+
+    private func pack(by deflater: MessageDeflater) -> [UInt8] {
+        var (packed, start) = ([UInt8](), 0)
+        while start < bytes.count {
+            let short = bytes[start + 1]
+            let body = start + (short == 127 ? 10 : short == 126 ? 4 : 2)
+            let count = short < 126 ? Int(short) : bytes[start + 2..<body].reduce(0) { $0 << 8 | Int($1) }
+            let payload = bytes.withUnsafeBytes {
+                deflater.pack(UnsafeRawBufferPointer(rebasing: $0[body..<body + count]))
+            }
+            if let payload, let opcode = Opcode(rawValue: bytes[start] & 0x0F) {
+                var frame = Self.encode(opcode, payload, mask: nil)
+                frame[0] |= Self.packedBit
+                packed += frame
+            } else {
+                packed += bytes[start..<body + count]
+            }
+            start = body + count
+        }
+        return packed
+    }
+
+    /// RSV1: the message is packed.
+    static let packedBit: UInt8 = 0x40
 
     enum Opcode: UInt8 {
         case continuation = 0

@@ -26,15 +26,21 @@ enum WebSocketHandshake {
         guard Set(subprotocols).count == subprotocols.count,
             subprotocols.allSatisfy({ $0.utf8.allSatisfy(HTTPCharacters.isToken) })
         else { throw HTTPViolation(400, "a Sec-WebSocket-Protocol that is no list of different tokens") }
-        return WebSocketOffer(head: head, subprotocols: subprotocols, key: keys[0])
+        return WebSocketOffer(
+            head: head,
+            subprotocols: subprotocols,
+            key: keys[0],
+            deflate: DeflateOffer(in: head.headers.all("sec-websocket-extensions"))
+        )
     }
 
-    /// The answer that opens it.
-    static func acceptance(of offer: WebSocketOffer, _ subprotocol: String?) -> [UInt8] {
+    /// The answer that opens it. `deflate`: what is taken of the offer.
+    static func acceptance(of offer: WebSocketOffer, _ subprotocol: String?, deflate: DeflateOffer?) -> [UInt8] {
         var headers: HTTPHeaders = [
             "upgrade": "websocket", "connection": "Upgrade", "sec-websocket-accept": accept(offer.key),
         ]
         if let subprotocol { headers.add("sec-websocket-protocol", subprotocol) }
+        if let deflate { headers.add("sec-websocket-extensions", deflate.answer) }
         return HTTPEncoder.head(101, headers)
     }
 

@@ -41,6 +41,11 @@ enum GatewayArguments {
         "a ping is answered within so long; two that are not end it"
     )
 
+    static let noDeflate = Setting<Bool>.flag(
+        "no-deflate",
+        "pack no messages of sockets, also not for who offers permessage-deflate"
+    )
+
     static let echo = Setting<Bool>.flag(
         "debug-echo",
         "echo WebSocket messages at /debug/echo, on a loopback address only"
@@ -49,7 +54,7 @@ enum GatewayArguments {
     /// All of them.
     static let all: [any AnySetting] =
         ServingArguments.all + [
-            inFlightBytes, subscriptions, publishesPerSecond, pingMs, pongMs, echo,
+            inFlightBytes, subscriptions, publishesPerSecond, pingMs, pongMs, noDeflate, echo,
         ]
 
     /// What the options say for a gateway.
@@ -62,6 +67,7 @@ enum GatewayArguments {
         settings.helloMs = settings.node.handshakeMs
         settings.pingMs = Int64(options[pingMs])
         settings.pongMs = Int64(options[pongMs])
+        settings.node.deflates = !options[noDeflate]
         settings.echoes = options[echo]
         if settings.echoes, (try? SocketAddress(parsing: settings.node.listen))?.isLoopback != true {
             throw Complaint(.usage, "--debug-echo is not for other machines; expected is --listen 127.0.0.1:PORT")

@@ -7,7 +7,7 @@ import Testing
 final class NodeProcess {
     let name: String
     let folder: TemporaryFolder
-    private let words: [String]
+    private var words: [String]
     private let shell: String
     private(set) var process: ChildProcess
     private(set) var port: UInt16 = 0
@@ -47,8 +47,9 @@ final class NodeProcess {
     /// What it has written to standard error.
     var journal: String { (try? String(contentsOfFile: "\(folder.path)/\(name).log", encoding: .utf8)) ?? "" }
 
-    /// Kills it, and starts it again on its port.
-    func restart() throws {
+    /// Kills it, and starts it again on its port, with more words behind those that it had.
+    func restart(adding more: [String] = []) throws {
+        words += more
         process.killNow()
         process = try Self.process(words, port: port, folder, name, shell)
         try awaitItsFirstLine()
