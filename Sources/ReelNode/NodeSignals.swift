@@ -15,14 +15,20 @@ public final class NodeSignals: Sendable {
 
     private let loop: EventLoop
     private let journal: Journal
+    private let exit: @Sendable (Int32) -> Void
     private let state = Mutex(State())
 
     /// So long the log and the threads that ask it may take to close.
     private static let closing = Duration.seconds(2)
 
-    /// Takes the signals over, for the rest of the process's life.
-    public init(_ settings: NodeSettings, journal: Journal) throws {
+    /// Takes the signals over, for the rest of the process's life. `exit` ends that, with a code; nil: the system's.
+    public init(
+        _ settings: NodeSettings,
+        journal: Journal,
+        exit: (@Sendable (Int32) -> Void)? = nil
+    ) throws {
         self.journal = journal
+        self.exit = exit ?? { _exit($0) }
         loop = try EventLoop()
         try loop.sync { [self] in
             for signal in [SIGTERM, SIGINT] { loop.onSignal(signal) { self.received() } }
@@ -51,7 +57,7 @@ public final class NodeSignals: Sendable {
             return (state.node, state.requests)
         }
         guard let node else {
-            if requests > 1 { _exit(EXIT_FAILURE) }
+            if requests > 1 { exit(EXIT_FAILURE) }
             return
         }
         if requests == 1 { leaveBehind(node) }
@@ -61,11 +67,11 @@ public final class NodeSignals: Sendable {
     /// Ends the process soon after the node, whatever is still open: all that was acked is in the log, and nobody waits
     /// for an answer any more.
     private func leaveBehind(_ node: NodeEnd) {
-        Task { [journal] in
+        Task { [journal, exit] in
             await node.wait()
             try? await Task.sleep(for: Self.closing)
             journal.warning("left behind", ["detail": "the log did not close within \(Self.closing)"])
-            _exit(EXIT_SUCCESS)
+            exit(EXIT_SUCCESS)
         }
     }
 }

@@ -1,5 +1,6 @@
 import Glibc
 import ReelNet
+import Synchronization
 import Testing
 
 @testable import ReelNode
@@ -13,7 +14,10 @@ import Testing
     }
 
     @Test func aSignalWhileThereIsNoNodeEndsTheNextOne() async throws {
-        let signals = try NodeSignals(NodeSettings(), journal: Journal(threshold: .error))
+        let left = Mutex<[Int32]>([])
+        let signals = try NodeSignals(NodeSettings(), journal: Journal(threshold: .error)) { code in
+            left.withLock { $0.append(code) }
+        }
         let loop = try EventLoop()
         defer { loop.stop() }
         signals.meet(end(on: loop))
@@ -25,5 +29,8 @@ import Testing
         signals.meet(next)
         await next.wait()
         #expect(next.isRequested)
+        // What does not close is left behind: here the process of the tests itself.
+        while left.withLock({ $0.isEmpty }) { try await Task.sleep(for: .milliseconds(10)) }
+        #expect(left.withLock { $0 } == [EXIT_SUCCESS])
     }
 }

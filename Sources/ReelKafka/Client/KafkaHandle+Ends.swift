@@ -4,8 +4,8 @@ internal import ReelCore
 extension KafkaHandle {
     /// The first offset kept of a partition and the one that will be given next, as its leader says; or why not.
     ///
-    /// librdkafka asks for each of them, and 2.0.2 forgets that one question has failed where the other is answered right
-    /// behind it: then both seem to be the same. So an answer like that counts only if it comes twice.
+    /// librdkafka asks for each of them, and 2.0.2 forgets that one question has failed where the other is answered
+    /// right behind it: then both seem to be the same. So an answer like that counts only if it comes twice.
     func ends(of topic: String, _ partition: Int, untilMs: Int64) -> (code: rd_kafka_resp_err_t, ends: Range<Seq>) {
         var before: Seq?
         while true {
