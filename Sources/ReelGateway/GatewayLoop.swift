@@ -2,6 +2,7 @@ import ReelCore
 import ReelLog
 import ReelNet
 import ReelNode
+import Synchronization
 
 /// One event loop's part of a gateway: its connections, what they listen to, what they published, and the recent
 /// records. Everything here is used on its loop only.
@@ -13,7 +14,6 @@ final class GatewayLoop {
     var subscriptions: Subscriptions<SocketClient>
     var ledger: PublishLedger
     var intake: EventIntake
-    var rate: PublishRate
     /// Open sockets by their number.
     var clients: [Int: SocketClient] = [:]
     /// HTTP requests that wait for what comes.
@@ -46,7 +46,6 @@ final class GatewayLoop {
         gatherTimers = [(() -> Void)?](repeating: nil, count: share.partitions)
         ledger = PublishLedger(partitions: share.partitions, settings)
         intake = EventIntake(limit: settings.eventBytes)
-        rate = PublishRate(perSecond: settings.publishesPerSecond)
         flights = [[Flight]](repeating: [], count: share.partitions)
         share.onDivergence(loop.bound { [weak self] error in self?.fence(error) })
     }
@@ -65,16 +64,19 @@ final class GatewayLoop {
     func received(_ batch: TailBatch) {
         guard !isFenced else { return }
         guard rings[batch.partition].append(batch) else {
-            return share.diverged(ReelError(.internal, "a batch from \(batch.seqs.lowerBound) on came out of order"))
+            return diverged(ReelError(.internal, "a batch from \(batch.seqs.lowerBound) on came out of order"))
         }
-        if !ledger.isIdle { readBack(batch) }
-        if let end = batch.end { giveUp(batch.partition, .ended(end.next)) }
-        do throws(ReelError) { try ledger.read(batch.partition, to: batch.last) } catch { return share.diverged(error) }
+        var settled = ledger.isIdle ? [] : readBack(batch)
+        if let end = batch.end {
+            settled += ledger.failed(ledger.unread(batch.partition), .ended(end.next), nowMs: nowMs)
+        }
+        do throws(ReelError) { try ledger.read(batch.partition, to: batch.last) } catch { return diverged(error) }
+        answer(settled)
         fanOut(batch)
         if !waits.isEmpty { tickWaits() }
     }
 
-    private func readBack(_ batch: TailBatch) {
+    private func readBack(_ batch: TailBatch) -> [PublishLedger.Settled] {
         var settled: [PublishLedger.Settled] = []
         for index in batch.kinds.indices {
             guard case .event(let stream, let site, let op) = batch.kinds[index] else { continue }
@@ -83,7 +85,13 @@ final class GatewayLoop {
                 ledger.readBack(stream: batch.streams[stream], site: site, op: op, seq: item.entry.seq, value: value)
             }
         }
-        answer(settled)
+        return settled
+    }
+
+    /// The other loops hear of it; this one serves nothing more from now on.
+    private func diverged(_ error: ReelError) {
+        share.diverged(error)
+        fence(error)
     }
 
     /// What this loop still waits for in a partition will not be read back: the log was trimmed, or its epoch ended.
@@ -116,6 +124,7 @@ final class GatewayLoop {
 
     /// The log is not what was read before: everybody is told, and nothing is served any more.
     func fence(_ error: ReelError) {
+        guard !isFenced else { return }
         isFenced = true
         for partition in rings.indices {
             for entry in subscriptions.all(in: partition) { end(entry, error) }
@@ -138,7 +147,7 @@ final class GatewayLoop {
         let nowMs = nowMs
         proveHeads()
         share.backlog(ofLoop: index, is: Backlog(ledger, nowMs: nowMs))
-        rate.tick(nowMs: nowMs)
+        share.rate.withLock { $0.tick(nowMs: nowMs) }
         for client in clients.values { client.tick(nowMs: nowMs) }
         for publish in publishes.values { publish.tick(nowMs: nowMs) }
         for follower in followers.all { follower.tick(nowMs: nowMs) }
@@ -287,7 +296,7 @@ final class GatewayLoop {
             do throws(ReelError) {
                 answer(try ledger.reported(taken, at: seqs, head: rings[partition].head))
             } catch {
-                share.diverged(error)
+                diverged(error)
             }
         case .failure(let error):
             if ![.tooLarge, .overloaded].contains(error.code) { share.appending(fails: error, nowMs: nowMs) }

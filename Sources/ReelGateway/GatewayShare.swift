@@ -63,6 +63,7 @@ final class GatewayShare: Sendable {
     let journal: Journal
     let meters: GatewayMeters
     let gate: NodeGate
+    let rate: Mutex<PublishRate>
     /// Answers questions about state in this process; nil: they are passed on.
     let state: (any StateSource)?
     /// What is known of the log's records.
@@ -91,6 +92,7 @@ final class GatewayShare: Sendable {
         epoch = log.epoch
         self.number = number
         partitions = log.partitions
+        rate = Mutex(PublishRate(perSecond: settings.publishesPerSecond))
         gate = NodeGate(settings.node, metrics: metrics, journal: journal)
         sound = SoundSeqs(partitions: log.partitions)
         meters = GatewayMeters(metrics, epoch: log.epoch, journal: journal)

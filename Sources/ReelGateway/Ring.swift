@@ -149,13 +149,13 @@ struct Ring {
             let next = min(ours, barrier < barriers.count ? barriers[barrier] : .max)
             guard next <= to, let (batch, item) = item(at: next) else { return chunk }
             let isFull = chunk.body.count + EventsChunk.size(value: item.entry.byteCount) > bytes
-            if chunk.count == events || chunk.count > 0 && isFull || looked == Self.filteredMax {
+            if chunk.count == events || chunk.count > 0 && isFull || looked >= Self.filteredMax {
                 chunk.to = next - 1
                 return chunk
             }
             batch.withValue(item) { value in
                 if let filter, next == ours {
-                    looked += 1
+                    looked += 1 + value.count / 256
                     guard filter.wants(value, &event) else { return }
                 }
                 chunk.append(seq: next, value: value)

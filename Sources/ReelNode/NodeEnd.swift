@@ -54,6 +54,9 @@ public final class NodeEnd: Sendable {
     /// Whether somebody has asked for it.
     public var isRequested: Bool { state.withLock { $0.isRequested } }
 
+    /// Whether all clients have left, or were cut off.
+    var hasEnded: Bool { state.withLock { $0.hasEnded } }
+
     /// Sends the clients away within so long, because the node is to begin anew; nothing if it ends already. On the
     /// loop.
     func moveOn(withinMs: Int64) {

@@ -38,7 +38,7 @@ public final class NodeGate: Sendable {
     public func look() {
         guard memoryLimit > 0 else { return }
         var use = memoryUse()
-        if use > memoryLimit {
+        if use > memoryLimit, !connections.lacksMemory {
             ResidentMemory.giveBack()
             use = memoryUse()
         }

@@ -19,7 +19,7 @@ public final class NodeSignals: Sendable {
     private let state = Mutex(State())
 
     /// So long the log and the threads that ask it may take to close.
-    private static let closing = Duration.seconds(2)
+    private static let closingMs: Int64 = 4_000
 
     /// Takes the signals over, for the rest of the process's life. `exit` ends that, with a code; nil: the system's.
     public init(
@@ -67,11 +67,18 @@ public final class NodeSignals: Sendable {
     /// Ends the process soon after the node, whatever is still open: all that was acked is in the log, and nobody waits
     /// for an answer any more.
     private func leaveBehind(_ node: NodeEnd) {
-        Task { [journal, exit] in
-            await node.wait()
-            try? await Task.sleep(for: Self.closing)
-            journal.warning("left behind", ["detail": "the log did not close within \(Self.closing)"])
-            exit(EXIT_SUCCESS)
+        loop.execute { [self] in
+            var (timer, untilMs): (LoopTimer?, Int64?) = (nil, nil)
+            timer = loop.timer(after: .milliseconds(50), every: .milliseconds(50)) { [self] in
+                guard node.hasEnded else { return }
+                let nowMs = Int64(clamping: loop.now)
+                let endMs = untilMs ?? nowMs + Self.closingMs
+                untilMs = endMs
+                guard nowMs >= endMs else { return }
+                timer?.cancel()
+                journal.warning("left behind", ["detail": "the log did not close within \(Self.closingMs) ms"])
+                exit(EXIT_SUCCESS)
+            }
         }
     }
 }

@@ -31,6 +31,14 @@ import Testing
         #expect(rate.take(50, of: site, nowMs: 6_000) == nil)
     }
 
+    @Test func whatWasNotTakenIsGivenBack() {
+        var rate = PublishRate(perSecond: 10)
+        #expect(rate.take(10, of: site, nowMs: 0) == nil)
+        #expect(rate.take(1, of: site, nowMs: 0) != nil)
+        rate.giveBack(10, of: site)
+        #expect(rate.take(10, of: site, nowMs: 0) == nil)
+    }
+
     /// A hundred events at once, at one a second: nobody waits so long by accident.
     @Test func whoPublishesTooMuchIsToldTheTimeToWait() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) {

@@ -86,7 +86,10 @@ final class SimulatedLog {
         ring(partition)
     }
 
-    func trim(_ partition: Int, before seq: Seq) { partitions[partition].trim(before: seq) }
+    /// Not beyond the end of its epoch: what lies behind would not be seen to be void.
+    func trim(_ partition: Int, before seq: Seq) {
+        partitions[partition].trim(before: min(seq, ends[partition] ?? .max))
+    }
 
     func follow(_ tail: SimulatedTail) {
         tails.removeAll { $0.sink == nil || !$0.process.isAlive }

@@ -35,6 +35,7 @@ extension SyncClient {
         case .opened: enter()
         case .text(let bytes): received(bytes)
         case .alive: break
+        case .closed where link?.leaving != nil: leave(number)
         case .closed(let reason): lost(number, reason)
         }
     }

@@ -49,7 +49,13 @@ extension ClientFrame {
             guard try reader.string() == "now" else { throw reader.mismatch("found a text that is not \"now\"") }
             return .now
         }
-        let models = try object.array("models") { (reader) throws(ReelError) in try reader.string() }
+        let models = try object.array("models") { (reader) throws(ReelError) -> String in
+            let model = try reader.string()
+            guard (1...Limits.name).contains(model.utf8.count) else {
+                throw reader.mismatch("found a model of \(model.utf8.count) bytes, expected 1 to \(Limits.name)")
+            }
+            return model
+        }
         let subscribe = Subscribe(
             stream: stream,
             position: try object.required("after", position),

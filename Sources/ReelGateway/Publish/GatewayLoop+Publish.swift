@@ -1,6 +1,7 @@
 import ReelCore
 import ReelLog
 import ReelNode
+import Synchronization
 
 extension GatewayLoop {
     /// Checks, stamps and takes a publish, whole or not at all, on behalf of a connection or request of this number.
@@ -41,7 +42,7 @@ extension GatewayLoop {
                 }
             }
         }
-        if !isRefused { limit(&offers) }
+        let charged = isRefused ? [:] : limit(&offers)
         let ring = rings[partition]
         let (taken, settled) = ledger.offer(
             offers,
@@ -54,6 +55,7 @@ extension GatewayLoop {
         ) { offer in
             ring.conflict(with: offer.value, of: publish.stream, site: offer.site, op: offer.op)
         }
+        if taken.isEmpty { giveBack(charged) }
         append(taken, to: partition)
         answer(settled)
     }
@@ -68,20 +70,29 @@ extension GatewayLoop {
         return ReelError(.overloaded, "the node has as much memory as it may have", retryMs: 1_000)
     }
 
-    /// Refuses what is too much of one site within a second.
-    private func limit(_ offers: inout [PublishLedger.Offer]) {
-        guard share.settings.publishesPerSecond > 0, offers.allSatisfy({ $0.refusal == nil }) else { return }
+    /// Refuses what is too much of one site within a second; returns what each site was charged.
+    private func limit(_ offers: inout [PublishLedger.Offer]) -> [Site: Int] {
+        let most = share.settings.publishesPerSecond
+        guard most > 0, offers.allSatisfy({ $0.refusal == nil }) else { return [:] }
         var counts: [Site: Int] = [:]
         for offer in offers { counts[offer.site, default: 0] += 1 }
         for (site, count) in counts {
-            guard let waitMs = rate.take(count, of: site, nowMs: nowMs) else { continue }
-            let most = share.settings.publishesPerSecond
+            guard let waitMs = share.rate.withLock({ $0.take(count, of: site, nowMs: nowMs) }) else { continue }
+            counts[site] = nil
             let error = ReelError(
                 .rateLimited,
                 "found more events of one site than \(most) a second",
                 retryMs: waitMs
             )
             for index in offers.indices where offers[index].site == site { offers[index].refusal = error }
+        }
+        return counts
+    }
+
+    private func giveBack(_ charged: [Site: Int]) {
+        guard !charged.isEmpty else { return }
+        share.rate.withLock { rate in
+            for (site, count) in charged { rate.giveBack(count, of: site) }
         }
     }
 

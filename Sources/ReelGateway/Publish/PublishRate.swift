@@ -28,6 +28,11 @@ struct PublishRate {
         return nil
     }
 
+    /// What was taken was not used.
+    mutating func giveBack(_ count: Int, of site: Site) {
+        takenUs[site]? -= Int64(count) * eventUs
+    }
+
     /// Forgets who was quiet for long enough.
     mutating func tick(nowMs: Int64) {
         guard !takenUs.isEmpty else { return }

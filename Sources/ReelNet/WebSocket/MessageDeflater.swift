@@ -62,6 +62,9 @@ enum MessageInflater {
         case damaged
     }
 
+    /// More last blocks than these nobody needs.
+    private static let endsMax = 256
+
     /// The message, of at most so many bytes: no more than these, and one, are ever made.
     static func unpack(_ payload: [UInt8], limit: Int) throws(Failure) -> [UInt8] {
         // zlib keeps a pointer to it: it may not move.
@@ -83,6 +86,7 @@ enum MessageInflater {
         var message: [UInt8] = []
         /// What came so far ends with a block; a call that finds nothing more to do does not say it again.
         var isWhole = false
+        var ends = 0
         while true {
             let room = min(max(16 << 10, message.count), limit - message.count + 1)
             var status = Z_OK
@@ -101,6 +105,9 @@ enum MessageInflater {
             case Z_STREAM_END:
                 // A last block, behind which others may come (RFC 7692, 7.2.3.4).
                 if stream.pointee.avail_in == 0 { return message }
+                // Each costs much more than its two bytes.
+                ends += 1
+                guard ends < endsMax else { throw .damaged }
                 inflateReset(stream)
             default: throw .damaged
             }
