@@ -39,4 +39,18 @@ import Testing
         partitions.end(0, answered: true, nowMs: long + 1)
         #expect(partitions.begin(0, nowMs: long + 2) == self.long)
     }
+
+    @Test func oneThatMayOnlyBeSlowIsWaitedForLongerEachTime() {
+        var partitions = SilentPartitions()
+        var nowMs: Int64 = 0
+        #expect(partitions.begin(0, nowMs: nowMs) == long)
+        for wait in [short, 2 * short, 4 * short, long, long] {
+            nowMs += long
+            partitions.end(0, answered: false, nowMs: nowMs)
+            #expect(partitions.begin(0, nowMs: nowMs) == wait)
+        }
+        partitions.end(0, answered: false, nowMs: nowMs)
+        nowMs += SilentPartitions.memoryMs + 1
+        #expect(partitions.begin(0, nowMs: nowMs) == long, "what was said of it is old")
+    }
 }

@@ -31,22 +31,27 @@ final class PartitionReading: DoubtfulLog {
 
     /// The first seq kept and the one that will be given next.
     func ends(_ partition: Int) throws(LogError) -> Range<Seq> {
-        do throws(KafkaFailure) {
-            return try askEnds(partition, waitMs: SilentPartitions.waitMs)
-        } catch {
-            throw error.error
-        }
+        try unlessSilent(partition) { waitMs throws(KafkaFailure) in try askEnds(partition, waitMs: waitMs) }
     }
 
     /// Records `from ... to`; see `EventLog.read`.
     func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
+        try unlessSilent(partition) { waitMs throws(KafkaFailure) in
+            try ask(partition, from: from, to: to, bytes: bytes, waitMs: waitMs)
+        }
+    }
+
+    private func unlessSilent<R>(
+        _ partition: Int,
+        _ question: (_ waitMs: Int64) throws(KafkaFailure) -> R
+    ) throws(LogError) -> R {
         guard let waitMs = silent.withLock({ $0.begin(partition, nowMs: nowMs()) }) else {
             throw LogError(.logUnavailable, "partition \(partition) has not answered for long, and is being asked")
         }
         do throws(KafkaFailure) {
-            let batch = try ask(partition, from: from, to: to, bytes: bytes, waitMs: waitMs)
+            let answer = try question(waitMs)
             silent.withLock { $0.end(partition, answered: true, nowMs: nowMs()) }
-            return batch
+            return answer
         } catch {
             silent.withLock { $0.end(partition, answered: error.kind != .away, nowMs: nowMs()) }
             throw error.error
