@@ -9,7 +9,7 @@ enum GatewayArguments {
         "N",
         (1 << 20)...(1 << 40),
         default: 128 << 20,
-        "bytes on their way into the log at most; beyond that it answers `overloaded`"
+        "bytes on their way into the log; beyond that, `overloaded`"
     )
 
     static let subscriptions = Setting<Int>.number(

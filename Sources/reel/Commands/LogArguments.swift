@@ -10,7 +10,7 @@ enum LogArguments {
     static let log = Setting<String?>.text(
         "log",
         "LOG",
-        "sqlite:PATH or kafka:HOST:PORT,HOST:PORT; without it, the file log.sqlite in the data folder"
+        "sqlite:PATH or kafka:HOST:PORT,HOST:PORT; without it, log.sqlite in the data folder"
     )
     static let data = Setting<String>.text("data", "DIR", default: "reel-data", "the folder of this node's files")
     static let partitions = Setting<Int?>.number(

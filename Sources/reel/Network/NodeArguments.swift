@@ -11,7 +11,7 @@ enum NodeArguments {
     static let authorities = Setting<String?>.text(
         "ca",
         "FILE",
-        "believe nodes at https:// that these authorities vouch for, as PEM; else those of the system"
+        "believe nodes at https:// that these authorities vouch for, as PEM; else the system's"
     )
     static let token = Setting<String?>.text(
         "token",
