@@ -194,7 +194,8 @@ final class OldLog {
                 EpochProgress(step: .folding, partition: partition, seq: batch.seqs.upperBound - 1, last: last)
             )
         }
-        guard fold.next == last + 1 else {
+        // A snapshot may have gone on through what lies behind the end, which is void.
+        guard fold.next > last else {
             throw LogError(
                 .internal,
                 "partition \(partition) was folded up to seq \(fold.next - 1), expected is its end at \(last)"
