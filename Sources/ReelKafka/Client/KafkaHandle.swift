@@ -97,8 +97,8 @@ package final class KafkaHandle: @unchecked Sendable {
         }
 
         func hear(_ code: rd_kafka_resp_err_t, _ reason: String) {
-            // That all are down says less than why the last one is.
-            trouble.withLock { if $0 == nil || code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN { $0 = reason } }
+            // That all are down says nothing of why they are.
+            if code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN { trouble.withLock { $0 = reason } }
             troubles.add(1, ordering: .relaxed)
         }
 
