@@ -39,7 +39,7 @@ import Testing
     private struct Tone: AnySetting {
         let setting: Setting<String?>
         var name: String { setting.name }
-        var placeholder: String? { setting.placeholder }
+        var valueName: String? { setting.valueName }
         var fallbackText: String? { nil }
         var repeats: Bool { false }
         var help: String { setting.help }

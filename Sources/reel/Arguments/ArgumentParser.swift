@@ -69,7 +69,7 @@ struct ArgumentParser: Sendable {
             if given[setting.name] != nil, !setting.repeats {
                 throw usage(command, "--\(setting.name) is given twice")
             }
-            if setting.placeholder == nil {
+            if setting.valueName == nil {
                 guard parts.count == 1 else { throw usage(command, "--\(setting.name) takes no value") }
                 given[setting.name] = ["1"]
             } else if parts.count == 2 {

@@ -5,7 +5,7 @@ protocol AnySetting: Sendable {
     /// As on the command line, without the dashes.
     var name: String { get }
     /// What stands for the value in the help, as in `--listen HOST:PORT`; nil for a flag, which takes none.
-    var placeholder: String? { get }
+    var valueName: String? { get }
     /// The default as the help shows it; nil where there is nothing to show.
     var fallbackText: String? { get }
     /// May be given more than once.
@@ -30,7 +30,7 @@ extension AnySetting {
 
     /// As the help shows it: `--listen HOST:PORT`.
     var usage: String {
-        "--" + name + (placeholder.map { " " + $0 } ?? "")
+        "--" + name + (valueName.map { " " + $0 } ?? "")
     }
 
     func complaint(about texts: [String]) -> String {
@@ -43,7 +43,7 @@ extension AnySetting {
 /// A setting whose value has the type `Value`.
 struct Setting<Value: Sendable>: AnySetting {
     let name: String
-    let placeholder: String?
+    let valueName: String?
     let fallback: Value
     let fallbackText: String?
     let repeats: Bool
@@ -53,7 +53,7 @@ struct Setting<Value: Sendable>: AnySetting {
 
     private init(
         _ name: String,
-        _ placeholder: String?,
+        _ valueName: String?,
         fallback: Value,
         fallbackText: String?,
         repeats: Bool = false,
@@ -62,7 +62,7 @@ struct Setting<Value: Sendable>: AnySetting {
         read: @escaping @Sendable ([String]) -> Value?
     ) {
         self.name = name
-        self.placeholder = placeholder
+        self.valueName = valueName
         self.fallback = fallback
         self.fallbackText = fallbackText
         self.repeats = repeats
@@ -89,13 +89,13 @@ extension Setting<Bool> {
 
 extension Setting<String> {
     /// A text with a default.
-    static func text(_ name: String, _ placeholder: String, default fallback: String, _ help: String) -> Setting {
+    static func text(_ name: String, _ valueName: String, default fallback: String, _ help: String) -> Setting {
         Setting(
             name,
-            placeholder,
+            valueName,
             fallback: fallback,
             fallbackText: fallback,
-            expected: placeholder,
+            expected: valueName,
             help: help
         ) { $0.last.flatMap { $0.isEmpty ? nil : $0 } }
     }
@@ -103,8 +103,8 @@ extension Setting<String> {
 
 extension Setting<String?> {
     /// A text that may be absent.
-    static func text(_ name: String, _ placeholder: String, _ help: String) -> Setting {
-        Setting(name, placeholder, fallback: nil, fallbackText: nil, expected: placeholder, help: help) {
+    static func text(_ name: String, _ valueName: String, _ help: String) -> Setting {
+        Setting(name, valueName, fallback: nil, fallbackText: nil, expected: valueName, help: help) {
             $0.last.flatMap { $0.isEmpty ? nil : .some($0) }
         }
     }
@@ -112,14 +112,14 @@ extension Setting<String?> {
 
 extension Setting<[String]> {
     /// Texts, one for each time that the setting is given; the environment separates them by commas.
-    static func texts(_ name: String, _ placeholder: String, _ help: String) -> Setting {
+    static func texts(_ name: String, _ valueName: String, _ help: String) -> Setting {
         Setting(
             name,
-            placeholder,
+            valueName,
             fallback: [],
             fallbackText: nil,
             repeats: true,
-            expected: placeholder,
+            expected: valueName,
             help: help
         ) { $0.contains("") ? nil : $0 }
     }
@@ -129,14 +129,14 @@ extension Setting<Int> {
     /// A number with bounds and a default.
     static func number(
         _ name: String,
-        _ placeholder: String,
+        _ valueName: String,
         _ bounds: ClosedRange<Int>,
         default fallback: Int,
         _ help: String
     ) -> Setting {
         Setting(
             name,
-            placeholder,
+            valueName,
             fallback: fallback,
             fallbackText: String(fallback),
             expected: expectation(bounds),
@@ -149,13 +149,13 @@ extension Setting<Int?> {
     /// A number with bounds that may be absent.
     static func number(
         _ name: String,
-        _ placeholder: String,
+        _ valueName: String,
         _ bounds: ClosedRange<Int>,
         _ help: String
     ) -> Setting {
         Setting(
             name,
-            placeholder,
+            valueName,
             fallback: nil,
             fallbackText: nil,
             expected: expectation(bounds),

@@ -92,7 +92,7 @@ struct KafkaSetting: AnySetting {
     let property: KafkaProperty
 
     var name: String { "kafka." + property.name }
-    var placeholder: String? { "VALUE" }
+    var valueName: String? { "VALUE" }
     var fallbackText: String? { nil }
     var repeats: Bool { false }
     var help: String { "a property of the Kafka client" }

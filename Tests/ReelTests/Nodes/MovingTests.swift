@@ -38,14 +38,16 @@ import Testing
             let answer = try? await leaving.ask("GET", "/readyz")
             return answer?.status != 200
         }
-        // Published while they move, from one that moves too.
-        let publications = try await during(writer)
-        try await eventually("its end") { leaving.process.hasEnded() }
-        #expect(leaving.process.end == .exited(0), "\(leaving.journal)")
-        for publication in publications {
+        // One that moves too publishes as long as they move.
+        var published = 0
+        repeat {
+            let publication = try await writer.publish(.insert("m", "\(published)"))
             guard case .applied = try await publication.fate() else { throw NeverCame(description: "applied") }
-        }
-        for stream in streams { try await eventually("all is there") { await stream.object("m", "49") != nil } }
+            published += 1
+        } while !leaving.process.hasEnded()
+        #expect(leaving.process.end == .exited(0), "\(leaving.journal)")
+        let last = "\(published - 1)"
+        for stream in streams { try await eventually("all is there") { await stream.object("m", last) != nil } }
         for client in clients { #expect(await client.connectedNode == other.url) }
         for client in clients { await client.close() }
         for notices in notices {
@@ -59,14 +61,5 @@ import Testing
                 ]
             )
         }
-    }
-
-    private func during(_ stream: SyncStream) async throws -> [Publication] {
-        var publications: [Publication] = []
-        for id in 0..<50 {
-            publications.append(try await stream.publish(.insert("m", "\(id)")))
-            try await Task.sleep(for: .milliseconds(20))
-        }
-        return publications
     }
 }
