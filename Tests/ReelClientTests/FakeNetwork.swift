@@ -327,7 +327,7 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
             proven[subscribe.stream] = after
             push()
         case .unsubscribe(let stream): proven[stream] = nil
-        case .renew(let token): welcome(token)
+        case .renew(let token): welcome(token, isRenewal: true)
         case .fetch(let fetch):
             network.fetches.append(fetch.ranges)
             guard !network.dropsFetches else { return }
@@ -339,11 +339,13 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
         }
     }
 
-    private func welcome(_ token: String?) {
+    /// A connection outlives a renewal that was refused.
+    private func welcome(_ token: String?, isRenewal: Bool = false) {
         network.said.append(token)
         if let tokens = network.tokens, !tokens.contains(token ?? "") {
             say(.error(ServerFrame.Failure(ReelError(.unauthorized, "the token is not valid"))))
-            return end("closed with 4401")
+            if !isRenewal { end("closed with 4401") }
+            return
         }
         say(
             .welcome(

@@ -42,6 +42,17 @@ import Testing
         await client.close()
     }
 
+    @Test func aTokenThatIsNotTakenOnAConnectionIsFollowedByAnother() async throws {
+        let network = try FakeNetwork()
+        try await network.on { ($0.tokens, $0.tokenS, $0.haste) = (["old", "new"], 60, 1_000) }
+        let client = try network.client(token: "old", renewToken: Office(["bad", "new"]).source)
+        try await client.open("todo")
+        try await eventually { (try? await network.on { $0.said.count >= 3 }) == true }
+        #expect(try await network.on { Array($0.said.prefix(3)) } == ["old", "bad", "new"])
+        #expect(try await network.on { $0.greeted.count } == 1, "the connection stays")
+        await client.close()
+    }
+
     @Test func aTokenThatIsNotTakenIsNotSaidAgain() async throws {
         let network = try FakeNetwork()
         try await network.on { ($0.tokens, $0.haste) = (["good"], 1_000) }

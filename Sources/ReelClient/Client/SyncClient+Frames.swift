@@ -132,7 +132,7 @@ extension SyncClient {
         let error = failure.error
         guard let name = failure.stream, let stream = streams[name] else {
             // No stream: the node could not read what this client said, or does not let it in, or not any longer.
-            if error.code == .unauthorized { tokenRefused() }
+            if [.unauthorized, .forbidden].contains(error.code) { tokenRefused() }
             guard let number = link?.number, link?.welcome == nil else { return }
             return lost(number, "\(error.code.rawValue): \(error.message)")
         }

@@ -14,9 +14,12 @@ extension SyncClient {
         send(ClientFrame(.hello(.init(client: Self.name, token: token))))
     }
 
-    /// A node did not take the token: another one is asked for before anything is said again.
+    /// A node did not take the token: another one is asked for before anything is said again; where a connection stands
+    /// on an earlier one, before that expires.
     func tokenRefused() {
-        if renewToken != nil { token = nil }
+        guard renewToken != nil else { return }
+        token = nil
+        renewLater()
     }
 
     /// Asks for another token early enough that a slow answer, or the second one, still comes in time.
