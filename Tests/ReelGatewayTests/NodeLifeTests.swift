@@ -77,13 +77,17 @@ import Testing
         }
     }
 
-    /// A snapshot node that answers everything with the same bytes.
+    /// A snapshot node that answers everything with the same bytes; but where it is called `localhost` it
+    /// never can answer.
     final class Answerer: HTTPHandler {
         let body: [UInt8]
 
         init(_ body: [UInt8]) { self.body = body }
 
         func respond(to request: HTTPRequest, _ exchange: HTTPExchange) {
+            guard request.head.headers["host"]?.hasPrefix("localhost") == false else {
+                return exchange.respond(HTTPResponse(status: 503))
+            }
             exchange.start(
                 status: 200,
                 headers: ["content-type": "application/x-ndjson", "etag": "\"\(request.head.target)\""]
@@ -110,7 +114,10 @@ import Testing
             let server = HTTPServer(on: loop, handler: Answerer(body))
             return (LoopBound(server, on: loop), try server.listen(on: try SocketAddress("127.0.0.1", port: 0)))
         }
-        for (id, url) in [("dead", "http://127.0.0.1:1"), ("odd", "nothing"), ("live", "http://\(address)")] {
+        let behind = "http://localhost:\(address.port)"
+        for (id, url) in [
+            ("dead", "http://127.0.0.1:1"), ("odd", "nothing"), ("behind", behind), ("live", "http://\(address)"),
+        ] {
             try log.announce(
                 NodeAnnouncement(
                     id: id,
@@ -130,7 +137,7 @@ import Testing
                 ("/v1/streams/todo/snapshot", "/v1/streams/todo/snapshot"),
                 ("/v1/streams/todo/objects/a%2Fb/c?", "/v1/streams/todo/objects?model=a%2Fb&id=c"),
             ] {
-                for _ in 0..<3 {
+                for _ in 0..<4 {
                     let answer = try await live.get(target)
                     #expect(answer.status == 200 && answer.body == body)
                     #expect(answer.headers["etag"] == "\"\(asked)\"")

@@ -4,7 +4,7 @@ import ReelNet
 import ReelNode
 
 /// Passes questions about state on to a snapshot node, found by what the nodes announce. One that fails before the
-/// first byte of its answer is replaced by another.
+/// first byte of its answer, or says that it cannot answer now, is replaced by another.
 final class StatePassage {
     private let client: HTTPClient
     private let announcer: Announcer
@@ -63,10 +63,18 @@ final class StatePassage {
             if let value = exchange.request.headers[name] { request.headers.add(name, value) }
         }
         let answer = PassedAnswer(exchange, preamble: question.preamble)
+        var refusal: String?
         answer.call = client.send(request) { [self] event in
+            // What the last one says is told.
+            if case .head(let head) = event, head.status == 503, !rest.isEmpty {
+                refusal = "it cannot answer now: status 503"
+                // `failed` follows.
+                answer.call?.cancel()
+                return
+            }
             guard case .failed(let error) = event, !answer.hasBegun else { return answer.take(event) }
             answer.call = nil
-            warn("a snapshot node does not answer", node, error.message)
+            warn("a snapshot node does not answer", node, refusal ?? error.message)
             ask(rest, question, exchange)
         }
     }
