@@ -50,6 +50,14 @@ final class KafkaStand {
         try await withReel(["gateway", "--log", log], in: folder, body)
     }
 
+    /// So many gateways on this log.
+    func withGateways<R>(_ count: Int, _ body: ([LocalNode]) async throws -> R) async throws -> R {
+        guard count > 0 else { return try await body([]) }
+        return try await withGateway { node in
+            try await withGateways(count - 1) { try await body([node] + $0) }
+        }
+    }
+
     /// The bare C program on partition 0 of a topic, with our settings.
     func withFloor<R>(_ topic: String, _ body: (KafkaFloor) throws -> R) throws -> R {
         let floor = try KafkaFloor(topic: topic, configuration)
