@@ -77,15 +77,20 @@ final class GatewayLoop {
     }
 
     private func readBack(_ batch: TailBatch) -> [PublishLedger.Settled] {
-        var settled: [PublishLedger.Settled] = []
+        var done: [Flight] = []
+        // Most often the next event is of the same stream and site.
+        var last: (stream: Int, lane: Lane)?
         for index in batch.kinds.indices {
             guard case .event(let stream, let site, let op) = batch.kinds[index] else { continue }
-            let item = batch[index]
-            settled += batch.withValue(item) { value in
-                ledger.readBack(stream: batch.streams[stream], site: site, op: op, seq: item.entry.seq, value: value)
+            if last?.stream != stream || last?.lane.site != site {
+                last = (stream, Lane(stream: batch.streams[stream], site: site))
             }
+            guard let (_, lane) = last else { continue }
+            let item = batch[index]
+            let flight = batch.withValue(item) { ledger.readBack(lane, op, seq: item.entry.seq, value: $0) }
+            if let flight { done.append(flight) }
         }
-        return settled
+        return ledger.finish(done)
     }
 
     /// The other loops hear of it; this one serves nothing more from now on.

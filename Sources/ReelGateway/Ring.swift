@@ -11,23 +11,30 @@ struct Ring {
 
         /// Adds the events of a batch. `mayBegin`: those of a site from op 0 on may be its first.
         mutating func remember(_ batch: TailBatch, _ places: [Int], mayBegin: Bool) {
+            var last = SiteRun()
             for place in places {
                 guard case .event(_, let site, let op) = batch.kinds[place] else { continue }
                 let seq = batch.records.entries[place].seq
                 seqs.append(seq)
-                if op == 0, mayBegin, sites[site] == nil, Ring.isFresh(batch[place], batch) { sites[site] = Run() }
-                guard let run = sites.index(forKey: site) else { continue }
+                if op == 0, mayBegin, sites[site] == nil, Ring.isFresh(batch[place], batch) {
+                    sites[site] = Run()
+                    last = SiteRun()
+                }
+                guard let run = last.index(of: site, in: sites) else { continue }
                 sites.values[run].remember(seq, op)
             }
         }
 
         /// Takes the events of a batch, the oldest, out again.
         mutating func forget(_ batch: TailBatch, _ places: [Int]) {
+            var last = SiteRun()
             for place in places {
                 guard case .event(_, let site, _) = batch.kinds[place], let seq = seqs.popFirst() else { continue }
-                guard let run = sites.index(forKey: site), sites.values[run].seqs.first == seq else { continue }
+                guard let run = last.index(of: site, in: sites), sites.values[run].seqs.first == seq else { continue }
                 _ = sites.values[run].seqs.popFirst()
-                if sites.values[run].seqs.isEmpty { sites.remove(at: run) }
+                guard sites.values[run].seqs.isEmpty else { continue }
+                sites.remove(at: run)
+                last = SiteRun()
             }
         }
     }
@@ -46,6 +53,19 @@ struct Ring {
         func seq(of op: Op) -> Seq? {
             let index = op - (next - Op(seqs.count))
             return op < next && index >= 0 ? seqs[Int(index)] : nil
+        }
+    }
+
+    /// Where the run of the last site is: most often the next event is of the same one. Good as long as no run is added
+    /// or removed.
+    private struct SiteRun {
+        private var last: (site: Site, index: [Site: Run].Index?)?
+
+        mutating func index(of site: Site, in runs: [Site: Run]) -> [Site: Run].Index? {
+            if let last, last.site == site { return last.index }
+            let index = runs.index(forKey: site)
+            last = (site, index)
+            return index
         }
     }
 
@@ -164,14 +184,17 @@ struct Ring {
         }
     }
 
-    /// The seq of an event of this op that the fold has consumed and that says something else; nil if there is none, or
-    /// if the ring cannot prove it.
-    func conflict(with value: [UInt8], of stream: StreamName, site: Site, op: Op) -> Seq? {
-        guard let seq = tracks[stream]?.sites[site]?.seq(of: op), let (batch, item) = item(at: seq) else { return nil }
-        let isOther = value.withUnsafeBytes { value in
-            batch.withValue(item) { PublishedContent(value).contradicts(PublishedContent($0)) }
+    /// For events of a stream: the seq of an event of the same site and op that the fold has consumed and that says
+    /// something else; nil if there is none, or if the ring cannot prove it.
+    func conflict(in stream: StreamName) -> (_ value: [UInt8], _ site: Site, _ op: Op) -> Seq? {
+        guard let sites = tracks[stream]?.sites, !sites.isEmpty else { return { _, _, _ in nil } }
+        return { value, site, op in
+            guard let seq = sites[site]?.seq(of: op), let (batch, item) = item(at: seq) else { return nil }
+            let isOther = value.withUnsafeBytes { value in
+                batch.withValue(item) { PublishedContent(value).contradicts(PublishedContent($0)) }
+            }
+            return isOther ? seq : nil
         }
-        return isOther ? seq : nil
     }
 
     /// Whether the record at this seq is an event of the stream with this hash; nil if the ring does not hold the seq.

@@ -61,11 +61,19 @@ import Testing
 
         mutating func readBack(_ flight: Flight, _ site: Site, _ op: Op, at seq: Seq) -> [String] {
             consumed.append((site, op, seq, flight.value))
-            return Self.words(
-                flight.value.withUnsafeBytes {
-                    ledger.readBack(stream: todo, site: site, op: op, seq: seq, value: $0)
-                }
-            )
+            return Self.words(finishReadBack(flight.value, site, op, at: seq))
+        }
+
+        mutating func finishReadBack(
+            _ value: [UInt8],
+            _ site: Site,
+            _ op: Op,
+            at seq: Seq
+        ) -> [PublishLedger.Settled] {
+            let flight = value.withUnsafeBytes {
+                ledger.readBack(Lane(stream: todo, site: site), op, seq: seq, value: $0)
+            }
+            return ledger.finish(flight.map { [$0] } ?? [])
         }
 
         /// The log reports them, by default without their places.
@@ -232,8 +240,7 @@ import Testing
         var bench = Bench()
         let (flights, _) = bench.publish(offer(a, 0, "mine"))
         let other = Batches.value(a, 0, "theirs")
-        let settled = other.withUnsafeBytes { bench.ledger.readBack(stream: todo, site: a, op: 0, seq: 3, value: $0) }
-        #expect(settled.isEmpty)
+        #expect(bench.finishReadBack(other, a, 0, at: 3).isEmpty)
         #expect(bench.reported(flights).isEmpty)
         #expect(bench.readBack(flights[0], a, 0, at: 4) == ["1:0@4"])
     }
@@ -428,11 +435,7 @@ import Testing
                 case 1 where !waiting.isEmpty:
                     let (flight, site, op) = waiting.removeFirst()
                     log[seq] = (site, op)
-                    check(
-                        flight.value.withUnsafeBytes {
-                            bench.ledger.readBack(stream: todo, site: site, op: op, seq: seq, value: $0)
-                        }
-                    )
+                    check(bench.finishReadBack(flight.value, site, op, at: seq))
                     seq += 1
                 case 2 where !unreported.isEmpty:
                     let index = Int.random(in: 0..<unreported.count, using: &random)

@@ -292,7 +292,7 @@ import Testing
                 let op = Op.random(in: max(0, next - 2)...next + 1, using: &random)
                 let text = "\(Int.random(in: 0...1, using: &random))"
                 let value = Batches.value(site, op, text)
-                if let at = ring.conflict(with: value, of: todo, site: site, op: op) {
+                if let at = ring.conflict(in: todo)(value, site, op) {
                     conflicts += 1
                     #expect(at < seq && consumed[site]?[op] != nil && consumed[site]?[op] != text, "seed \(seed)")
                 }
@@ -313,16 +313,16 @@ import Testing
             var ring = Ring(from: 0, byteLimit: 64 << 20)
             _ = ring.append(Batches.batch(from: 0, Array(repeating: .void, count: Int(seq))))
             _ = ring.append(Batches.batch(from: seq, [.event(todo, site, 0, "x")]))
-            let other = ring.conflict(with: Batches.value(site, 0, "y"), of: todo, site: site, op: 0)
+            let other = ring.conflict(in: todo)(Batches.value(site, 0, "y"), site, 0)
             #expect(other == (isProven ? seq : nil))
-            #expect(ring.conflict(with: Batches.value(site, 0, "x", base: 7), of: todo, site: site, op: 0) == nil)
+            #expect(ring.conflict(in: todo)(Batches.value(site, 0, "x", base: 7), site, 0) == nil)
         }
     }
 
     @Test func whereTheSiteMayHaveBegunBeforeTheRingNothingIsProven() {
         var ring = Ring(from: 1, byteLimit: 1 << 20)
         _ = ring.append(Batches.batch(from: 1, [.event(todo, site, 0, "x")]))
-        #expect(ring.conflict(with: Batches.value(site, 0, "y"), of: todo, site: site, op: 0) == nil)
+        #expect(ring.conflict(in: todo)(Batches.value(site, 0, "y"), site, 0) == nil)
     }
 
     @Test func aChunkProvesOnlyWhatItHolds() {

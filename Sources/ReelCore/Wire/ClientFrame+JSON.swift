@@ -26,11 +26,11 @@ extension ClientFrame {
         case "fetch": return .fetch(try fetch(object))
         case "publish":
             let stream = try object.stream()
-            let events = try object.array("events") { (reader) throws(ReelError) in Array(try reader.raw()) }
+            let events = try object.elements("events")
             let publish = Publish(
                 stream: stream,
                 epoch: try object.epoch(),
-                events: try object.required("events", events)
+                events: try object.required("events", events).map { Array($0) }
             )
             guard !publish.events.isEmpty else { throw object.mismatch("found a publish without events") }
             return .publish(publish)

@@ -3,14 +3,21 @@
 public struct JSONObject {
     private let shape: ErrorCode
     private let levels: Int
-    private var members: [(name: JSONText, value: Bytes)] = []
+    private struct Member {
+        var name: JSONText
+        var value: Bytes
+        /// Of an array.
+        var elements: [Bytes]?
+    }
+
+    private var members: [Member] = []
 
     /// Reads an object that is all there is. The bytes must stay valid as long as it is used. Throws `bad_json`, or
     /// the code of `shape` for anything but an object.
     public init(_ bytes: Bytes, levels: Int, shape: ErrorCode) throws(ReelError) {
         self.shape = shape
         self.levels = levels
-        var members: [(name: JSONText, value: Bytes)] = []
+        var members: [Member] = []
         var reader = JSONReader(bytes, levels: levels, shape: shape)
         let kind = try reader.kind()
         guard kind == .object else {
@@ -19,15 +26,26 @@ public struct JSONObject {
             throw reader.mismatch("found another value (\(kind.rawValue)), expected an object")
         }
         try reader.object { (reader, name) throws(ReelError) in
-            members.append((name, try reader.raw()))
+            let isArray = try reader.kind() == .array
+            let start = reader.position
+            var elements: [Bytes] = []
+            if isArray {
+                try reader.array { (reader) throws(ReelError) in elements.append(try reader.raw()) }
+            } else {
+                try reader.skip()
+            }
+            let value = Bytes(rebasing: bytes[start..<reader.position])
+            members.append(Member(name: name, value: value, elements: isArray ? elements : nil))
         }
         try reader.end()
         self.members = members
     }
 
     /// The bytes of a member's value as they stand; nil if it is absent.
-    public func raw(_ name: StaticString) -> Bytes? {
-        members.first { $0.name.isPlain ? name ~= $0.name.raw : $0.name.string == name.description }?.value
+    public func raw(_ name: StaticString) -> Bytes? { member(name)?.value }
+
+    private func member(_ name: StaticString) -> Member? {
+        members.first { $0.name.isPlain ? name ~= $0.name.raw : $0.name.string == name.description }
     }
 
     /// A member's text; nil if it is absent.
@@ -74,6 +92,14 @@ public struct JSONObject {
             )
         }
         return stream
+    }
+
+    /// The bytes of the elements of a member's array as they stand; nil if it is absent.
+    public func elements(_ name: StaticString) throws(ReelError) -> [Bytes]? {
+        guard let member = member(name) else { return nil }
+        if let elements = member.elements { return elements }
+        // Says what it is instead.
+        return try array(name) { (reader) throws(ReelError) in try reader.raw() }
     }
 
     /// The elements of a member's array, each read by `element`; nil if it is absent.

@@ -101,6 +101,6 @@ extension GatewayHTTP {
 extension JSONObject {
     /// The events of a request as they stand; nil if there is no such member.
     fileprivate func events() throws(ReelError) -> [[UInt8]]? {
-        try array("events") { (reader) throws(ReelError) in Array(try reader.raw()) }
+        try elements("events")?.map { Array($0) }
     }
 }

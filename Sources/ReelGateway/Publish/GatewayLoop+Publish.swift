@@ -43,7 +43,7 @@ extension GatewayLoop {
             }
         }
         let charged = isRefused ? [:] : limit(&offers)
-        let ring = rings[partition]
+        let conflict = rings[partition].conflict(in: publish.stream)
         let (taken, settled) = ledger.offer(
             offers,
             to: publish.stream,
@@ -53,7 +53,7 @@ extension GatewayLoop {
             isRefused: isRefused,
             nowMs: nowMs
         ) { offer in
-            ring.conflict(with: offer.value, of: publish.stream, site: offer.site, op: offer.op)
+            conflict(offer.value, offer.site, offer.op)
         }
         if taken.isEmpty { giveBack(charged) }
         append(taken, to: partition)

@@ -1,21 +1,15 @@
 import ReelCore
 
 extension PublishLedger {
-    /// A record was read back. Only the very bytes that were handed over count for an ack.
-    mutating func readBack(
-        stream: StreamName,
-        site: Site,
-        op: Op,
-        seq: Seq,
-        value: UnsafeRawBufferPointer
-    ) -> [Settled] {
-        let lane = Lane(stream: stream, site: site)
+    /// A record was read back. Only the very bytes that were handed over count for an ack. Returns what the log had
+    /// reported before, which is to be finished.
+    mutating func readBack(_ lane: Lane, _ op: Op, seq: Seq, value: UnsafeRawBufferPointer) -> Flight? {
         nacked.read(op, lane)
         let waiting = flights[EventKey(lane: lane, op: op)]
         guard let flight = waiting?.first(where: { $0.seq == nil && $0.value.withUnsafeBytes { $0.equals(value) } })
-        else { return [] }
+        else { return nil }
         flight.seq = seq
-        return flight.isReported ? finish(flight) : []
+        return flight.isReported ? flight : nil
     }
 
     /// The log reported these records without an error, at these seqs; −1 where it does not know the place. `head` is
@@ -25,9 +19,7 @@ extension PublishLedger {
             try check(flight, isAt: seq, head)
         }
         for flight in flights { flight.isReported = true }
-        var settled: [Settled] = []
-        for flight in flights where flight.seq != nil && !flight.isOver { settled += finish(flight) }
-        return settled
+        return finish(flights.filter { $0.seq != nil && !$0.isOver })
     }
 
     /// A copy of the record may stand before the reported seq: an answer was lost, and it was written again. Nothing
@@ -74,24 +66,29 @@ extension PublishLedger {
         return settled
     }
 
-    private mutating func finish(_ flight: Flight) -> [Settled] {
-        end(flight)
-        return settle(flight.connection, flight.lane)
+    /// What was both read back and reported is acked, where nothing stands before it in its lane.
+    mutating func finish(_ flights: [Flight]) -> [Settled] {
+        for flight in flights { end(flight) }
+        var settled: [Settled] = []
+        var last: Flight?
+        for flight in flights where last?.connection != flight.connection || last?.lane != flight.lane {
+            last = flight
+            settle(flight.connection, flight.lane, &settled)
+        }
+        return settled
     }
 
     /// Acks what stands at the front of the lane and is durable.
-    private mutating func settle(_ connection: Int, _ lane: Lane) -> [Settled] {
+    private mutating func settle(_ connection: Int, _ lane: Lane, _ settled: inout [Settled]) {
         guard let own = lanes.index(forKey: connection), let place = lanes.values[own].index(forKey: lane) else {
-            return []
+            return
         }
-        var settled: [Settled] = []
         while let entry = lanes.values[own].values[place].first, entry.flight.isReported, let seq = entry.flight.seq {
             _ = lanes.values[own].values[place].popFirst()
             settled.append(Self.settled(entry, .acked(seq)))
         }
         if lanes.values[own].values[place].isEmpty { lanes.values[own].remove(at: place) }
         if lanes.values[own].isEmpty { lanes.remove(at: own) }
-        return settled
     }
 
     /// Nacks the flight's entry in its lane, and all behind it.

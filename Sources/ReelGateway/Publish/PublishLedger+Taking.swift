@@ -25,11 +25,12 @@ extension PublishLedger {
     ) -> (append: [Flight], settled: [Settled]) {
         var refusals: [ReelError?] = offers.map(\.refusal)
         let closed = refusal(of: offers, partition, connection, nowMs)
+        let lanes = Self.lanes(of: offers, in: stream)
+        let mayHaveTwins = zip(offers, offers.dropFirst()).contains { $0.site != $1.site || $0.op >= $1.op }
         var cleared: Set<Site> = []
         var own: [EventKey: Int] = [:]
-        own.reserveCapacity(offers.count)
         for (index, offer) in offers.enumerated() where refusals[index] == nil {
-            let lane = Lane(stream: stream, site: offer.site)
+            let lane = lanes[index]
             let key = EventKey(lane: lane, op: offer.op)
             let first = nacked.first(lane, connection, nowMs: nowMs)
             if let first, offer.op > first, !cleared.contains(offer.site) {
@@ -39,7 +40,7 @@ extension PublishLedger {
             if first == offer.op { cleared.insert(offer.site) }
             if let closed {
                 refusals[index] = closed
-            } else if let twin = own.updateValue(index, forKey: key),
+            } else if mayHaveTwins, let twin = own.updateValue(index, forKey: key),
                 PublishedContent.contradict(offer.value, offers[twin].value)
             {
                 refusals[index] = ReelError(.badEvent, "found op \(offer.op) twice with different content")
@@ -58,9 +59,20 @@ extension PublishLedger {
             }
         }
         guard isRefused || refusals.contains(where: { $0 != nil }) else {
-            return (take(offers, stream, partition, connection, ref, nowMs), [])
+            return (take(offers, lanes, partition, connection, ref, nowMs), [])
         }
-        return ([], refuse(offers, refusals, stream, connection, ref, nowMs))
+        return ([], refuse(offers, lanes, refusals, connection, ref, nowMs))
+    }
+
+    /// Most often all are of one site.
+    private static func lanes(of offers: [Offer], in stream: StreamName) -> [Lane] {
+        var lanes: [Lane] = []
+        lanes.reserveCapacity(offers.count)
+        for offer in offers {
+            let last = lanes.last
+            lanes.append(last?.site == offer.site ? last! : Lane(stream: stream, site: offer.site))
+        }
+        return lanes
     }
 
     /// Why nothing at all can be taken now.
@@ -89,21 +101,22 @@ extension PublishLedger {
 
     private mutating func refuse(
         _ offers: [Offer],
+        _ lanes: [Lane],
         _ refusals: [ReelError?],
-        _ stream: StreamName,
         _ connection: Int,
         _ ref: [UInt8]?,
         _ nowMs: Int64
     ) -> [Settled] {
-        zip(offers, refusals).map { offer, refusal in
+        zip(zip(offers, lanes), refusals).map { offered, refusal in
+            let (offer, lane) = offered
             let error = refusal ?? ReelError(.gap, "another event of the same publish was refused", retryMs: 0)
             // The first copy of what is a conflict was consumed: nothing is missing before later ops.
             if error.code != .conflict {
-                nacked.add(offer.op, Lane(stream: stream, site: offer.site), connection, nowMs: nowMs)
+                nacked.add(offer.op, lane, connection, nowMs: nowMs)
             }
             return Settled(
                 connection: connection,
-                stream: stream,
+                stream: lane.stream,
                 ref: ref,
                 site: offer.site,
                 op: offer.op,
@@ -114,14 +127,15 @@ extension PublishLedger {
 
     private mutating func take(
         _ offers: [Offer],
-        _ stream: StreamName,
+        _ lanes: [Lane],
         _ partition: Int,
         _ connection: Int,
         _ ref: [UInt8]?,
         _ nowMs: Int64
     ) -> [Flight] {
-        offers.map { offer in
-            let lane = Lane(stream: stream, site: offer.site)
+        var flights: [Flight] = []
+        flights.reserveCapacity(offers.count)
+        for (offer, lane) in zip(offers, lanes) {
             let flight = Flight(
                 lane,
                 offer.op,
@@ -131,9 +145,19 @@ extension PublishLedger {
                 takenMs: nowMs
             )
             begin(flight)
-            lanes[connection, default: [:]][lane, default: Queue()].append(Waiting(ref: ref, flight: flight))
             nacked.taken(offer.op, lane, connection)
-            return flight
+            flights.append(flight)
         }
+        var rest = flights[...]
+        while let first = rest.first {
+            let own = rest.prefix { $0.lane == first.lane }
+            wait(for: own, ref, &self.lanes[connection, default: [:]][first.lane, default: Queue()])
+            rest = rest.dropFirst(own.count)
+        }
+        return flights
+    }
+
+    private func wait(for flights: ArraySlice<Flight>, _ ref: [UInt8]?, _ waiting: inout Queue<Waiting>) {
+        for flight in flights { waiting.append(Waiting(ref: ref, flight: flight)) }
     }
 }
