@@ -41,7 +41,7 @@ final class GatewayLoop {
         let settings = share.settings
         rings = from.map { Ring(from: $0, byteLimit: settings.ringBytes) }
         subscriptions = Subscriptions(partitions: share.partitions, frameLimit: settings.frameBytes)
-        let gathering = Gathering(listenersMin: settings.gatherListenersMin)
+        let gathering = Gathering(listenerMicros: settings.listenerMicros)
         gatherings = [Gathering](repeating: gathering, count: share.partitions)
         gatherTimers = [(() -> Void)?](repeating: nil, count: share.partitions)
         ledger = PublishLedger(partitions: share.partitions, settings)

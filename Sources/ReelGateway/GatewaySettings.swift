@@ -51,8 +51,9 @@ public struct GatewaySettings: Sendable {
     public var echoes = false
     /// A snapshot node that is asked may be silent for so long: longer than it waits for what it is to fold.
     public var peerMs: Int64 = 10_000
-    /// Where so many of a loop's clients listen to a stream, its events may be gathered for some milliseconds.
-    var gatherListenersMin = 64
+    /// For each of a loop's clients that listen to a stream, what is sent to them keeps a distance of so many
+    /// microseconds more: about four times what a write takes.
+    var listenerMicros = 30
     /// Errors that a connection is told before it is closed.
     public var errors = 100
 

@@ -3,49 +3,44 @@ import ReelLog
 
 /// What the tail of a partition has brought and a loop has not sent yet.
 ///
-/// A write to a socket costs nearly the same for one event as for ten. So where many listen, the next events go out
-/// the later the more of them come, 15 ms after the last ones at most. An event that comes alone goes out at once, and
-/// so does what few listen to.
+/// A write to a socket costs nearly the same for one event as for ten, and more than all else of a delivery. So the
+/// writes keep a distance that grows with those who listen: what comes sooner waits and goes out together, and a loop
+/// has time for other things. What few listen to goes out at once, and so does an event that comes alone.
 struct Gathering {
-    /// For each record that waits, so long after what was sent last to many, ...
-    private static let recordMs: Int64 = 5
-    /// ... and no longer than this.
-    private static let waitMsMax: Int64 = 15
+    /// However many listen, nothing waits longer than this behind what was sent last.
+    private static let distanceMsMax = 15
     /// With so many bytes one write has enough.
     private static let bytesMax = 64 << 10
 
-    private let listenersMin: Int
+    private let listenerMicros: Int
     private var batches: [TailBatch] = []
-    private var records = 0
     private var bytes = 0
-    private var isForMany = false
-    private var lastMs = -waitMsMax
+    private var distanceMs: Int64 = 0
+    private var lastMs = -Int64(distanceMsMax)
 
-    /// So many who listen to one stream are many.
-    init(listenersMin: Int) {
-        self.listenersMin = listenersMin
+    /// For each who listens the distance is so many microseconds more.
+    init(listenerMicros: Int) {
+        self.listenerMicros = listenerMicros
     }
 
     /// Takes the next batch in; so many listen to one of its streams.
     mutating func add(_ batch: TailBatch, listeners: Int) {
         batches.append(batch)
-        records += batch.kinds.count
         bytes += batch.byteCount
-        if listeners >= listenersMin { isForMany = true }
+        distanceMs = max(distanceMs, Int64(min(listeners * listenerMicros / 1_000, Self.distanceMsMax)))
     }
 
     /// When what is here is to go out; nil: nothing is.
     var dueMs: Int64? {
         if batches.isEmpty { return nil }
-        guard isForMany, bytes < Self.bytesMax else { return .min }
-        return lastMs + min(Int64(records) * Self.recordMs, Self.waitMsMax)
+        return distanceMs > 0 && bytes < Self.bytesMax ? lastMs + distanceMs : .min
     }
 
     /// All that is here, as one batch.
     mutating func take(nowMs: Int64) -> TailBatch? {
         guard !batches.isEmpty else { return nil }
-        if isForMany { lastMs = nowMs }
-        defer { (batches, records, bytes, isForMany) = ([], 0, 0, false) }
+        if distanceMs > 0 { lastMs = nowMs }
+        defer { (batches, bytes, distanceMs) = ([], 0, 0) }
         return TailBatch(joining: batches)
     }
 }

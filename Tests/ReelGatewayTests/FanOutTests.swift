@@ -68,7 +68,7 @@ import Testing
 
     init() throws {
         var settings = GatewaySettings()
-        settings.gatherListenersMin = 1
+        settings.listenerMicros = 15_000
         settings.node.loops = 1
         let share = GatewayShare(
             nodeID: "n",

@@ -15,10 +15,10 @@ import Testing
     }
 
     @Test func whatFewListenToGoesOutAtOnce() throws {
-        var gathering = Gathering(listenersMin: 64)
+        var gathering = Gathering(listenerMicros: 30)
         #expect(gathering.dueMs == nil, "nothing is due")
         for seq in 0..<100 as Range<Seq> {
-            gathering.add(event(seq), listeners: 63)
+            gathering.add(event(seq), listeners: 33)
             #expect(try #require(gathering.dueMs) <= 0)
             let batch = gathering.take(nowMs: 0)
             #expect(batch?.last == seq)
@@ -27,30 +27,37 @@ import Testing
     }
 
     @Test func anEventThatComesNowAndThenGoesOutAtOnce() throws {
-        var gathering = Gathering(listenersMin: 64)
-        for nowMs in stride(from: 0, to: 100, by: 5) as StrideTo<Int64> {
-            gathering.add(event(nowMs / 5), listeners: 64)
+        var gathering = Gathering(listenerMicros: 30)
+        for nowMs in stride(from: 0, to: 300, by: 15) as StrideTo<Int64> {
+            gathering.add(event(nowMs / 15), listeners: 100_000)
             #expect(try #require(gathering.dueMs) <= nowMs)
             _ = gathering.take(nowMs: nowMs)
         }
     }
 
-    @Test func whatComesFastToManyIsGathered() throws {
-        var gathering = Gathering(listenersMin: 64)
-        gathering.add(event(0), listeners: 64)
-        _ = gathering.take(nowMs: 1_000)
-        var due: [Int64] = []
-        for seq in 1...5 as ClosedRange<Seq> {
-            gathering.add(event(seq), listeners: 64)
-            due.append(gathering.dueMs ?? -1)
+    @Test func theMoreListenTheLongerIsGathered() throws {
+        for (listeners, distanceMs) in [(34, 1), (100, 3), (400, 12), (500, 15), (100_000, 15)] as [(Int, Int64)] {
+            var gathering = Gathering(listenerMicros: 30)
+            gathering.add(event(0), listeners: listeners)
+            _ = gathering.take(nowMs: 1_000)
+            for seq in 1...5 as ClosedRange<Seq> {
+                gathering.add(event(seq), listeners: seq == 3 ? listeners : 1)
+                #expect(try #require(gathering.dueMs) <= 0 || seq >= 3)
+            }
+            #expect(gathering.dueMs == 1_000 + distanceMs)
+            let taken = gathering.take(nowMs: 1_000 + distanceMs)
+            let batch = try #require(taken)
+            #expect(batch.seqs == 1..<6)
+            #expect(batch.kinds.count == 5)
         }
-        #expect(due == [1_005, 1_010, 1_015, 1_015, 1_015], "never longer than 15 ms after the last ones")
-        let taken = gathering.take(nowMs: 1_015)
-        let batch = try #require(taken)
-        #expect(batch.seqs == 1..<6)
-        #expect(batch.kinds.count == 5)
-        gathering.add(event(6, String(repeating: "x", count: 70_000)), listeners: 64)
-        #expect(try #require(gathering.dueMs) <= 1_015, "as much as a write takes does not wait for more")
+    }
+
+    @Test func asMuchAsAWriteTakesDoesNotWaitForMore() throws {
+        var gathering = Gathering(listenerMicros: 30)
+        gathering.add(event(0), listeners: 1_000)
+        _ = gathering.take(nowMs: 1_000)
+        gathering.add(event(1, String(repeating: "x", count: 70_000)), listeners: 1_000)
+        #expect(try #require(gathering.dueMs) <= 1_000)
     }
 
     @Test func batchesAreJoinedAsIfTheyHadComeTogether() {

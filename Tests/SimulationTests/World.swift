@@ -96,7 +96,7 @@ final class World: @unchecked Sendable {
         new.paceBytes = new.unsentBytes / 4
         new.fetchSeqs = pick(50...5_000)
         new.inFlightBytes = Int(pick(0...3) == 0 ? pick(3_000...20_000) : 1 << 20)
-        new.gatherListenersMin = Int(pick(1...3))
+        new.listenerMicros = 7_500 * Int(pick(0...2))
         new.errors = 1_000
         settings[name] = new
         return new

@@ -3,8 +3,8 @@ internal import Glibc
 internal import ReelCore
 
 /// The file beside a log's file that its processes meet at: they take turns by a `flock` on it, and it is the bell by
-/// which a writer wakes the readers of all processes. A bell is rung by reading its one byte, which changes nothing on
-/// the disk, and heard by inotify.
+/// which a writer wakes the readers of other processes. A bell is rung by reading its one byte, which changes nothing on
+/// the disk, and heard by inotify. Who listens says so by a shared lock on that byte: nobody rings for nobody.
 final class FileLock: Sendable {
     private let descriptor: Int32
     let path: String
@@ -30,10 +30,26 @@ final class FileLock: Sendable {
         return try body()
     }
 
-    /// Wakes the readers of all processes.
+    /// Hears the bell from now on, until this lock and the watch are gone.
+    func listen() throws(LogError) -> BellWatch {
+        let watch = try BellWatch(path)
+        var byte = Self.byte(F_RDLCK)
+        guard fcntl(descriptor, F_OFD_SETLK, &byte) == 0 else { throw LogError(errno: errno, "listen to \(path)") }
+        return watch
+    }
+
+    /// Wakes the readers of other processes, and of other users of the file in this one. Who begins to listen behind
+    /// the look finds what was committed before it.
     func ring() {
-        var byte: UInt8 = 0
-        _ = pread(descriptor, &byte, 1, 0)
+        var byte = Self.byte(F_WRLCK)
+        if fcntl(descriptor, F_OFD_GETLK, &byte) == 0, byte.l_type == Int16(F_UNLCK) { return }
+        var read: UInt8 = 0
+        _ = pread(descriptor, &read, 1, 0)
+    }
+
+    /// The lock of a listener is the open file's, not the process's: one's own is in nobody's way.
+    private static func byte(_ kind: Int32) -> Glibc.flock {
+        Glibc.flock(l_type: Int16(kind), l_whence: Int16(SEEK_SET), l_start: 0, l_len: 1, l_pid: 0)
     }
 }
 
@@ -41,7 +57,7 @@ final class FileLock: Sendable {
 final class BellWatch: Sendable {
     let descriptor: Int32
 
-    init(_ path: String) throws(LogError) {
+    fileprivate init(_ path: String) throws(LogError) {
         descriptor = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
         guard descriptor >= 0 else { throw LogError(errno: errno, "watch \(path) by inotify") }
         guard inotify_add_watch(descriptor, path, UInt32(IN_ACCESS)) >= 0 else {

@@ -46,10 +46,10 @@ final class GroupCommit {
     }
 
     /// Takes jobs from the front, as many as make a group, commits and answers them.
-    func commit(_ jobs: inout ArraySlice<LogWriter.Job>, _ onCommit: () -> Void) {
+    func commit(_ jobs: inout ArraySlice<LogWriter.Job>, _ onCommit: (_ batches: () -> [RecordBatch]) -> Void) {
         let group = gather(&jobs)
         let error = write(group)
-        if error == nil, rowCount > 0 { onCommit() }
+        if error == nil, rowCount > 0 { onCommit { rows[..<rowCount].map(\.batch) } }
         answer(group, error)
         copyBack()
     }
@@ -125,7 +125,7 @@ final class GroupCommit {
             let last = next[row.partition] + Seq(row.count) - 1
             statements.insert.bind(1, last)
             statements.insert.bind(2, Int64(row.count))
-            statements.insert.bind(3, lending: row.bytes(last: last))
+            statements.insert.bind(3, lending: row.end(last))
             try statements.insert.run()
             next[row.partition] = last + 1
         }

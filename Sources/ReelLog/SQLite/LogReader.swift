@@ -2,10 +2,13 @@ internal import Glibc
 internal import ReelCore
 internal import Synchronization
 
-/// Runs all tails of a log's file on one thread, which sleeps while nothing is written.
+/// Runs all tails of a log's file on one thread, which sleeps while nothing is written. What this process commits is
+/// handed to the tails that stand there as it is; all else is read from the file.
 final class LogReader: Sendable {
     private struct State {
         var tails: [RunningTail] = []
+        /// What was committed here and not given to the tails yet.
+        var committed: [RecordBatch] = []
         var isClosed = false
     }
 
@@ -19,12 +22,14 @@ final class LogReader: Sendable {
     private static let netMs: Int32 = 1000
     private static let pollMs: Int32 = 10
     private static let batchBytes = 1 << 20
+    /// A thread that falls behind by more rows reads them from the file.
+    private static let committedMax = 64
 
     init(_ file: LogFile) throws(LogError) {
         self.file = file
         bell = try Bell()
         // The number of inotify instances of a user is small; without one the file is looked at more often.
-        watch = try? BellWatch(file.lock.path)
+        watch = try? file.lock.listen()
         nonisolated(unsafe) let rows = try RowReader(file)
         let started = try LogThread("reel-log-read") { self.work(rows) }
         thread.withLock { $0 = started }
@@ -38,9 +43,15 @@ final class LogReader: Sendable {
         if isClosed { tail.fail(.closed) } else { bell.ring() }
     }
 
-    /// Something was committed here. The file's bell says it to this process too, where it can be heard.
-    func wake() {
-        if watch == nil { bell.ring() }
+    /// Takes what was committed here, a batch for each row. They are made only if there is somebody who reads.
+    func take(_ batches: () -> [RecordBatch]) {
+        guard state.withLock({ !$0.tails.isEmpty }) else { return }
+        let batches = batches()
+        state.withLock { state in
+            if state.committed.count > Self.committedMax { state.committed = [] }
+            state.committed += batches
+        }
+        bell.ring()
     }
 
     /// Ends all tails.
@@ -61,6 +72,14 @@ final class LogReader: Sendable {
 
     // MARK: The thread
 
+    private enum Reason {
+        /// This process has committed, or has something to say.
+        case bell
+        /// Another process has committed.
+        case file
+        case timeIsUp
+    }
+
     private func work(_ rows: RowReader) {
         var version: Int64 = -1
         while true {
@@ -69,11 +88,14 @@ final class LogReader: Sendable {
                 return (state.tails, state.isClosed)
             }
             if isClosed { return }
-            let woken = tails.contains { !$0.hasStarted } ? true : wait(hasTails: !tails.isEmpty)
+            let begins = tails.contains { !$0.hasStarted }
+            let reason = begins ? .bell : wait(hasTails: !tails.isEmpty)
+            let isAll = give(tails)
+            if reason == .bell, isAll, !begins { continue }
             do throws(LogError) {
-                if !woken { try checkTheFile(rows, tails) }
+                if reason == .timeIsUp { try checkTheFile(rows, tails) }
                 let current = try rows.version()
-                let isNew = current != version || tails.contains { !$0.hasStarted }
+                let isNew = current != version || begins
                 version = current
                 if isNew { while deliver(rows, tails) {} }
             } catch {
@@ -82,15 +104,33 @@ final class LogReader: Sendable {
         }
     }
 
-    /// Waits for a bell; false if the time was up.
-    private func wait(hasTails: Bool) -> Bool {
+    /// Waits for a bell.
+    private func wait(hasTails: Bool) -> Reason {
         let time = !hasTails ? -1 : watch == nil ? Self.pollMs : Self.netMs
         var waiting = [pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)]
         if let watch, hasTails { waiting.append(pollfd(fd: watch.descriptor, events: Int16(POLLIN), revents: 0)) }
         let count = poll(&waiting, nfds_t(waiting.count), time)
-        bell.silence()
-        if waiting.count > 1, waiting[1].revents != 0 { watch?.silence() }
-        return count != 0
+        if waiting[0].revents != 0 { bell.silence() }
+        guard waiting.count > 1, waiting[1].revents != 0 else { return count == 0 ? .timeIsUp : .bell }
+        watch?.silence()
+        return .file
+    }
+
+    /// Gives the tails what was committed here; false if the file has more for one of them, or may have.
+    private func give(_ tails: [RunningTail]) -> Bool {
+        let batches = state.withLock { state in
+            defer { state.committed = [] }
+            return state.committed
+        }
+        for batch in batches {
+            for tail in tails where tail.partition == batch.partition && tail.next == batch.seqs.lowerBound {
+                tail.deliver(batch)
+            }
+        }
+        return !batches.isEmpty
+            && tails.allSatisfy { tail in
+                !batches.contains { $0.partition == tail.partition && $0.seqs.upperBound > tail.next }
+            }
     }
 
     /// What no commit says: the file is another one, or an older state of itself.

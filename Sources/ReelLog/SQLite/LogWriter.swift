@@ -23,12 +23,16 @@ final class LogWriter: Sendable {
 
     private let file: LogFile
     private let bell: Bell
-    private let onCommit: @Sendable () -> Void
+    private let onCommit: @Sendable (_ batches: () -> [RecordBatch]) -> Void
     private let queue = Mutex(Queue())
     private let thread = Mutex<LogThread?>(nil)
 
-    /// Starts the writer's thread. `onCommit` is called on it after each commit.
-    init(_ file: LogFile, checkpointFrames: Int, onCommit: @escaping @Sendable () -> Void) throws(LogError) {
+    /// Starts the writer's thread. `onCommit` is called on it after each commit, and may ask for what was committed.
+    init(
+        _ file: LogFile,
+        checkpointFrames: Int,
+        onCommit: @escaping @Sendable (_ batches: () -> [RecordBatch]) -> Void
+    ) throws(LogError) {
         self.file = file
         self.onCommit = onCommit
         bell = try Bell()

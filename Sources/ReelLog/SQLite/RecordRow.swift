@@ -12,6 +12,7 @@ internal import ReelCore
 final class RowBuilder {
     private(set) var partition = 0
     private(set) var count = 0
+    private var last: Seq = .none
     private var memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 8)
     private var used = checkSize
     private var check: UInt64 = 0
@@ -55,13 +56,23 @@ final class RowBuilder {
     }
 
     /// The blob, once the last record's seq is known.
-    func bytes(last: Seq) -> UnsafeRawBufferPointer {
+    func end(_ last: Seq) -> UnsafeRawBufferPointer {
+        self.last = last
         memory.storeBytes(
             of: rowCheck(body: check, partition: partition, last: last).littleEndian,
             as: UInt64.self
         )
-        return UnsafeRawBufferPointer(rebasing: memory[..<used])
+        return bytes
     }
+
+    /// The records of the row that has ended, as they are read from the file.
+    var batch: RecordBatch {
+        var builder = BatchBuilder(partition: partition, from: last - Seq(count) + 1, to: last, bytes: .max)
+        _ = builder.add(last: last, count: Int64(count), row: bytes)
+        return builder.finish()
+    }
+
+    private var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[..<used]) }
 
     private func put(varint value: UInt64) {
         var rest = value

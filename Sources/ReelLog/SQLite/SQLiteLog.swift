@@ -40,8 +40,8 @@ public final class SQLiteLog: EventLog {
         let reader = try LogReader(file)
         self.reader = reader
         do throws(LogError) {
-            writer = try LogWriter(file, checkpointFrames: checkpointFrames) {
-                reader.wake()
+            writer = try LogWriter(file, checkpointFrames: checkpointFrames) { batches in
+                reader.take(batches)
                 file.lock.ring()
             }
         } catch {
