@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -125,14 +126,31 @@ static void *serve(void *unused) {
     return unused;
 }
 
-int floor_serve(void) {
+static int begin_listening(void) {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof at;
-    pthread_t thread;
     listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
     epoll_fd = epoll_create1(0);
     if (bind(listen_fd, (struct sockaddr *)&at, size) < 0 || listen(listen_fd, 1024) < 0) return -1;
     getsockname(listen_fd, (struct sockaddr *)&at, &size);
     watch(listen_fd, EPOLL_CTL_ADD, 0);
-    return pthread_create(&thread, 0, serve, 0) == 0 ? ntohs(at.sin_port) : -1;
+    return ntohs(at.sin_port);
+}
+
+int floor_serve(void) {
+    pthread_t thread;
+    int port = begin_listening();
+    return port >= 0 && pthread_create(&thread, 0, serve, 0) == 0 ? port : -1;
+}
+
+int floor_serve_apart(int *process) {
+    int port = begin_listening();
+    *process = port < 0 ? -1 : fork();
+    if (*process == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        serve(0);
+    }
+    close(listen_fd);
+    close(epoll_fd);
+    return *process < 0 ? -1 : port;
 }

@@ -4,7 +4,8 @@ import ReelLab
 
 /// Events that come at a fixed pace: how late they arrive, and what a delivery costs the server, against NATS.
 enum GatewayPaceBenchmark {
-    /// 100 and 1,000 a second to 1,000 subscribers each.
+    /// 100 and 1,000 a second to 1,000 subscribers each; and what a server gets that does nothing but the sends, each
+    /// at once.
     @Sendable static func fanOut() async throws -> [Measured] {
         try await GatewayStand.with { stand in
             try [(100, 0.5, 0.6), (1_000, 0.6, 0.7)].flatMap { perSecond, late, cost in
@@ -13,7 +14,8 @@ enum GatewayPaceBenchmark {
                     Pace(sockets: 1_000, streams: 1, subscriptions: 1, perSecond: perSecond),
                     "\(perSecond) events/s → 1000",
                     .atMost(late),
-                    .atMost(cost)
+                    .atMost(cost),
+                    hasFloor: perSecond == 100
                 )
             }
         }
@@ -57,29 +59,63 @@ enum GatewayPaceBenchmark {
         _ pace: Pace,
         _ work: String,
         _ late: Measured.Goal,
-        _ cost: Measured.Goal
+        _ cost: Measured.Goal,
+        hasFloor: Bool = false
     ) throws -> [Measured] {
-        var (reel, nats): ([Pace.Outcome], [Pace.Outcome]) = ([], [])
+        let bare = hasFloor ? try BareServer() : nil
+        var (reel, nats, floor): ([Pace.Outcome], [Pace.Outcome], [Pace.Outcome]) = ([], [], [])
         for _ in 0..<5 {
             reel.append(try pace.run(floor_reel, stand.port, pid: stand.node.process.pid))
             nats.append(try pace.run(floor_nats, stand.nats.port, pid: stand.nats.process.pid))
+            if let bare { floor.append(try pace.run(floor_bare, bare.port, pid: bare.pid)) }
         }
-        return [
+        return rows(work, reel, late, cost, nats)
+            + (hasFloor ? rows("\(work), bare C epoll", floor, nil, nil, nats) : [])
+    }
+
+    private static func rows(
+        _ work: String,
+        _ ours: [Pace.Outcome],
+        _ late: Measured.Goal?,
+        _ cost: Measured.Goal?,
+        _ nats: [Pace.Outcome]
+    ) -> [Measured] {
+        [
             Measured(
-                work: "\(work), \(reel[0].bytesEach) B a delivery to \(nats[0].bytesEach): p99",
-                value: median(reel.map(\.p99Micros)),
+                work: "\(work), \(ours[0].bytesEach) B a delivery to \(nats[0].bytesEach): p99",
+                value: median(ours.map(\.p99Micros)),
                 unit: "µs",
                 peer: ("nats-server over WebSocket", median(nats.map(\.p99Micros))),
                 goal: late
             ),
             Measured(
                 work: "\(work): CPU a delivery",
-                value: median(reel.map(\.cpuMicros)),
+                value: median(ours.map(\.cpuMicros)),
                 unit: "µs",
                 peer: ("nats-server over WebSocket", median(nats.map(\.cpuMicros))),
                 goal: cost
             ),
         ]
+    }
+}
+
+/// The bare server in C, in a process of its own.
+private final class BareServer {
+    let port: Int32
+    let pid: Int32
+
+    init() throws {
+        var pid: Int32 = 0
+        port = floor_serve_apart(&pid)
+        guard port > 0 else { throw BenchmarkError("the bare server does not start") }
+        self.pid = pid
+        Leftovers.started(pid)
+    }
+
+    deinit {
+        kill(pid, SIGKILL)
+        waitpid(pid, nil, 0)
+        Leftovers.ended(pid)
     }
 }
 

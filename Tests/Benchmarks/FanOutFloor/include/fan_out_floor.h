@@ -6,6 +6,9 @@
 // Starts the bare server on a thread that lives as long as the process; returns its port on 127.0.0.1, or -1.
 int floor_serve(void);
 
+// The same in a process of its own, which the caller ends.
+int floor_serve_apart(int *process);
+
 typedef struct {
     double seconds;
     long long deliveries, bytes;

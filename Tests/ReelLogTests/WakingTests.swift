@@ -1,0 +1,84 @@
+import EventLogConformance
+import Foundation
+import ReelCore
+import Synchronization
+import Testing
+
+@testable import ReelLog
+
+/// How the tails of a log on SQLite hear of what was committed, here or by another process.
+@Suite(.timeLimit(.minutes(5)))
+struct WakingTests {
+    private func isRung(_ watch: BellWatch) -> Bool {
+        var waiting = pollfd(fd: watch.descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&waiting, 1, 0) == 1
+    }
+
+    @Test("the bell rings if somebody else listens, and for nobody it does not") func bell() async throws {
+        try await withFolder { folder in
+            let (own, other) = (try FileLock(path: folder + "/lock"), try FileLock(path: folder + "/lock"))
+            let watch = try own.listen()
+            own.ring()
+            #expect(!isRung(watch))
+            other.ring()
+            #expect(isRung(watch))
+            watch.silence()
+            let late = try FileLock(path: folder + "/lock")
+            let heard = try late.listen()
+            own.ring()
+            #expect(isRung(heard))
+            withExtendedLifetime(late) {}
+        }
+    }
+
+    @Test("two logs on one file that write at the same time: the tails of both have all, once and in order")
+    func both() async throws {
+        try await withFolder { folder in
+            let logs = [try SQLiteLog(path: folder + "/log.db"), try SQLiteLog(path: folder + "/log.db")]
+            defer { for log in logs { log.close() } }
+            let sinks = logs.map { _ in [CollectingSink(), CollectingSink()] }
+            for (log, sinks) in zip(logs, sinks) {
+                for partition in 0...1 { _ = log.tail(partition, from: 0, to: sinks[partition]) }
+            }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (number, log) in logs.enumerated() {
+                    group.addTask {
+                        for i in 0..<200 {
+                            _ = try await log.append([LogAppend("s", "\(number) \(i)")], to: i % 2)
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            for sink in sinks.joined() {
+                try await eventually("all records") { sink.count >= 200 }
+                #expect(sink.records.map(\.seq) == Array(0..<200))
+                #expect(sink.error == nil)
+            }
+            #expect(sinks[0].map(\.texts) == sinks[1].map(\.texts))
+        }
+    }
+
+    @Test("a tail whose sink was busy while much was committed misses nothing") func busySink() async throws {
+        try await withFolder { folder in
+            let log = try SQLiteLog(path: folder + "/log.db", partitions: 1)
+            defer { log.close() }
+            let gate = DispatchSemaphore(value: 0)
+            let isFirst = Mutex(true)
+            let sink = CollectingSink { _ in
+                let waits = isFirst.withLock { isFirst in
+                    defer { isFirst = false }
+                    return isFirst
+                }
+                if waits { gate.wait() }
+            }
+            _ = log.tail(0, from: 0, to: sink)
+            // More groups than are kept for the tails.
+            for i in 0..<300 { _ = try await log.append([LogAppend("s", "\(i)")], to: 0) }
+            #expect(sink.count < 300)
+            gate.signal()
+            try await eventually("all records") { sink.count >= 300 }
+            #expect(sink.texts == (0..<300).map { "\($0)" })
+        }
+    }
+}
