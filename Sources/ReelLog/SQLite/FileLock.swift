@@ -3,8 +3,8 @@ internal import Glibc
 internal import ReelCore
 
 /// The file beside a log's file that its processes meet at: they take turns by a `flock` on it, and it is the bell by
-/// which a writer wakes the readers of other processes. A bell is rung by reading its one byte, which changes nothing on
-/// the disk, and heard by inotify. Who listens says so by a shared lock on that byte: nobody rings for nobody.
+/// which a writer wakes the readers of other processes. A bell is rung by reading its one byte, which changes nothing
+/// on the disk, and heard by inotify. Who listens says so by a shared lock on that byte: nobody rings for nobody.
 final class FileLock: Sendable {
     private let descriptor: Int32
     let path: String
@@ -34,7 +34,9 @@ final class FileLock: Sendable {
     func listen() throws(LogError) -> BellWatch {
         let watch = try BellWatch(path)
         var byte = Self.byte(F_RDLCK)
-        guard fcntl(descriptor, F_OFD_SETLK, &byte) == 0 else { throw LogError(errno: errno, "listen to \(path)") }
+        guard fcntl(descriptor, reel_open_file_setlk, &byte) == 0 else {
+            throw LogError(errno: errno, "listen to \(path)")
+        }
         return watch
     }
 
@@ -42,7 +44,7 @@ final class FileLock: Sendable {
     /// the look finds what was committed before it.
     func ring() {
         var byte = Self.byte(F_WRLCK)
-        if fcntl(descriptor, F_OFD_GETLK, &byte) == 0, byte.l_type == Int16(F_UNLCK) { return }
+        if fcntl(descriptor, reel_open_file_getlk, &byte) == 0, byte.l_type == Int16(F_UNLCK) { return }
         var read: UInt8 = 0
         _ = pread(descriptor, &read, 1, 0)
     }
