@@ -35,7 +35,7 @@ extension GatewayLoop {
 
     /// Who catches up where little is theirs is told of so many seqs at once, so that the next connection begins behind
     /// them.
-    private static let provenEvery: Seq = 65_536
+    static let provenEvery: Seq = 65_536
 
     private func goOn(_ entry: Subscription<SocketClient>) {
         entry.isReading = false

@@ -38,7 +38,8 @@ public final class NodeGate: Sendable {
     public func look() {
         guard memoryLimit > 0 else { return }
         var use = memoryUse()
-        if use > memoryLimit, !connections.lacksMemory {
+        // Also what those had who have left meanwhile.
+        if use > memoryLimit {
             ResidentMemory.giveBack()
             use = memoryUse()
         }

@@ -17,8 +17,8 @@ public struct NodeSettings: Sendable {
     public var peerTLS: TLSClient?
     /// Who may do what; nil: everybody everything.
     public var tokens: TokenGate?
-    /// Which pages of the web may use the node.
-    public var origins = OriginRules()
+    /// Pages of these origins may use the node, `https://app.example`; `*` stands for all.
+    public var allowedOrigins: Set<String> = []
     /// Event loops that share the port.
     public var loops = 1
     /// Open connections at most.

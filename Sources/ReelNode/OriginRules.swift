@@ -3,12 +3,27 @@ public import ReelNet
 
 /// Which pages of the web may use a node. A browser says where a page comes from (`Origin`), and other clients say
 /// nothing: those are not meant here. A page that the node's own host has served may always.
+///
+/// Whose a host is, only its name says, and whoever owns a name can have it lead to a node in somebody else's network
+/// or machine (DNS rebinding): the browser then takes that node for the page's own host. So without keys a name with a
+/// dot counts only if the node was told that it is its own.
 public struct OriginRules: Hashable, Sendable {
     /// As browsers write them, such as `https://app.example`; `*` stands for all.
-    public var allowed: Set<String> = []
+    private let allowed: Set<String>
+    /// Names by which the node is known, without ports.
+    private let names: Set<String>
+    /// Pages have no token: where there are keys, a name may be anybody's.
+    private let hasKeys: Bool
+    /// Only this machine reaches the node. Then a request by a name that is not known has been led here.
+    private let isLocal: Bool
 
-    /// Nobody but the own host's pages.
-    public init() {}
+    /// What the settings of a node say.
+    public init(_ node: NodeSettings) {
+        allowed = node.allowedOrigins
+        names = Set((node.allowedOrigins + [node.advertise, node.nodeURL].compactMap(\.self)).compactMap(Self.name))
+        hasKeys = node.tokens != nil
+        isLocal = (try? SocketAddress(parsing: node.listen))?.isLoopback != false
+    }
 
     /// Whether this is an origin as browsers write it, or `*`.
     public static func isOrigin(_ text: String) -> Bool {
@@ -29,14 +44,40 @@ public struct OriginRules: Hashable, Sendable {
         var fields = HTTPHeaders()
         // A cache must not give one page's answer to another page.
         if !allowed.isEmpty, !allowed.contains("*") { fields.add("vary", "origin") }
+        let isKnown = isKnown(request.host)
+        guard isKnown || !isLocal else {
+            throw Problem(
+                .forbidden,
+                "found the host \(request.host), by which this node is not known, see --advertise and --allow-origin"
+            )
+        }
         let origins = request.headers.all("origin")
-        guard let origin = origins.first, !isOwn(origin, request) || origins.count > 1 else { return fields }
+        guard let origin = origins.first, !isKnown || !isOwn(origin, request) || origins.count > 1 else {
+            return fields
+        }
         guard origins.count == 1, allowed.contains(origin) || allowed.contains("*") else {
             throw Problem(.forbidden, "pages of \(origin) may not use this node, see --allow-origin")
         }
         fields.add("access-control-allow-origin", allowed.contains("*") ? "*" : origin)
         fields.add("access-control-expose-headers", "etag, retry-after")
         return fields
+    }
+
+    /// Whether a host, perhaps with a port, is surely not a stranger's name for this node: an address, a name without a
+    /// dot, or one that the node was told.
+    private func isKnown(_ host: String) -> Bool {
+        guard !hasKeys, !allowed.contains("*") else { return true }
+        guard let name = Self.name(of: "http://" + host), name.contains(".") else { return true }
+        return name.hasSuffix(".localhost") || names.contains(name) || (try? SocketAddress(name, port: 0)) != nil
+    }
+
+    /// The host's name in a URL, without a port; nil if it is an IPv6 address, or no URL.
+    private static func name(of url: String) -> String? {
+        guard let scheme = scheme(of: url) else { return nil }
+        let authority = url.dropFirst(scheme.count).prefix { $0 != "/" }
+        guard !authority.hasPrefix("[") else { return nil }
+        let name = authority.prefix { $0 != ":" }.lowercased()
+        return name.hasSuffix(".") ? String(name.dropLast()) : name
     }
 
     private func isOwn(_ origin: String, _ request: HTTPRequestHead) -> Bool {

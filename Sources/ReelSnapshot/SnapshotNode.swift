@@ -106,11 +106,14 @@ public final class SnapshotNode: StateSource {
     }
 
     private func answer(_ request: StateRequest, _ keeper: PartitionKeeper, _ exchange: HTTPExchange) {
-        guard exchange.isOpen, let turn = turn(exchange) else { return }
+        guard exchange.isOpen else { return }
+        // An answer may hold a fold while it is made, and a piece of memory as long as its client reads.
+        guard let turn = turns.take() else { return exchange.respond(tooManyAnswers.response) }
         metrics.answers.add()
         let (epoch, head) = (log.epoch, exchange.request)
         let reader = StateReader(place: keeper.place, identity: keeper.identity, folder: settings.folder)
-        exchange.loop.offload {
+        // A whole stream is read and written: that takes as long as there is of it.
+        exchange.loop.offload(isLong: request.kind.isWholeState) {
             Result { () throws(Problem) in
                 try Self.answer(request, head, epoch: epoch, keeper: keeper, reader: reader)
             }
@@ -143,14 +146,11 @@ public final class SnapshotNode: StateSource {
         }
     }
 
-    /// Leave to make one more answer; nil once the exchange has been told that there are too many.
-    private func turn(_ exchange: HTTPExchange) -> AnswerTurns.Turn? {
-        if let turn = turns.take() { return turn }
+    private var tooManyAnswers: Problem {
         var problem = Problem(.overloaded, "\(settings.openAnswers) answers are under way, expected fewer")
         problem.limit = settings.openAnswers
         problem.retryMs = 1_000
-        exchange.respond(problem.response)
-        return nil
+        return problem
     }
 
     /// Answers how far a stream's partition is folded here.
@@ -170,7 +170,10 @@ public final class SnapshotNode: StateSource {
         }
     }
 
-    /// Answers what follows a seq, from the index.
+    /// An answer of ranges has about so many bytes at most; its `to` says how far it got.
+    private static let rangeBytes = 4 << 20
+
+    /// Answers what follows a seq, from the index, a page at a time.
     func respondWithEvents(
         of stream: StreamName,
         after: Seq,
@@ -178,25 +181,53 @@ public final class SnapshotNode: StateSource {
         limit: Int,
         _ exchange: HTTPExchange
     ) {
-        guard let turn = turn(exchange) else { return }
-        let partition = stream.partition(of: log.partitions)
-        let (epoch, keeper) = (log.epoch, keepers[partition])
+        let reply = EventsReply(
+            EventsAnswer(from: after + 1, head: .none),
+            of: stream,
+            epoch: log.epoch,
+            partition: stream.partition(of: log.partitions),
+            through: exchange
+        )
+        addPage(to: reply, of: stream, upTo: nil, epoch: wanted, limit: limit, exchange)
+    }
+
+    private func addPage(
+        to reply: EventsReply,
+        of stream: StreamName,
+        upTo head: Seq?,
+        epoch wanted: Epoch?,
+        limit: Int,
+        _ exchange: HTTPExchange
+    ) {
+        guard exchange.isOpen else { return }
+        guard let turn = turns.take() else { return reply.fail(tooManyAnswers) }
+        let (epoch, keeper) = (log.epoch, keepers[stream.partition(of: log.partitions)])
         let reader = StateReader(place: keeper.place, identity: keeper.identity, folder: settings.folder)
+        let (after, left) = (reply.answer.to, limit - reply.answer.count)
         exchange.loop.offload {
-            Result { () throws(Problem) -> [UInt8] in
+            Result { () throws(Problem) in
                 try Self.check(keeper, epoch, wanted)
                 do {
-                    return try reader.page(of: stream, after: after, limit: limit).bytes(stream, epoch, partition)
+                    return try reader.page(of: stream, after: after, to: head ?? largestInteger, limit: left)
                 } catch {
                     throw Self.problem(of: error, keeper)
                 }
             }
-        } then: { result in
-            switch result {
-            case .failure(let problem): exchange.respond(problem.response)
-            case .success(let body): exchange.respond(.json(body))
-            }
+        } then: { [self] result in
             withExtendedLifetime(turn) {}
+            switch result {
+            case .failure(let problem): reply.fail(problem)
+            case .success(let page):
+                let head = head ?? page.head
+                reply.answer.head = head
+                reply.append(page.chunk) { [self] in
+                    let answer = (to: reply.answer.to, count: reply.answer.count, bytes: reply.answer.byteCount)
+                    guard answer.to < head, answer.count < limit, answer.bytes < Self.rangeBytes else {
+                        return reply.end()
+                    }
+                    addPage(to: reply, of: stream, upTo: head, epoch: wanted, limit: limit, exchange)
+                }
+            }
         }
     }
 

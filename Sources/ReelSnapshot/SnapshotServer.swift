@@ -70,7 +70,7 @@ public final class SnapshotServer: Sendable {
                     node,
                     answers: answers,
                     tokens: common.tokens,
-                    origins: common.origins
+                    origins: OriginRules(common)
                 )
                 let server = HTTPServer(
                     on: loop,

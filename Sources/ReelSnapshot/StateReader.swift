@@ -78,12 +78,16 @@ struct StateReader: Sendable {
         }
     }
 
-    /// An answer of ranges has about so many bytes at most; its `to` says how far it got.
-    private static let pageBytes = 4 << 20
-
-    /// What follows a seq in a stream, at most `limit` events of it, from the index. Throws `truncated` where the index
-    /// begins later, `node_behind` beyond its end.
-    func page(of stream: StreamName, after: Seq, limit: Int) throws -> EventsAnswer {
+    /// What follows a seq in a stream up to another, at most `limit` events and about so many bytes of it, from the
+    /// index, and the last seq that it knows. Throws `truncated` where the index begins later, `node_behind` beyond its
+    /// end.
+    func page(
+        of stream: StreamName,
+        after: Seq,
+        to: Seq = largestInteger,
+        limit: Int,
+        bytes: Int = EventsReply.pieceBytes
+    ) throws -> (chunk: EventsChunk, head: Seq) {
         try reading { connection, position in
             let oldest = try connection.integer("SELECT value FROM meta WHERE name = 'events'") ?? position.next
             guard after + 1 >= oldest else {
@@ -95,7 +99,8 @@ struct StateReader: Sendable {
             guard after <= position.seq else {
                 throw SnapshotError(.nodeBehind, "found after \(after), this node has read to \(position.seq)")
             }
-            var chunk = EventsChunk(from: after + 1, to: position.seq)
+            let end = min(to, position.seq)
+            var chunk = EventsChunk(from: after + 1, to: end)
             if let stored = try StoredStream.id(of: stream, in: connection) {
                 let chunks = try connection.prepare(
                     "SELECT data FROM event WHERE stream = ? AND last > ? ORDER BY last"
@@ -103,11 +108,13 @@ struct StateReader: Sendable {
                 chunks.bind(1, stored)
                 chunks.bind(2, after)
                 var last = after
-                var isFull = false
-                while !isFull, try chunks.step() {
+                var (isOver, isFull) = (false, false)
+                while !isOver, !isFull, try chunks.step() {
                     let isWhole = EventChunk.forEach(in: chunks.bytes(0)) { seq, _, value in
                         guard seq > after else { return true }
-                        isFull = chunk.count >= limit || chunk.body.count >= Self.pageBytes
+                        isOver = seq > end
+                        guard !isOver else { return false }
+                        isFull = chunk.count >= limit || chunk.body.count >= bytes
                         guard !isFull else { return false }
                         chunk.append(seq: seq, value: value)
                         last = seq
@@ -118,9 +125,7 @@ struct StateReader: Sendable {
                 chunks.reset()
                 if isFull { chunk.to = last }
             }
-            var answer = EventsAnswer(from: after + 1, head: position.seq)
-            answer.append(chunk)
-            return answer
+            return (chunk, position.seq)
         }
     }
 

@@ -24,16 +24,10 @@ def check(cluster):
     yield "websockets subscribes, publishes, and is told all of it in order"
 
 
-def followers(node):
-    for line in node.ask("GET", "/metrics")[2].decode().splitlines():
-        if line.startswith("reel_gateway_followers "):
-            return int(line.split()[1])
-
-
 def long_poll(node, curl, url):
     head = node.get("/v1/streams/clients/head")["head"]
     poll = subprocess.Popen([curl, "-sS", "--fail", f"{url}?after={head}&wait=30"], stdout=subprocess.PIPE)
-    eventually("the poll waits", lambda: followers(node) == 1)
+    eventually("the poll waits", lambda: node.metric("reel_gateway_followers") == 1)
     assert poll.poll() is None
     seqs = node.publish("clients")
     answer = json.loads(poll.communicate(timeout=60)[0])

@@ -7,6 +7,7 @@ import tempfile
 import traceback
 
 import browser
+import burst
 import clients
 import description
 import slow
@@ -20,6 +21,7 @@ CHECKS = {
     "clients": clients.check,
     "browser": browser.check,
     "slow": slow.check,
+    "burst": burst.check,
     "smuggling": smuggling.check,
 }
 

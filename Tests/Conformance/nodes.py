@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import time
@@ -36,11 +37,16 @@ def eventually(what, is_true, seconds=100):
 class Node:
     """A node that has said where it listens."""
 
-    def __init__(self, name, folder, *words):
+    def __init__(self, name, folder, *words, descriptors=None):
         self.name = name
         self.file = folder / f"{name}.log"
+        limit = descriptors and (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors)))
         self.process = subprocess.Popen(
-            [REEL, *words, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=self.file.open("w"), text=True
+            [REEL, *words, "--listen", "127.0.0.1:0"],
+            stdout=subprocess.PIPE,
+            stderr=self.file.open("w"),
+            text=True,
+            preexec_fn=limit,
         )
         line = self.process.stdout.readline()
         assert line.startswith("listening on "), f"{name} said {line!r}; {self.journal()[-2000:]}"
@@ -71,6 +77,13 @@ class Node:
         status, _, body = self.ask("GET", target)
         assert status == 200, (target, status, body)
         return json.loads(body)
+
+    def metric(self, name):
+        """The value of a metric, with its labels as they stand; 0 where it is not there."""
+        for line in self.ask("GET", "/metrics")[2].decode().splitlines():
+            if line.startswith(name + " "):
+                return int(line.split()[-1])
+        return 0
 
     def publish(self, stream, count=1):
         """Inserts so many objects as a new site; the seqs of their events."""
@@ -107,8 +120,8 @@ class Cluster:
     def roles(self):
         return self.gateway.ask("GET", "/v1/cluster")[2]
 
-    def start(self, name, *words):
-        node = Node(name, self.folder, *words)
+    def start(self, name, *words, descriptors=None):
+        node = Node(name, self.folder, *words, descriptors=descriptors)
         self.nodes.append(node)
         return node
 

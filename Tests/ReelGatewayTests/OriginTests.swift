@@ -1,10 +1,10 @@
 import ReelCore
 import ReelLog
-import ReelNet
 import ReelNode
 import Testing
 
 @testable import ReelGateway
+@testable import ReelNet
 
 /// Pages in browsers: whose may use a node, and what they are told.
 @Suite struct OriginTests {
@@ -12,7 +12,7 @@ import Testing
 
     @Test func aForeignPageGetsNothingUnlessItIsAllowed() async throws {
         try await LiveGateway.with(MemoryLog()) {
-            $0.node.origins.allowed = [app]
+            $0.node.allowedOrigins = [app]
             $0.echoes = true
         } _: { live in
             let own = "http://\(live.gateway.address)"
@@ -38,7 +38,7 @@ import Testing
 
     @Test func aPreflightIsAnsweredWithWhatAPageMaySend() async throws {
         try await LiveGateway.with(MemoryLog()) {
-            $0.node.origins.allowed = ["*"]
+            $0.node.allowedOrigins = ["*"]
         } _: { live in
             let answer = try await live.ask(
                 "OPTIONS",
@@ -65,6 +65,31 @@ import Testing
             #expect(answer.status == 403)
             for partition in 0..<live.log.partitions { #expect(try live.log.bounds(partition).last == -1) }
         }
+    }
+
+    /// A stranger's name may lead to this machine: then its pages are no own ones, and on the loopback not even asked.
+    @Test(arguments: [
+        // The host that is asked for, what a node on the loopback says, and one that others reach, to its own page.
+        ("evil.example:7350", 403, 403), ("EVIL.example.", 403, 403), ("127.0.0.1.evil.example", 403, 403),
+        ("127.0.0.1:7350", 200, 200), ("[::1]:7350", 200, 200), ("10.1.2.3", 200, 200), ("localhost:7350", 200, 200),
+        ("my.localhost", 200, 200), ("gateway-1", 200, 200), ("app.example", 200, 200), ("Reel.example:7350", 200, 200),
+    ])
+    func aStrangersNameIsNotTheNodesOwn(host: String, onTheLoopback: Int, fromOutside: Int) throws {
+        var settings = NodeSettings()
+        settings.allowedOrigins = [app]
+        settings.advertise = "https://reel.example/x"
+        func status(_ fields: HTTPHeaders = [:]) -> Int {
+            var headers: HTTPHeaders = ["host": host]
+            for field in fields.fields { headers.add(field.name, field.value) }
+            let head = HTTPRequestHead(method: "GET", target: "/", host: host, headers: headers, isOld: false)
+            do throws(Problem) { _ = try OriginRules(settings).fields(for: head) } catch { return error.status }
+            return 200
+        }
+        let own: HTTPHeaders = ["origin": "http://\(host)"]
+        #expect(status() == onTheLoopback && status(own) == onTheLoopback)
+        settings.listen = "0.0.0.0:7350"
+        #expect(status() == 200, "other programs may know it by any name")
+        #expect(status(own) == fromOutside)
     }
 
     @Test(arguments: ["https://app.example", "http://localhost:3000", "*", "http://[::1]:80"])

@@ -101,6 +101,27 @@ import Testing
         }
     }
 
+    @Test func longWorkLeavesPlacesForShortWork() async throws {
+        try await withLoop { loop in
+            let gate = DispatchSemaphore(value: 0)
+            let fired = Counts()
+            try await loop.run {
+                for _ in 0..<100 {
+                    loop.offload(isLong: true) {
+                        gate.wait()
+                    } then: {
+                        fired.add("long")
+                    }
+                }
+                for _ in 0..<100 { loop.offload({}, then: { fired.add("short") }) }
+            }
+            await eventually { fired["short"] == 100 }
+            #expect(fired["long"] == 0)
+            for _ in 0..<100 { gate.signal() }
+            await eventually { fired["long"] == 100 }
+        }
+    }
+
     @Test func aSignalReachesTheLoop() async throws {
         try await withLoop { loop in
             let fired = Counts()

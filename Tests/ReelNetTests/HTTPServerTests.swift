@@ -111,6 +111,7 @@ import Testing
         socket.send("GET /stream?bytes=200000000 HTTP/1.1\r\nHost: a\r\n\r\n")
         try await eventually { try server.counters.requests == 1 }
         try await eventually { try server.counters.open == 0 }
+        #expect(!socket.endsInOrder(), "nor does the kernel keep for it what it does not read")
     }
 
     @Test func refusesWithProperWordsAndEnds() throws {

@@ -118,7 +118,7 @@ struct SnapshotNodeTests {
             let name = StreamName("s\(stream)")!
             let expected = (5...89).filter { $0 % 3 == stream }.map { (seq: Int64($0), value: values[stream][$0 / 3]) }
             for limit in [1, 7, 1000] {
-                let page = try lab.reader(0).page(of: name, after: 4, limit: limit)
+                let page = try lab.reader(0).page(of: name, after: 4, limit: limit).chunk
                 let events = expected.prefix(limit).map { #"{"seq":\#($0.seq),"# + $0.value.dropFirst() }
                 #expect(String(decoding: page.body, as: UTF8.self) == events.joined(separator: ","))
                 #expect(page.from == 5)

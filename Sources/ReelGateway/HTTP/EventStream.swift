@@ -14,6 +14,8 @@ final class EventStream: Follower {
     private let gateway: GatewayLoop
     private let exchange: HTTPExchange
     private let access: Access
+    /// What is wanted of the stream; nil: everything.
+    private let filter: EventFilter?
     /// Events of a message at most.
     private let limit: Int
     /// The last seq that the client was told to hold.
@@ -26,9 +28,17 @@ final class EventStream: Follower {
     private var saidMs: Int64
     private var leaveAtMs: Int64?
 
-    private init(_ gateway: GatewayLoop, _ stream: StreamName, after: Seq, limit: Int, _ client: Client) {
+    private init(
+        _ gateway: GatewayLoop,
+        _ stream: StreamName,
+        through filter: EventFilter?,
+        after: Seq,
+        limit: Int,
+        _ client: Client
+    ) {
         self.gateway = gateway
         self.stream = stream
+        self.filter = filter
         self.limit = limit
         exchange = client.exchange
         access = client.access
@@ -48,6 +58,7 @@ final class EventStream: Follower {
     static func begin(
         _ gateway: GatewayLoop,
         _ stream: StreamName,
+        through filter: EventFilter? = nil,
         after: Seq,
         epoch: Epoch?,
         limit: Int,
@@ -59,7 +70,7 @@ final class EventStream: Follower {
             guard !gateway.share.readiness.readiness.isLeaving else {
                 return client.exchange.respond(Problem(.overloaded, "this node ends").response)
             }
-            EventStream(gateway, stream, after: after, limit: limit, client).begin()
+            EventStream(gateway, stream, through: filter, after: after, limit: limit, client).begin()
         }
     }
 
@@ -119,6 +130,7 @@ final class EventStream: Follower {
             var isDone = false
             gateway.read(
                 stream,
+                through: filter,
                 partition: partition,
                 from: next,
                 to: gateway.rings[partition].head,
@@ -130,7 +142,14 @@ final class EventStream: Follower {
                 case .success(let chunk): tell(chunk)
                 case .failure(let error): failed(gateway.reason(error, stream))
                 }
-                if isDone { goOn() }
+                if isDone { return goOn() }
+                // What is left out costs time and is not held up by the client: others come in between.
+                guard filter != nil, next <= gateway.rings[partition].head else { return }
+                isReading = true
+                gateway.loop.bound { [self] in
+                    isReading = false
+                    goOn()
+                }(())
             }
             isDone = true
         }
@@ -145,7 +164,7 @@ final class EventStream: Follower {
 
     private func tell(_ chunk: EventsChunk) {
         next = chunk.to + 1
-        guard chunk.count > 0 else { return }
+        guard chunk.count > 0 || chunk.to - proven >= GatewayLoop.provenEvery else { return }
         var answer = EventsAnswer(from: proven + 1, head: gateway.rings[partition].head)
         answer.append(chunk)
         tell(answer)
@@ -154,7 +173,7 @@ final class EventStream: Follower {
     private func tell(_ answer: EventsAnswer) {
         proven = answer.to
         let epoch = gateway.share.epoch
-        let message = gateway.followers.message(stream, answer) {
+        let message = gateway.followers.message(stream, filter, answer) {
             Array("id: \(epoch):\(answer.to)\ndata: ".utf8) + answer.bytes(stream, epoch, partition)
                 + Array("\n\n".utf8)
         }

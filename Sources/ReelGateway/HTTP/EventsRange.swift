@@ -1,4 +1,5 @@
 import ReelCore
+import ReelLog
 import ReelNet
 import ReelNode
 
@@ -15,17 +16,36 @@ final class EventsRange: Follower {
     let partition: Int
     private let exchange: HTTPExchange
     private let access: Access
-    private var answer = EventsAnswer(from: 0, head: .none)
-    private var limit = 0
+    private let filter: EventFilter?
+    private var reply: EventsReply
+    /// The last seq that is answered.
+    private var last: Seq = .none
+    /// Events and bytes of the answer at most.
+    private var limits = (events: Int.max, bytes: Int.max)
     /// Ends the wait.
     private var timer: LoopTimer?
 
-    init(_ gateway: GatewayLoop, _ stream: StreamName, _ exchange: HTTPExchange, _ access: Access) {
+    /// `filter`: what is wanted of the stream; nil: everything.
+    init(
+        _ gateway: GatewayLoop,
+        _ stream: StreamName,
+        through filter: EventFilter? = nil,
+        _ exchange: HTTPExchange,
+        _ access: Access
+    ) {
         self.access = access
         self.gateway = gateway
         self.stream = stream
+        self.filter = filter
         self.exchange = exchange
         partition = stream.partition(of: gateway.share.partitions)
+        reply = EventsReply(
+            EventsAnswer(from: 0, head: .none),
+            of: stream,
+            epoch: gateway.share.epoch,
+            partition: partition,
+            through: exchange
+        )
     }
 
     /// Everything behind a seq, up to the head or the limit of events; where there is no event yet, once there is one,
@@ -33,8 +53,9 @@ final class EventsRange: Follower {
     func answer(after: Seq, epoch: Epoch?, limit: Int, waitS: Int64) {
         gateway.admit(stream, epoch: epoch, lowest: after + 1, highest: after) { [self] failure in
             if let failure { return refuse(failure) }
-            answer = EventsAnswer(from: after + 1, head: gateway.rings[partition].head)
-            self.limit = limit
+            last = gateway.rings[partition].head
+            reply.answer = EventsAnswer(from: after + 1, head: last)
+            limits = (limit, Self.answerBytes)
             if waitS > 0 {
                 timer = exchange.loop.timer(after: .seconds(waitS)) { [self] in stopWaiting() }
                 exchange.broken = { [self] in end() }
@@ -43,24 +64,65 @@ final class EventsRange: Follower {
         }
     }
 
+    /// A block, once it is whole; it never changes.
+    func answer(block: Int64, epoch: Epoch) {
+        let seqs = block * Self.blockSeqs...(block + 1) * Self.blockSeqs - 1
+        let head = gateway.rings[partition].head
+        gateway.admit(stream, epoch: epoch, lowest: seqs.lowerBound, highest: .none) { [self] failure in
+            if let failure { return refuse(failure) }
+            guard seqs.upperBound <= head else {
+                var problem = Problem(
+                    .notFound,
+                    "block \(block) ends at \(seqs.upperBound), the partition is read to \(head)"
+                )
+                problem.head = head
+                return exchange.respond(problem.response)
+            }
+            let etag = "\"\(epoch):\(stream):\(block)\""
+            let headers: HTTPHeaders = ["cache-control": "public, max-age=31536000, immutable", "etag": etag]
+            if exchange.request.holds(etag: etag) {
+                return exchange.respond(HTTPResponse(status: 304, headers: headers))
+            }
+            last = seqs.upperBound
+            reply = EventsReply(
+                EventsAnswer(from: seqs.lowerBound, head: last),
+                of: stream,
+                epoch: epoch,
+                partition: partition,
+                headers: headers,
+                isWhole: true,
+                through: exchange
+            )
+            collect()
+        }
+    }
+
+    // MARK: Collecting
+
     private func collect() {
-        guard answer.to < answer.head, answer.count < limit, answer.body.count < Self.answerBytes else {
-            guard answer.count == 0, timer != nil else { return finish() }
+        guard exchange.isOpen else { return }
+        let (count, to) = (reply.answer.count, reply.answer.to)
+        guard to < last, count < limits.events, reply.answer.byteCount < limits.bytes else {
+            guard count == 0, timer != nil else { return finish() }
             if let error = gateway.share.stop(of: partition) { return failed(error) }
             return gateway.join(self)
         }
         gateway.read(
             stream,
+            through: filter,
             partition: partition,
-            from: answer.to + 1,
-            to: answer.head,
-            bytes: Self.answerBytes - answer.body.count,
-            events: limit - answer.count
+            from: to + 1,
+            to: last,
+            bytes: EventsReply.pieceBytes,
+            events: limits.events - count
         ) { [self] result in
             switch result {
             case .success(let chunk):
-                answer.append(chunk)
-                collect()
+                reply.append(chunk) { [self] in
+                    if reply.answer.to == last { return collect() }
+                    // A long answer from the ring leaves room for others.
+                    gateway.loop.bound { [self] in collect() }(())
+                }
             case .failure(let error): failed(gateway.reason(error, stream))
             }
         }
@@ -68,7 +130,7 @@ final class EventsRange: Follower {
 
     private func finish() {
         end()
-        exchange.respond(.json(answer.bytes(stream, gateway.share.epoch, partition)))
+        reply.end()
     }
 
     private func end() {
@@ -77,17 +139,22 @@ final class EventsRange: Follower {
         timer = nil
     }
 
+    private func refuse(_ failure: ServerFrame.Failure) {
+        reply.fail(Problem(failure))
+    }
+
+    // MARK: Waiting
+
     /// Answers with what was proven, now or when that is known.
     private func stopWaiting() {
         timer = nil
         if gateway.followers.holds(self) { moved() }
     }
 
-    // MARK: Waiting
-
     func moved() {
         gateway.leave(self)
-        answer.head = gateway.rings[partition].head
+        last = gateway.rings[partition].head
+        reply.answer.head = last
         collect()
     }
 
@@ -105,64 +172,5 @@ final class EventsRange: Follower {
     func sendAway(afterMs: Int64) {
         timer?.cancel()
         stopWaiting()
-    }
-
-    // MARK: Blocks
-
-    /// A block, once it is whole; it never changes.
-    func answer(block: Int64, epoch: Epoch) {
-        let seqs = block * Self.blockSeqs...(block + 1) * Self.blockSeqs - 1
-        let head = gateway.rings[partition].head
-        gateway.admit(stream, epoch: epoch, lowest: seqs.lowerBound, highest: .none) { [self] failure in
-            if let failure { return refuse(failure) }
-            guard seqs.upperBound <= head else {
-                var problem = Problem(
-                    .notFound,
-                    "block \(block) ends at \(seqs.upperBound), the partition is read to \(head)"
-                )
-                problem.head = head
-                return exchange.respond(problem.response)
-            }
-            let etag = "\"\(epoch):\(stream):\(block)\""
-            var headers: HTTPHeaders = ["cache-control": "public, max-age=31536000, immutable", "etag": etag]
-            if exchange.request.holds(etag: etag) {
-                return exchange.respond(HTTPResponse(status: 304, headers: headers))
-            }
-            headers.add("content-type", "application/json")
-            exchange.start(status: 200, headers: headers)
-            let answer = EventsAnswer(from: seqs.lowerBound, to: seqs.upperBound, head: seqs.upperBound)
-            exchange.write(answer.opening(stream, gateway.share.epoch, partition))
-            write(seqs, isFirst: true)
-        }
-    }
-
-    /// Writes the events of a block piece by piece, at the reader's pace.
-    private func write(_ seqs: ClosedRange<Seq>, isFirst: Bool) {
-        guard exchange.isOpen else { return }
-        gateway.read(
-            stream,
-            partition: partition,
-            from: seqs.lowerBound,
-            to: seqs.upperBound,
-            bytes: 256 << 10
-        ) { [self] result in
-            guard case .success(let chunk) = result else { return exchange.abort() }
-            if chunk.count > 0 { exchange.write((isFirst ? [] : [UInt8(ascii: ",")]) + chunk.body) }
-            guard chunk.to < seqs.upperBound else {
-                exchange.write(EventsAnswer.closing)
-                return exchange.end()
-            }
-            let rest = (chunk.to + 1)...seqs.upperBound
-            let isStillFirst = isFirst && chunk.count == 0
-            if chunk.count == 0 { return write(rest, isFirst: isStillFirst) }
-            exchange.drained = { [self] in
-                exchange.drained = nil
-                write(rest, isFirst: isStillFirst)
-            }
-        }
-    }
-
-    private func refuse(_ failure: ServerFrame.Failure) {
-        exchange.respond(Problem(failure).response)
     }
 }

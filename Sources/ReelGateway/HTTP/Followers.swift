@@ -26,6 +26,7 @@ struct Followers {
 
     private struct MessageKey: Equatable {
         var stream: StreamName
+        var filter: EventFilter?
         var seqs: [Seq]
     }
 
@@ -58,13 +59,14 @@ struct Followers {
         return batch.streams.flatMap { streams[$0].map { Array($0.values) } ?? [] }
     }
 
-    /// The message of an answer, made once for all that stand at the same seq.
+    /// The message of an answer, made once for all that stand at the same seq and want the same.
     mutating func message(
         _ stream: StreamName,
+        _ filter: EventFilter?,
         _ answer: EventsAnswer,
         _ make: () -> [UInt8]
     ) -> [UInt8] {
-        let key = MessageKey(stream: stream, seqs: [answer.from, answer.to, answer.head])
+        let key = MessageKey(stream: stream, filter: filter, seqs: [answer.from, answer.to, answer.head])
         if let latest, latest.key == key { return latest.bytes }
         let bytes = make()
         latest = (key, bytes)

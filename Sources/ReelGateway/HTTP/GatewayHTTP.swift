@@ -19,7 +19,7 @@ final class GatewayHTTP: HTTPHandler {
     init(_ gateway: GatewayLoop, answers: NodeAnswers, passage: StatePassage) {
         self.gateway = gateway
         self.answers = answers
-        origins = gateway.share.settings.node.origins
+        origins = OriginRules(gateway.share.settings.node)
         self.passage = passage
         router = Self.routes(echoes: gateway.share.settings.echoes)
     }
@@ -31,7 +31,8 @@ final class GatewayHTTP: HTTPHandler {
         if echoes { router.add("GET", "/debug/echo", .echo) }
         router.add("POST", "/v1/streams/{stream}/events", query: ["outcome"], .publish)
         router.add("POST", "/v1/streams/{stream}/sync", .sync)
-        router.add("GET", "/v1/streams/{stream}/events", query: ["after", "epoch", "limit", "wait"], .events)
+        let events: Set = ["after", "epoch", "limit", "wait", "models", "site"]
+        router.add("GET", "/v1/streams/{stream}/events", query: events, .events)
         router.add("GET", "/v1/streams/{stream}/blocks/{epoch}/{block}", .block)
         router.add("GET", "/v1/streams/{stream}/head", .head)
         router.addStateRoutes { .state($0) }
@@ -152,14 +153,23 @@ final class GatewayHTTP: HTTPHandler {
         let stream = try match.stream
         let limit = Int(try match.integer("limit", from: 1, to: 10_000) ?? 1_000)
         let waitS = try match.integer("wait", from: 0, to: 30) ?? 0
+        let filter = try EventFilter(match)
         var place = (after: try match.integer("after", from: -1) ?? .none, epoch: try match.epoch)
         guard exchange.request.acceptsEventStream else {
-            let range = EventsRange(gateway, stream, exchange, access)
+            let range = EventsRange(gateway, stream, through: filter, exchange, access)
             return range.answer(after: place.after, epoch: place.epoch, limit: limit, waitS: waitS)
         }
         if let last = exchange.request.headers["last-event-id"] { place = try Self.place(lastEventID: last) }
         let client = EventStream.Client(exchange: exchange, access: access)
-        EventStream.begin(gateway, stream, after: place.after, epoch: place.epoch, limit: limit, for: client)
+        EventStream.begin(
+            gateway,
+            stream,
+            through: filter,
+            after: place.after,
+            epoch: place.epoch,
+            limit: limit,
+            for: client
+        )
     }
 
     /// `EPOCH:SEQ`, the id of the message that the client has got last.
@@ -192,6 +202,34 @@ final class GatewayHTTP: HTTPHandler {
 
 @available(*, unavailable)
 extension GatewayHTTP: Sendable {}
+
+extension EventFilter {
+    /// What the parameters `models` and `site` want; nil: everything.
+    fileprivate init?<Endpoint>(_ match: Router<Endpoint>.Match) throws(Problem) {
+        var site: Site?
+        if let text = match.query["site"] {
+            site = Site(text)
+            guard site != nil else {
+                throw Problem(.badRequest, "found the site '\(text)', expected a UUID in lower case")
+            }
+        }
+        guard let text = match.query["models"] else {
+            guard site == nil else { throw Problem(.badRequest, "found site without models") }
+            return nil
+        }
+        // No name is empty: an empty list names none.
+        let models = text.isEmpty ? [] : text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        guard models.count <= Self.modelsMax else {
+            var problem = Problem(.limit, "found \(models.count) models, expected at most \(Self.modelsMax)")
+            problem.limit = Self.modelsMax
+            throw problem
+        }
+        for model in models where !(1...Limits.name).contains(model.utf8.count) {
+            throw Problem(.badRequest, "found a model of \(model.utf8.count) bytes, expected 1 to \(Limits.name)")
+        }
+        self.init(models: models, site: site)
+    }
+}
 
 extension HTTPRequestHead {
     /// Whether the client asks for server-sent events.

@@ -194,7 +194,7 @@ final class HTTPServerConnection: TCPHandler {
         if exchange != nil || tcp.pendingBytes > 0 {
             // An answer may take its time to begin; one that nobody reads may not stay.
             let taken = written - tcp.pendingBytes
-            if tcp.pendingBytes > 0, taken <= takenAtLastLook { return tcp.close() }
+            if tcp.pendingBytes > 0, taken <= takenAtLastLook { return tcp.reset() }
             takenAtLastLook = taken
             tcp.deadline.set(server.settings.idleDeadline)
         } else if decoder.isBetweenRequests {

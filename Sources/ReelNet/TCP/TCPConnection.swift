@@ -54,6 +54,7 @@ final class TCPConnection {
         static let isShutDown = State(rawValue: 8)
         static let isClosed = State(rawValue: 16)
         static let hasEnded = State(rawValue: 32)
+        static let isReset = State(rawValue: 64)
     }
 
     /// How long a finished connection waits for the peer's end, so that it can read the last answer.
@@ -245,15 +246,24 @@ final class TCPConnection {
         close(nil)
     }
 
+    /// The same for a peer that does not read: what the kernel still holds for it, which may be megabytes, is thrown
+    /// away too.
+    func reset() {
+        state.insert(.isReset)
+        close(nil)
+    }
+
     func close(_ error: NetError?) {
         guard !state.contains(.isClosed) else { return }
         state.insert(.isClosed)
         deadline.cancel()
         queue.removeAll()
-        uv_close(base(handle)) {
+        let closed: uv_close_cb = {
             let connection = Context.take($0!.pointee.data, as: TCPConnection.self)
             connection.handle.deallocate()
         }
+        // libuv resets none whose sending side is shut.
+        if !state.contains(.isReset) || uv_tcp_close_reset(handle, closed) != 0 { uv_close(base(handle), closed) }
         let handler = handler
         self.handler = nil
         handler?.closed(error)

@@ -160,7 +160,7 @@ extension WebSocket: TCPHandler {
 
     /// The peer did not answer the close frame.
     func deadlinePassed() {
-        tcp.close()
+        tcp.reset()
     }
 
     /// The connection is gone.

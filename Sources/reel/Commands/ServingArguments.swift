@@ -107,7 +107,7 @@ enum ServingArguments {
             throw Complaint(.usage, "--allow-origin is `\(wrong)`; expected is an origin such as https://app.example")
         }
         var settings = NodeSettings()
-        settings.origins.allowed = Set(options[origins])
+        settings.allowedOrigins = Set(options[origins])
         settings.listen = options[listen]
         settings.advertise = options[advertise]
         settings.nodeURL = options[nodeURL]
