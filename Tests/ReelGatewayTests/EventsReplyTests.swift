@@ -53,6 +53,10 @@ import Testing
         var isOver: Bool { hasEnded || hasFailed }
     }
 
+    private final class Reader {
+        var call: HTTPCall?
+    }
+
     /// Asks; the reader is slow, and reads on once the kernel takes no more for it. What it has heard then.
     private func ask(_ target: String, pieces count: Int, isSlow: Bool) async throws -> (heard: Heard, pending: Int) {
         let loop = try EventLoop()
@@ -71,25 +75,28 @@ import Testing
             readers.stop()
             readers.join()
         }
-        let call = try readers.sync {
-            let client = HTTPClient(on: readers)
+        let reader = try readers.sync {
+            let reader = Reader()
             let request = HTTPClientRequest("GET", host: address.host, port: address.port, target: target)
-            let call = client.send(request) { event in
+            reader.call = HTTPClient(on: readers).send(request) { event in
                 heard.withLock { heard in
                     switch event {
-                    case .head(let head): heard.head = head
+                    case .head(let head):
+                        heard.head = head
+                        if isSlow { reader.call?.pause() }
                     case .data(let bytes): heard.bytes += bytes
                     case .end: heard.hasEnded = true
                     case .failed: heard.hasFailed = true
                     }
                 }
             }
-            if isSlow { call.pause() }
-            return LoopBound((client, call), on: readers)
+            return LoopBound(reader, on: readers)
         }
         if isSlow {
-            try await eventually("it goes on") { try loop.sync { pieces.value.exchange?.pendingBytes ?? 0 } > 0 }
-            try readers.sync { call.value.1.resume() }
+            try await eventually("the kernel is full") {
+                try loop.sync { pieces.value.exchange?.pendingBytes ?? 0 } > 0
+            }
+            try readers.sync { reader.value.call?.resume() }
         }
         try await eventually("it goes on") { heard.withLock { $0.isOver } }
         return (heard.withLock { $0 }, try loop.sync { pieces.value.pendingWhenAsked })

@@ -46,8 +46,8 @@ extension EventLoop {
 }
 
 /// The blocking work of one loop, in order. A few pieces are under way, enough for the pool's threads: so what they
-/// have done comes back a few at a time, and a crowd that waits for the disk does not keep others from the loop. Of long
-/// work only half as many: what stands behind it and is short goes past.
+/// have done comes back a few at a time, and a crowd that waits for the disk does not keep others from the loop. Of
+/// long work only half as many: what stands behind it and is short goes past.
 struct OffloadQueue {
     private static let underWayMax = 8
     private static let longUnderWayMax = 4
