@@ -24,7 +24,8 @@ public protocol EventLog: AnyObject, Sendable {
 
     /// Reads from `from` on, and then on as the log grows, in batches, on a thread of the log. Batches follow each
     /// other without a hole. It ends by `LogTail.cancel`, by `close`, or after it reported an error: `truncated` below
-    /// the first seq, `ahead_of_log` beyond the last one + 1.
+    /// the first seq, `ahead_of_log` beyond the last one + 1. The witnesses of a batch are known for some records from
+    /// its ends on; those in its middle may be left out.
     func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail
 
     /// Records `from ... to` of a partition, at most about `bytes` of them, at least one where there is one. The batch

@@ -1,4 +1,5 @@
 import CRdkafka
+import EventLogConformance
 import ReelCore
 import ReelKafka
 import ReelLog
@@ -23,5 +24,29 @@ struct KafkaLogTests {
             #expect(Array(value) == record.value)
         }
         #expect(try log.bounds(1) == LogBounds(first: 0, last: 0))
+    }
+
+    @Test("a tail brings the bytes of all records, and the witnesses at the ends of each batch") func ends()
+        async throws
+    {
+        let brokers = try MockBrokers()
+        let log = try brokers.log()
+        defer { log.close() }
+        let records = (0..<500).map { index in
+            LogAppend("s\(index % 3)", "value \(index)", witness: Witness(seq: Seq(index), hash: UInt64(index)))
+        }
+        try await log.append(records, to: 0)
+        let sink = CollectingSink()
+        let tail = log.tail(0, from: 0, to: sink)
+        try await eventually("all has come") { sink.count == records.count }
+        tail.cancel()
+        let seen = sink.records
+        #expect(seen.map(\.text) == records.map { String(decoding: $0.value, as: UTF8.self) })
+        #expect(seen.map(\.key) == records.map { String(decoding: $0.key, as: UTF8.self) })
+        for batch in sink.batches {
+            for seq in Set(batch.prefix(16)).union(batch.suffix(16)) {
+                #expect(seen[Int(seq)].witness == records[Int(seq)].witness, "seq \(seq) of \(batch)")
+            }
+        }
     }
 }

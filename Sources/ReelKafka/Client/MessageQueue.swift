@@ -61,6 +61,9 @@ final class MessageQueue: @unchecked Sendable {
 }
 
 extension MessageQueue.Message {
+    var key: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: pointee.key, count: pointee.key_len) }
+    var value: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: pointee.payload, count: pointee.len) }
+
     var arrival: Arrival {
         switch pointee.err {
         case RD_KAFKA_RESP_ERR_NO_ERROR: .record(pointee.offset)

@@ -18,12 +18,6 @@ final class KafkaMessages: @unchecked Sendable {
 
     var count: Int { messages.count }
 
-    /// Takes these over.
-    init(of handle: KafkaHandle, _ messages: some Collection<UnsafeMutablePointer<rd_kafka_message_t>?>) {
-        self.handle = handle
-        self.messages = messages.compactMap { $0 }
-    }
-
     func append(_ message: UnsafeMutablePointer<rd_kafka_message_t>) {
         messages.append(message)
     }
@@ -39,8 +33,8 @@ extension RecordBatch.Entry {
             seq: message.pointee.offset,
             witnessIn: message,
             find: Witness.find,
-            key: UnsafeRawBufferPointer(start: message.pointee.key, count: message.pointee.key_len),
-            value: UnsafeRawBufferPointer(start: message.pointee.payload, count: message.pointee.len)
+            key: message.key,
+            value: message.value
         )
     }
 }
@@ -54,7 +48,7 @@ extension Witness {
         turn.withLock { _ in Witness(header: message.assumingMemoryBound(to: rd_kafka_message_t.self)) }
     }
 
-    private init?(header message: UnsafeMutablePointer<rd_kafka_message_t>) {
+    init?(header message: UnsafeMutablePointer<rd_kafka_message_t>) {
         var headers: OpaquePointer?
         guard rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR, let headers else { return nil }
         var bytes: UnsafeRawPointer?

@@ -222,26 +222,17 @@ final class TailReader: @unchecked Sendable {
             bytes += message.pointee.len
             next += 1
         }
-        let run = KafkaMessages(of: handle, messages.prefix(Int(next - from)))
-        let batch = RecordBatch(
-            partition: Int(partition),
-            seqs: from..<next,
-            entries: run.entries,
-            release: { withExtendedLifetime(run) {} }
-        )
+        let batch = TailRecords.batch(Int(partition), from: from, messages.prefix(Int(next - from)))
         reading.place.next = next
         reading.place.last = batch.entries.last.map(batch.witness(of:))
         readings[Int(partition)] = reading
         reading.tail.deliver(batch)
-        return run.count
+        return batch.entries.count
     }
 }
 
 extension MessageQueue.Message {
     fileprivate var hash: UInt64 {
-        FNV1a.record(
-            key: UnsafeRawBufferPointer(start: pointee.key, count: pointee.key_len),
-            value: UnsafeRawBufferPointer(start: pointee.payload, count: pointee.len)
-        )
+        FNV1a.record(key: key, value: value)
     }
 }
