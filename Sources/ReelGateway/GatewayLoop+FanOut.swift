@@ -50,7 +50,7 @@ extension GatewayLoop {
 
     private static let provenAtOnce = 1_000
     /// All turns together take less than the second behind which the next ones come.
-    private static let proveMs: Int64 = 50
+    private static let proveMs: Int64 = 30
 
     private func proveHeads(_ slots: Range<Int>) {
         for partition in rings.indices {

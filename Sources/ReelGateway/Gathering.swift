@@ -41,7 +41,7 @@ struct Gathering {
         guard !batches.isEmpty else { return nil }
         if distanceMs > 0 { lastMs = nowMs }
         defer { (batches, bytes, distanceMs) = ([], 0, 0) }
-        return TailBatch(joining: batches)
+        return batches.count == 1 ? batches[0] : TailBatch(joining: batches)
     }
 }
 

@@ -134,10 +134,9 @@ final class PartitionFeed: LogSink {
             if let earlier = batch.entry(at: witness.seq) {
                 known = batch.witness(of: earlier)
             } else {
-                for index in 0..<recent.count {
-                    guard let earlier = recent[index].records.entry(at: witness.seq) else { continue }
-                    known = recent[index].records.witness(of: earlier)
-                }
+                let index = recent.partition { $0.last < witness.seq }
+                let batch = index < recent.count ? recent[index].records : nil
+                known = batch.flatMap { batch in batch.entry(at: witness.seq).map(batch.witness) }
             }
             if witness.seq >= entry.seq || known.map({ $0 != witness }) ?? false {
                 return LogError(

@@ -63,7 +63,7 @@ struct Subscriptions<Client: AnyObject> {
     typealias Entry = Subscription<Client>
 
     /// The clients in so many parts, so that not all have to be told of a head at once.
-    static var slots: Range<Int> { 0..<16 }
+    static var slots: Range<Int> { 0..<32 }
 
     private var live: [StreamName: [Entry]] = [:]
     /// In arrays: most clients have few.
@@ -302,7 +302,8 @@ private struct DeliveredBatch {
     /// The records at these indexes, in frames of at most so many bytes of events unless one has more.
     init(_ batch: TailBatch, _ places: [Int], _ stream: StreamName, _ limit: Int) {
         self.stream = stream
-        var chunks = [EventsChunk(from: batch.seqs.lowerBound, to: batch.last)]
+        let room = places.reduce(0) { $0 + EventsChunk.size(value: batch[$1].entry.byteCount) }
+        var chunks = [EventsChunk(from: batch.seqs.lowerBound, to: batch.last, room: min(room, limit))]
         for place in places {
             let item = batch[place]
             var chunk = chunks.removeLast()
@@ -321,10 +322,14 @@ private struct DeliveredBatch {
     mutating func frames(after proven: Seq) -> [WebSocketFrame] {
         guard chunks[0].count > 0 else { return [] }
         if latest.proven != proven {
-            var chunks = chunks
-            chunks[0].from = proven + 1
-            latest = (proven, chunks.map { $0.frame(stream: stream) })
+            latest = (proven, chunks.indices.map { frame(of: $0, after: proven) })
         }
         return latest.frames
+    }
+
+    private func frame(of index: Int, after proven: Seq) -> WebSocketFrame {
+        var chunk = chunks[index]
+        if index == 0 { chunk.from = proven + 1 }
+        return chunk.frame(stream: stream)
     }
 }

@@ -32,9 +32,11 @@ public struct EventsChunk: Sendable, Equatable {
 
     /// An `events` frame that holds the chunk; `ref` is JSON text.
     public func frame(stream: StreamName, ref: [UInt8]? = nil) -> WebSocketFrame {
+        let name = stream.description.utf8
         var head: [UInt8] = []
+        head.reserveCapacity(name.count + (ref?.count ?? 0) + 104)
         head.append(#"{"t":"events","stream":""#)
-        head.append(contentsOf: stream.description.utf8)
+        head.append(contentsOf: name)
         head.append(#"","from":"#)
         head.append(integer: from)
         head.append(#","to":"#)
