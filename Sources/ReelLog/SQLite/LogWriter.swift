@@ -1,3 +1,4 @@
+internal import Glibc
 internal import ReelCore
 internal import ReelSQLite
 internal import Synchronization
@@ -78,11 +79,25 @@ final class LogWriter: Sendable {
                 bell.wait()
                 continue
             }
-            var rest = jobs[...]
-            while !rest.isEmpty { groups.commit(&rest, onCommit) }
+            commit(jobs, groups)
             jobs.removeAll(keepingCapacity: jobs.count <= 4096)
         }
         groups.close()
+    }
+
+    private func commit(_ jobs: [Job], _ groups: GroupCommit) {
+        let begun = ContinuousClock.now
+        var rest = jobs[...]
+        var arrivals = 0
+        while !rest.isEmpty {
+            groups.commit(&rest) { batches in
+                // Before anybody is answered: who waits for that has not come yet.
+                arrivals = queue.withLock { $0.isClosed ? 0 : $0.jobs.count }
+                onCommit(batches)
+            }
+        }
+        let pause = CommitPace.pause(behind: jobs.count, took: ContinuousClock.now - begun, arrivals: arrivals)
+        if pause > .zero { usleep(UInt32(pause / .microseconds(1))) }
     }
 }
 

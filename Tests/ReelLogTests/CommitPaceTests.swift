@@ -1,0 +1,22 @@
+import Testing
+
+@testable import ReelLog
+
+/// When a commit follows the one before.
+@Suite struct CommitPaceTests {
+    private func pause(_ jobs: Int, _ micros: Int64, _ arrivals: Int) -> Duration {
+        CommitPace.pause(behind: jobs, took: .microseconds(micros), arrivals: arrivals)
+    }
+
+    @Test("records that come one by one meanwhile wait for those behind them, a millisecond at most") func waits() {
+        #expect(pause(1, 300, 2) == .microseconds(700))
+        #expect(pause(63, 0, 1_000) == .milliseconds(1))
+        #expect(pause(3, 5_000, 9) == .zero, "the commit took longer")
+    }
+
+    @Test("where nothing or one comes meanwhile nothing waits, nor behind a large group") func goesOn() {
+        #expect(pause(16, 300, 0) == .zero)
+        #expect(pause(1, 300, 1) == .zero)
+        #expect(pause(64, 300, 64) == .zero)
+    }
+}
