@@ -10,6 +10,7 @@ import browser
 import burst
 import clients
 import description
+import moving
 import slow
 import smuggling
 import sockets
@@ -22,6 +23,7 @@ CHECKS = {
     "browser": browser.check,
     "slow": slow.check,
     "burst": burst.check,
+    "moving": moving.check,
     "smuggling": smuggling.check,
 }
 

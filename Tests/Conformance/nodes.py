@@ -6,6 +6,7 @@ import os
 import pathlib
 import resource
 import shutil
+import socket
 import subprocess
 import time
 import uuid
@@ -34,15 +35,21 @@ def eventually(what, is_true, seconds=100):
         time.sleep(0.02)
 
 
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 class Node:
     """A node that has said where it listens."""
 
-    def __init__(self, name, folder, *words, descriptors=None):
+    def __init__(self, name, folder, *words, descriptors=None, port=0):
         self.name = name
         self.file = folder / f"{name}.log"
         limit = descriptors and (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors)))
         self.process = subprocess.Popen(
-            [REEL, *words, "--listen", "127.0.0.1:0"],
+            [REEL, *words, "--listen", f"127.0.0.1:{port}"],
             stdout=subprocess.PIPE,
             stderr=self.file.open("w"),
             text=True,
@@ -120,8 +127,8 @@ class Cluster:
     def roles(self):
         return self.gateway.ask("GET", "/v1/cluster")[2]
 
-    def start(self, name, *words, descriptors=None):
-        node = Node(name, self.folder, *words, descriptors=descriptors)
+    def start(self, name, *words, **more):
+        node = Node(name, self.folder, *words, **more)
         self.nodes.append(node)
         return node
 

@@ -5,7 +5,7 @@ import json
 import socket
 import subprocess
 
-from nodes import eventually, tool
+from nodes import eventually, free_port, tool
 
 CONFIG = """
 defaults
@@ -80,9 +80,7 @@ FOLLOWS = {"chunks behind a tab", "a trailer that is a length", "a WebSocket tha
 
 def check(cluster):
     haproxy = tool("haproxy")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     file = cluster.folder / "haproxy.cfg"
     file.write_text(CONFIG.format(port=port, node=cluster.gateway.address))
     proxy = subprocess.Popen([haproxy, "-f", file, "-db"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -5,13 +5,28 @@ import socket
 import subprocess
 
 import kosoku
-from nodes import eventually, tool
+import kosoku.cases
+from nodes import eventually, free_port, tool
 
 # They want a smaller window of the server, which is declined: then there is nothing to try.
 NOT_APPLICABLE = ["13.3.*", "13.5.*"]
 DEFLATE = ["12.*", "13.*"]
-# What kosoku says of a case that it could not judge: its own message is text where its hash wants bytes.
+# What kosoku says of a case that it could not judge: a message is text where its own hash wants bytes.
 OWN_ERROR = "Strings must be encoded before hashing"
+
+
+def give_bytes():
+    """What comes unpacked, as it may where packing makes it no smaller, reaches these cases as a text of one letter a
+    byte, which they do not expect. With bytes they can judge it."""
+
+    def in_bytes(received):
+        return lambda case, message, binary: received(
+            case, message.encode("latin-1") if isinstance(message, str) else message, binary
+        )
+
+    for name, case in kosoku.cases.CASES.items():
+        if name.startswith(("12.", "13.")):
+            case.onMessage = in_bytes(case.onMessage)
 
 
 def run(address, concurrency, **which):
@@ -70,12 +85,10 @@ listen unsealed
 
     def __init__(self, folder, node, certificate):
         haproxy = tool("haproxy")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.address = "127.0.0.1:%d" % free.getsockname()[1]
-        port = self.address.split(":")[1]
+        self.port = free_port()
+        self.address = f"127.0.0.1:{self.port}"
         file = folder / "unsealed.cfg"
-        file.write_text(self.CONFIG.format(port=port, address=node.address, certificate=certificate))
+        file.write_text(self.CONFIG.format(port=self.port, address=node.address, certificate=certificate))
         self.process = subprocess.Popen([haproxy, "-f", file, "-db"], stdout=subprocess.DEVNULL)
 
     def __enter__(self):
@@ -84,8 +97,7 @@ listen unsealed
 
     def listens(self):
         try:
-            host, port = self.address.split(":")
-            socket.create_connection((host, int(port))).close()
+            socket.create_connection(("127.0.0.1", self.port)).close()
             return True
         except ConnectionError:
             assert self.process.poll() is None, "haproxy does not start"
@@ -97,6 +109,7 @@ listen unsealed
 
 
 def check(cluster):
+    give_bytes()
     yield cases("plain", cluster.gateway.address, [])
     echo = ["gateway", "--debug-echo", "--log"]
     node = cluster.start("no-deflate", *echo, f"sqlite:{cluster.folder}/no-deflate.sqlite", "--no-deflate")

@@ -38,6 +38,7 @@ enum Benchmarks {
         ("gateway-pace", GatewayPaceBenchmark.fanOut),
         ("gateway-streams", GatewayPaceBenchmark.streams),
         ("gateway-loops", GatewayPaceBenchmark.loops),
+        ("gateway-harm", GatewayHarmBenchmark.run),
         ("gateway-replay", GatewayReplayBenchmark.run),
         ("gateway-idle", GatewayConnectionsBenchmark.idle),
         ("gateway-connect", GatewayConnectionsBenchmark.connect),

@@ -60,3 +60,13 @@ int floor_read(int port, int sockets, double seconds, floor_result *result);
 
 // A WebSocket to a gateway on 127.0.0.1 that has said hello, blocking; -1 if it was refused.
 int floor_open_gateway(int port);
+
+typedef struct floor_harm floor_harm;
+
+// Opens clients of a gateway that do no good, and lets them, on a thread: some subscribe to the stream "fan0" and stop
+// reading, some read 2.5 kB of it in a second, some publish so many events a second in all to streams of their own.
+// NULL if they were refused.
+floor_harm *floor_harm_begin(int port, int stopped, int slow, int flooding, int per_second);
+
+// Ends it; how many events were published, or -1 where one of them was cut off.
+long long floor_harm_end(floor_harm *harm);
