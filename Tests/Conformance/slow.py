@@ -15,22 +15,23 @@ CONNECTIONS = 200
 
 def check(cluster):
     slowhttptest, log = tool("slowhttptest"), f"sqlite:{cluster.folder}/slow.sqlite"
-    node = cluster.start("slow", "gateway", "--log", log)
-    # What is read slowly is more than the kernels hold for it.
-    site = str(uuid.uuid4())
-    for op in range(0, 20, 4):
+    node = cluster.start("slow", "gateway", "--log", log, "--partitions", "1")
+    # What is read slowly is more than the kernels hold for it: a block of 20 MB.
+    site, each = str(uuid.uuid4()), 32
+    for op in range(0, 1_024, each):
         events = [
-            {"type": "insert", "site": site, "op": op + n, "model": "m", "id": f"{op + n}", "fields": {"t": "x" * 200_000}}
-            for n in range(4)
+            {"type": "insert", "site": site, "op": op + n, "model": "m", "id": f"{op + n}", "fields": {"t": "x" * 20_000}}
+            for n in range(each)
         ]
         status, _, body = node.ask("POST", "/v1/streams/large/events", {"events": events})
         assert status == 200, body
+    block = f"/v1/streams/large/blocks/{node.get('/v1/streams/large/head')['epoch']}/0"
     base = f"http://{node.address}"
     kinds = {
         # The option, the target, the deadline in seconds and how long after it a connection may still be open.
         "heads": (["-H"], "/v1/streams/slow/head", 10),
         "bodies": (["-B", "-s", "8192", "-f", "application/json"], "/v1/streams/slow/events", 30),
-        "readers": (["-X", "-w", "10", "-y", "20", "-n", "5", "-z", "32"], "/v1/streams/large/events", 120),
+        "readers": (["-X", "-w", "10", "-y", "20", "-n", "5", "-z", "32"], block, 120),
     }
     runs = {}
     for kind, (words, target, deadline) in kinds.items():
