@@ -11,8 +11,6 @@ final class GroupCommit {
     private let forgetNodes: Statement
     private var partitions: [PartitionStatements?]
     private var checkpoint: CheckpointPlan
-    /// The frames of the WAL behind the last commit, and the bytes of all rows in it.
-    private var wal = (frames: 0, rowBytes: 0)
 
     /// The group's rows, first `rowCount` of the builders; the others are kept for later groups.
     private var rows: [RowBuilder] = []
@@ -172,15 +170,8 @@ final class GroupCommit {
         }
     }
 
-    /// Small commits write the same page again and again, and a checkpoint copies it once: a WAL that is long for them
-    /// costs few checkpoints, each short. Where all is new in it, a quarter of that length is enough.
     private func copyBack() {
-        let frames = connection.walFrames
-        if frames < wal.frames { wal.rowBytes = 0 }
-        wal.frames = frames
-        for row in rows[..<rowCount] { wal.rowBytes += row.byteCount }
-        let length = max(frames, 4 * wal.rowBytes / LogTables.pageSize)
-        guard let effort = checkpoint.next(walFrames: length) else { return }
+        guard let effort = checkpoint.next(walFrames: connection.walFrames) else { return }
         // A checkpoint that fails loses nothing: the WAL keeps what it has and is tried again later.
         _ = file.lock.whileHeld { try? connection.checkpoint(effort) }
     }

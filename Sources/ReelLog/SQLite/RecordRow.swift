@@ -72,8 +72,6 @@ final class RowBuilder {
         return builder.finish()
     }
 
-    var byteCount: Int { used }
-
     private var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[..<used]) }
 
     private func put(varint value: UInt64) {

@@ -17,9 +17,8 @@ public final class SQLiteLog: EventLog {
 
     /// The largest record, key and value together; a contract's record is far smaller.
     private static let recordBytesMax = 16 << 20
-    /// 32 MiB, a quarter of which is new at most: long enough that checkpoints cost little, short enough that they do
-    /// not take long.
-    public static let checkpointFramesDefault = 4096
+    /// 8 MiB: long enough that checkpoints cost little, short enough that they do not take long.
+    public static let checkpointFramesDefault = 1024
 
     /// Opens the file's current log, or makes it with `partitions` (nil: 4). Another number of partitions than it was
     /// made with is an error. `checkpointFrames` is the length of the WAL, in pages of 8 KiB, at which it is copied
