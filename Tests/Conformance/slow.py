@@ -28,16 +28,16 @@ def check(cluster):
     block = f"/v1/streams/large/blocks/{node.get('/v1/streams/large/head')['epoch']}/0"
     base = f"http://{node.address}"
     kinds = {
-        # The option, the target, the deadline in seconds and how long after it a connection may still be open.
+        # The options, the target, the deadline in seconds. A reader that was cut off reads first what it has got.
         "heads": (["-H"], "/v1/streams/slow/head", 10),
         "bodies": (["-B", "-s", "8192", "-f", "application/json"], "/v1/streams/slow/events", 30),
-        "readers": (["-X", "-w", "10", "-y", "20", "-n", "5", "-z", "32"], block, 120),
+        "readers": (["-X", "-w", "10", "-y", "20", "-n", "1", "-z", "32"], block, 120),
     }
     runs = {}
     for kind, (words, target, deadline) in kinds.items():
         count = CONNECTIONS if kind != "readers" else CONNECTIONS // 4
         words = [slowhttptest, *words, "-c", str(count), "-r", str(CONNECTIONS), "-i", "2", "-p", "5"]
-        words += ["-l", str(deadline + 30), "-u", base + target]
+        words += ["-l", str(deadline + 60), "-u", base + target]
         runs[kind] = (subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True), deadline)
     good = Good(node)
     good.start()
