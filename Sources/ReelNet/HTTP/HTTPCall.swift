@@ -25,13 +25,13 @@ public final class HTTPCall {
 
     /// Reads no more until `resume`: for who passes an answer on to a slower reader.
     public func pause() {
-        tcp?.deadline.clear()
+        tcp?.clearDeadline()
         tcp?.pauseReading()
     }
 
     /// Goes on to read.
     public func resume() {
-        tcp?.deadline.set(request.timeout)
+        tcp?.setDeadline(request.timeout)
         tcp?.resumeReading()
     }
 
@@ -97,7 +97,7 @@ extension HTTPCall: Sendable {}
 
 extension HTTPCall: TCPHandler {
     func received(_ bytes: Span<UInt8>) {
-        tcp?.deadline.set(request.timeout)
+        tcp?.setDeadline(request.timeout)
         var position = 0
         do {
             while receive != nil, let event = try decoder.next(bytes, &position) {
@@ -120,7 +120,7 @@ extension HTTPCall: TCPHandler {
     }
 
     func drained() {
-        tcp?.deadline.set(request.timeout)
+        tcp?.setDeadline(request.timeout)
     }
 
     func deadlinePassed() {

@@ -167,7 +167,7 @@ private final class IdleConnection: TCPHandler {
         self.tcp = tcp
         self.origin = origin
         tcp.handler = self
-        tcp.deadline.set(deadline)
+        tcp.setDeadline(deadline)
     }
 
     func received(_ bytes: Span<UInt8>) { tcp.close() }

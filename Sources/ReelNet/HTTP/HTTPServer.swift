@@ -148,7 +148,7 @@ public final class HTTPServer {
     // MARK: What connections tell
 
     func upgraded(_ connection: HTTPServerConnection) {
-        connections[ObjectIdentifier(connection)] = nil
+        remove(connection)
         counters.webSockets += 1
     }
 
@@ -160,10 +160,16 @@ public final class HTTPServer {
     }
 
     func ended(_ connection: HTTPServerConnection) {
-        connections[ObjectIdentifier(connection)] = nil
+        remove(connection)
         counters.open -= 1
         gate.leave(connection.origin)
         checkDrained()
+    }
+
+    private func remove(_ connection: HTTPServerConnection) {
+        connections[ObjectIdentifier(connection)] = nil
+        // Of many that came at once an empty table would keep the room.
+        if connections.isEmpty, connections.capacity > 64 { connections = [:] }
     }
 
     private func checkDrained() {

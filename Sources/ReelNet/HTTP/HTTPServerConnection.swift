@@ -30,7 +30,7 @@ final class HTTPServerConnection: TCPHandler {
         loop = tcp.loop
         decoder = HTTPRequestDecoder(server.settings.limits)
         tcp.handler = self
-        tcp.deadline.set(server.settings.headDeadline)
+        tcp.setDeadline(server.settings.headDeadline)
         tcp.resumeReading()
     }
 
@@ -59,7 +59,7 @@ final class HTTPServerConnection: TCPHandler {
             do throws(HTTPViolation) {
                 let event = try decoder.next(bytes, &position)
                 if wasBetween, !decoder.isBetweenRequests, event == nil, hasServed {
-                    tcp.deadline.set(server.settings.headDeadline)
+                    tcp.setDeadline(server.settings.headDeadline)
                 }
                 guard let event else { break }
                 try handle(event, bytes.extracting(position..<bytes.count))
@@ -75,7 +75,7 @@ final class HTTPServerConnection: TCPHandler {
         case .head(let head, let expectsContinue):
             self.head = head
             if expectsContinue { tcp.write(HTTPEncoder.head(100, [:])) }
-            tcp.deadline.set(server.settings.bodyDeadline)
+            tcp.setDeadline(server.settings.bodyDeadline)
         case .body(let body):
             guard let head else { return }
             self.head = nil
@@ -98,7 +98,7 @@ final class HTTPServerConnection: TCPHandler {
         self.exchange = exchange
         closesAfterAnswer = closesAfterAnswer || !request.head.keepsAlive
         takenAtLastLook = written - tcp.pendingBytes
-        tcp.deadline.set(server.settings.idleDeadline)
+        tcp.setDeadline(server.settings.idleDeadline)
         server.handler.respond(to: request, exchange)
     }
 
@@ -116,13 +116,11 @@ final class HTTPServerConnection: TCPHandler {
             server.upgraded(self)
             let socket = WebSocket(
                 tcp,
-                .server,
+                .server(server, origin: origin),
                 maxMessage: maxMessage,
                 deflates: deflate != nil,
-                closeDeadline: server.settings.closeDeadline,
                 handler: handler
             )
-            socket.onEnd = { [server, origin] in server.webSocketEnded(of: origin) }
             socket.open(rest)
         }
     }
@@ -161,7 +159,7 @@ final class HTTPServerConnection: TCPHandler {
     func exchangeEnded() {
         exchange = nil
         if closesAfterAnswer { return tcp.finish() }
-        tcp.deadline.set(server.settings.idleDeadline)
+        tcp.setDeadline(server.settings.idleDeadline)
         if !isDecoding { decodeHeld() }
     }
 
@@ -196,7 +194,7 @@ final class HTTPServerConnection: TCPHandler {
             let taken = written - tcp.pendingBytes
             if tcp.pendingBytes > 0, taken <= takenAtLastLook { return tcp.reset() }
             takenAtLastLook = taken
-            tcp.deadline.set(server.settings.idleDeadline)
+            tcp.setDeadline(server.settings.idleDeadline)
         } else if decoder.isBetweenRequests {
             tcp.finish()
         } else {

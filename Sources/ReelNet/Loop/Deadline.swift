@@ -1,96 +1,129 @@
-/// A deadline that is moved often and passes rarely, one for each connection: moving it further away costs one store.
-/// It may pass up to `DeadlineWheel.tickMs` late, never early.
+/// A deadline that is moved often and passes rarely. It may pass up to `DeadlineWheel.tickMs` late, never early.
 public final class Deadline {
-    private let loop: EventLoop
-    private var body: (() -> Void)?
-    /// When it passes, on the loop's clock; `never` while it is off.
-    fileprivate private(set) var due = Deadline.never
-    /// The tick that looks at it next; `never` while it is in no slot.
-    fileprivate var scheduled = Deadline.never
+    private final class Call: Timed {
+        var body: (() -> Void)?
 
-    /// In place of an optional, which is twice as large.
-    fileprivate static let never = UInt64.max
+        override func deadlinePassed() { body?() }
+    }
+
+    private let call: Call
 
     /// A deadline, not set yet, that calls the body when it passes. On the loop.
     public init(on loop: EventLoop, _ body: @escaping () -> Void) {
-        self.loop = loop
-        self.body = body
+        call = Call(on: loop)
+        call.body = body
     }
 
     /// Sets or moves it: so long from now.
     public func set(_ delay: Duration) {
-        guard body != nil else { return }
-        let due = loop.now + delay.milliseconds
-        self.due = due
-        loop.wheel.schedule(self, due)
+        if call.body != nil { call.setDeadline(delay) }
     }
 
     /// Switches it off until it is set again.
     public func clear() {
-        due = Self.never
+        call.clearDeadline()
     }
 
     /// Switches it off for good and lets the body go.
     public func cancel() {
-        due = Self.never
-        body = nil
-    }
-
-    fileprivate func pass() {
-        due = Self.never
-        body?()
+        call.clearDeadline()
+        call.body = nil
     }
 }
 
 @available(*, unavailable)
 extension Deadline: Sendable {}
 
+/// What has a deadline of its own, as each connection has: moving it further away costs one store.
+class Timed {
+    /// The loop that it lives on.
+    final let loop: EventLoop
+    /// When the deadline passes, on the loop's clock; `off` while there is none.
+    fileprivate final private(set) var due = Timed.off
+    /// The tick that looks at it next; 0 while none does.
+    fileprivate final var scheduled: UInt32 = 0
+
+    /// In place of an optional, which is twice as large.
+    private static let off = UInt64.max
+
+    init(on loop: EventLoop) {
+        self.loop = loop
+    }
+
+    /// Sets the deadline or moves it: so long from now.
+    final func setDeadline(_ delay: Duration) {
+        due = loop.now + delay.milliseconds
+        loop.wheel.schedule(self)
+    }
+
+    /// There is none until it is set again.
+    final func clearDeadline() {
+        due = Self.off
+    }
+
+    fileprivate final var hasDeadline: Bool { due != Self.off }
+
+    fileprivate final func pass() {
+        clearDeadline()
+        deadlinePassed()
+    }
+
+    /// It has passed, and there is none until it is set again.
+    func deadlinePassed() {}
+}
+
+@available(*, unavailable)
+extension Timed: Sendable {}
+
 /// The deadlines of a loop in slots of time. A deadline that was moved is put into its new slot only when its old one
 /// comes up, so that ten thousand busy connections cost nothing between ticks. No deadline, no tick.
 final class DeadlineWheel {
     static let tickMs: UInt64 = 100
-    private static let slotCount: UInt64 = 256
+    private static let slotCount: UInt32 = 256
 
     private unowned let loop: EventLoop
-    private var slots = [[Deadline]](repeating: [], count: Int(slotCount))
+    private var slots = [[Timed]](repeating: [], count: Int(slotCount))
     private var count = 0
-    private var lastTick: UInt64 = 0
+    private var lastTick: UInt32 = 0
     private var timer: LoopTimer?
 
     init(loop: EventLoop) {
         self.loop = loop
     }
 
-    fileprivate func schedule(_ deadline: Deadline, _ due: UInt64) {
+    fileprivate func schedule(_ timed: Timed) {
         if timer == nil { start() }
         // At the soonest the next tick, at the latest one turn ahead: then it is looked at again.
-        let tick = min(max((due + Self.tickMs - 1) / Self.tickMs, lastTick + 1), lastTick + Self.slotCount)
-        if deadline.scheduled <= tick { return }
-        deadline.scheduled = tick
-        slots[Int(tick % Self.slotCount)].append(deadline)
+        let tick = min(max(Self.tick(timed.due + Self.tickMs - 1), lastTick + 1), lastTick + Self.slotCount)
+        if timed.scheduled != 0, timed.scheduled <= tick { return }
+        timed.scheduled = tick
+        slots[Int(tick % Self.slotCount)].append(timed)
         count += 1
     }
 
+    /// Of the loop's clock, which begins with the machine: so a tick needs few bytes.
+    private static func tick(_ ms: UInt64) -> UInt32 { UInt32(clamping: ms / tickMs) }
+
     private func start() {
-        lastTick = loop.now / Self.tickMs
+        lastTick = Self.tick(loop.now)
         timer = loop.timer(after: .milliseconds(Int64(Self.tickMs)), every: .milliseconds(Int64(Self.tickMs))) {
             [unowned self] in turn()
         }
     }
 
     private func turn() {
-        let now = loop.now / Self.tickMs
+        let now = Self.tick(loop.now)
         while lastTick < now {
             lastTick += 1
             let slot = Int(lastTick % Self.slotCount)
             guard !slots[slot].isEmpty else { continue }
-            let deadlines = slots[slot]
+            let found = slots[slot]
             slots[slot] = []
-            count -= deadlines.count
-            for deadline in deadlines where deadline.scheduled == lastTick {
-                deadline.scheduled = Deadline.never
-                guard deadline.due != Deadline.never else { continue }
-                if deadline.due <= loop.now { deadline.pass() } else { schedule(deadline, deadline.due) }
+            count -= found.count
+            for timed in found where timed.scheduled == lastTick {
+                timed.scheduled = 0
+                guard timed.hasDeadline else { continue }
+                if timed.due <= loop.now { timed.pass() } else { schedule(timed) }
             }
         }
         if count == 0 {

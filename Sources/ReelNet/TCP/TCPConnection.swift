@@ -29,22 +29,19 @@ extension TCPHandler {
 /// Writes are collected until the end of the loop's round and offered to the kernel in one call. What the kernel does
 /// not take waits as it is, shared arrays shared; only the piece in front is copied for libuv. With TLS the bytes are
 /// sealed right before they are offered, and opened right before the handler gets them.
-final class TCPConnection {
-    /// The loop that it lives on.
-    let loop: EventLoop
-    /// The owner; the connection keeps it until `closed`.
+///
+/// There are tens of thousands: its fields are in the order that leaves no room between them.
+final class TCPConnection: Timed {
+    /// A piece of at most `WriteQueue.chunkBytes`.
+    private var inFlight: Int32 = 0
+    /// The owner; the connection keeps it until `closed`. It decides when the deadline passes.
     var handler: (any TCPHandler)?
-    /// Passes if it is set and not moved or cleared in time; then the handler decides.
-    private(set) var deadline: Deadline!
-
     let handle: UnsafeMutablePointer<uv_tcp_t>
     /// What goes to the kernel as it is.
     var queue = WriteQueue()
+    private(set) var state: State = []
     /// The TLS on it, if there is any.
     var tls: TLSSession?
-    /// A piece of at most `WriteQueue.chunkBytes`.
-    private var inFlight: Int32 = 0
-    private(set) var state: State = []
 
     struct State: OptionSet {
         let rawValue: UInt8
@@ -61,11 +58,10 @@ final class TCPConnection {
     private static let linger = Duration.seconds(1)
 
     init(loop: EventLoop) {
-        self.loop = loop
         handle = .allocate(capacity: 1)
+        super.init(on: loop)
         uv_tcp_init(loop.handle, handle)
         handle.pointee.data = Context.pass(self)
-        deadline = Deadline(on: loop) { [unowned self] in deadlinePassed() }
     }
 
     /// Takes over an accepted descriptor; it is closed if libuv does not want it.
@@ -225,7 +221,7 @@ final class TCPConnection {
         guard !state.contains(.isShutDown) else { return }
         state.insert(.isShutDown)
         if state.contains(.hasEnded) { return close() }
-        deadline.set(Self.linger)
+        setDeadline(Self.linger)
         resumeReading()
         let request = UnsafeMutablePointer<uv_shutdown_t>.allocate(capacity: 1)
         let status = uv_shutdown(request, stream) { request, _ in request!.deallocate() }
@@ -237,7 +233,7 @@ final class TCPConnection {
 
     // MARK: End
 
-    private func deadlinePassed() {
+    override func deadlinePassed() {
         if state.contains(.isFinishing) { close() } else { handler?.deadlinePassed() }
     }
 
@@ -256,11 +252,13 @@ final class TCPConnection {
     func close(_ error: NetError?) {
         guard !state.contains(.isClosed) else { return }
         state.insert(.isClosed)
-        deadline.cancel()
+        clearDeadline()
         queue.removeAll()
         let closed: uv_close_cb = {
             let connection = Context.take($0!.pointee.data, as: TCPConnection.self)
             connection.handle.deallocate()
+            // The wheel of deadlines may keep the connection for some seconds more.
+            connection.tls = nil
         }
         // libuv resets none whose sending side is shut.
         if !state.contains(.isReset) || uv_tcp_close_reset(handle, closed) != 0 { uv_close(base(handle), closed) }
@@ -295,9 +293,6 @@ final class TCPConnection {
         )
     }
 }
-
-@available(*, unavailable)
-extension TCPConnection: Sendable {}
 
 /// A piece of bytes that libuv writes when the socket can take it.
 private final class LateWrite {

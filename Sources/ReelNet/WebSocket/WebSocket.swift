@@ -1,43 +1,57 @@
 /// An open WebSocket, of a server or of a client, on its loop.
+///
+/// There are tens of thousands: its fields are in the order that leaves no room between them.
 public final class WebSocket {
-    /// The loop that it lives on.
-    public let loop: EventLoop
-    /// The subprotocol that both sides agreed on; set on the client's side.
-    public internal(set) var subprotocol: String?
-    /// Called once when it is gone: for who counts sockets.
-    var onEnd: (() -> Void)?
+    /// Which side this is, and what belongs to it.
+    enum Side {
+        /// Of the server that counts it, from this origin.
+        case server(HTTPServer, origin: UInt64)
+        case client(subprotocol: String?)
+    }
 
-    private let tcp: TCPConnection
-    private let role: WebSocketDecoder.Role
-    private var decoder: WebSocketDecoder
-    private var handler: (any WebSocketHandler)?
+    /// Why it has ended.
+    private indirect enum Ending {
+        case broken
+        case said(code: UInt16, reason: String)
+    }
+
+    private let side: Side
     private var sentClose = false
-    private var code: UInt16 = 1006
-    private var reason = ""
-
     /// Whether both sides have agreed on permessage-deflate.
     private let deflates: Bool
-    private let closeDeadline: Duration
+    private let tcp: TCPConnection
+    private var handler: (any WebSocketHandler)?
+    private var ending = Ending.broken
+    private var decoder: WebSocketDecoder
+
     private static let maxPendingForPong = 64 << 10
+    /// Of a client.
+    private static let closeDeadline = Duration.seconds(5)
 
     init(
         _ tcp: TCPConnection,
-        _ role: WebSocketDecoder.Role,
+        _ side: Side,
         maxMessage: Int,
         deflates: Bool = false,
-        closeDeadline: Duration,
         handler: any WebSocketHandler
     ) {
         self.tcp = tcp
-        self.closeDeadline = closeDeadline
-        self.role = role
+        self.side = side
         self.handler = handler
-        loop = tcp.loop
         self.deflates = deflates
+        let role: WebSocketDecoder.Role = if case .server = side { .server } else { .client }
         decoder = WebSocketDecoder(role, maxMessage: maxMessage, inflates: deflates)
         tcp.handler = self
-        tcp.deadline.clear()
+        tcp.clearDeadline()
     }
+
+    /// The loop that it lives on.
+    public var loop: EventLoop { tcp.loop }
+
+    /// The subprotocol that both sides agreed on; known on the client's side.
+    public var subprotocol: String? { if case .client(let subprotocol) = side { subprotocol } else { nil } }
+
+    private var isServer: Bool { if case .server = side { true } else { false } }
 
     /// Tells the owner, then takes what came behind the handshake.
     func open(_ rest: Span<UInt8>) {
@@ -59,7 +73,7 @@ public final class WebSocket {
 
     /// Sends a frame that was encoded before; its bytes are shared. A server's alone: a client masks each message.
     public func send(_ frame: WebSocketFrame) {
-        precondition(role == .server, "a client has to mask what it sends")
+        precondition(isServer, "a client has to mask what it sends")
         if !sentClose { tcp.write(deflates ? frame.packed(by: loop.deflater) : frame.bytes) }
     }
 
@@ -85,7 +99,11 @@ public final class WebSocket {
         guard !sentClose else { return }
         send(.close, WebSocketFrame.closePayload(code, reason))
         sentClose = true
-        tcp.deadline.set(closeDeadline)
+        if case .server(let server, _) = side {
+            tcp.setDeadline(server.settings.closeDeadline)
+        } else {
+            tcp.setDeadline(Self.closeDeadline)
+        }
     }
 
     /// Cuts it off at once.
@@ -102,7 +120,7 @@ public final class WebSocket {
     private func send(_ opcode: WebSocketFrame.Opcode, _ payload: [UInt8]) {
         guard !sentClose else { return }
         if deflates, !opcode.isControl { return send(WebSocketFrame(opcode, payload)) }
-        let mask = role == .client ? UInt32.random(in: .min ... .max) : nil
+        let mask = isServer ? nil : UInt32.random(in: .min ... .max)
         tcp.write(WebSocketFrame.encode(opcode, payload, mask: mask))
     }
 }
@@ -134,16 +152,14 @@ extension WebSocket: TCPHandler {
         case .ping(let payload): if tcp.pendingBytes < Self.maxPendingForPong { send(.pong, payload) }
         case .pong: if !sentClose { handler?.receivedPong(from: self) }
         case .close(let code, let reason):
-            self.code = code ?? 1005
-            self.reason = reason
+            ending = .said(code: code ?? 1005, reason: reason)
             close(code: code)
             tcp.finish()
         }
     }
 
     private func fail(_ violation: WebSocketViolation) {
-        code = violation.code
-        reason = violation.detail
+        ending = .said(code: violation.code, reason: violation.detail)
         close(code: violation.code, reason: violation.detail)
         tcp.finish()
     }
@@ -165,10 +181,12 @@ extension WebSocket: TCPHandler {
 
     /// The connection is gone.
     func closed(_ error: NetError?) {
-        let (handler, onEnd) = (handler, onEnd)
+        guard let handler else { return }
         self.handler = nil
-        self.onEnd = nil
-        onEnd?()
-        handler?.closed(self, code: code, reason: reason)
+        if case .server(let server, let origin) = side { server.webSocketEnded(of: origin) }
+        switch ending {
+        case .broken: handler.closed(self, code: 1006, reason: "")
+        case .said(let code, let reason): handler.closed(self, code: code, reason: reason)
+        }
     }
 }

@@ -80,7 +80,7 @@ public final class WebSocketClient {
     private func shakeHands(_ tcp: TCPConnection, _ timeLeft: Duration) {
         self.tcp = tcp
         tcp.handler = self
-        tcp.deadline.set(timeLeft)
+        tcp.setDeadline(timeLeft)
         tcp.write(WebSocketHandshake.request(target, key: key))
         tcp.resumeReading()
     }
@@ -109,12 +109,10 @@ extension WebSocketClient: TCPHandler {
             failed = nil
             let socket = WebSocket(
                 tcp,
-                .client,
+                .client(subprotocol: subprotocol),
                 maxMessage: target.maxMessage,
-                closeDeadline: .seconds(5),
                 handler: handler
             )
-            socket.subprotocol = subprotocol
             socket.open(bytes.extracting(position..<bytes.count))
         } catch let error as NetError {
             fail(error)

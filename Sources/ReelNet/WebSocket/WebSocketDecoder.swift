@@ -34,31 +34,32 @@ public struct WebSocketDecoder {
     private enum State {
         case first
         case second
-        case length(left: Int)
-        case mask(left: Int)
+        case length(left: UInt8)
+        case mask(left: UInt8)
         case payload
         case closed
         case failed
     }
 
-    private let role: Role
+    // Each WebSocket has a decoder: the fields are in the order that leaves no room between them.
     private let maxMessage: Int
-    /// Whether messages may be packed (permessage-deflate).
-    private let inflates: Bool
-    private var isPacked = false
-    private var state = State.first
-    private var opcode = WebSocketFrame.Opcode.text
-    private var isFinal = true
     private var length: UInt64 = 0
-    /// The least length that needs the form in which the length is written.
-    private var shortest: UInt64 = 0
     private var read = 0
-    private var mask: UInt32 = 0
-    /// The type of the message whose fragments are being gathered.
-    private var kind: WebSocketFrame.Opcode?
     private var message: [UInt8] = []
     private var control: [UInt8] = []
+    private var mask: UInt32 = 0
+    /// The least length that needs the form in which the length is written.
+    private var shortest: UInt32 = 0
+    private var state = State.first
     private var utf8 = UTF8Checker()
+    private var opcode = WebSocketFrame.Opcode.text
+    /// The type of the message whose fragments are being gathered.
+    private var kind: WebSocketFrame.Opcode?
+    private var isFinal = true
+    private var isPacked = false
+    private let role: Role
+    /// Whether messages may be packed (permessage-deflate).
+    private let inflates: Bool
 
     /// A decoder at the first frame. A message may have so many bytes, packed or not. `inflates`: both sides have
     /// agreed on permessage-deflate, without anything that is kept from one message to the next.
