@@ -96,6 +96,7 @@ public final class Gateway: Sendable {
                 return try all[0].value.server.listen(on: wanted) { socket in
                     turn = (turn + 1) % all.count
                     let part = all[turn]
+                    if part.loop.isCurrent { return part.value.server.accept(socket) }
                     part.loop.execute { part.value.server.accept(socket) }
                 }
             }

@@ -271,6 +271,9 @@ final class GatewayShare: Sendable {
         return result
     }
 
+    /// Whether the node is about to end.
+    var isLeaving: Bool { standing.withLock { $0.readiness.isLeaving } }
+
     func leave() {
         standing.withLock { $0.readiness.isLeaving = true }
     }

@@ -22,14 +22,6 @@ public struct StateRequest: Equatable, Sendable {
             case .object: nil
             }
         }
-
-        /// Whether the answer is a state, or a part of one, as large as that may be.
-        public var isWholeState: Bool {
-            switch self {
-            case .snapshot, .delta: true
-            case .object, .outcomes: false
-            }
-        }
     }
 
     /// The stream.

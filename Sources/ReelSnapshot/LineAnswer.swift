@@ -1,7 +1,8 @@
 import ReelCore
 import ReelNet
 
-/// Sends spooled lines to a client at its own pace: a piece, and the next one when that is with the kernel.
+/// Sends spooled lines to a client at its own pace: what is in memory as one array, which all who are sent it share; of
+/// a file a piece, and the next one when that is with the kernel.
 final class LineAnswer {
     private let lines: StateReader.Lines
     private let preamble: [UInt8]
@@ -31,6 +32,10 @@ final class LineAnswer {
     private func next(_ exchange: HTTPExchange) {
         guard exchange.isOpen, !isReading else { return }
         guard offset < lines.spool.count else { return exchange.end() }
+        if let bytes = lines.spool.memory {
+            offset = bytes.count
+            return exchange.write(bytes)
+        }
         isReading = true
         let (spool, offset) = (lines.spool, offset)
         exchange.loop.offload {

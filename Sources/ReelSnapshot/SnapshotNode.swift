@@ -8,12 +8,14 @@ import Synchronization
 /// A snapshot node's work, without its sockets: keeps all partitions of a log folded in SQLite, one file each, and
 /// answers questions about their state.
 public final class SnapshotNode: StateSource {
-    private let log: any EventLog
+    let log: any EventLog
     private let settings: SnapshotSettings
     private let keepers: [PartitionKeeper]
     private let metrics: SnapshotMetrics
     private let lock: FolderLock
-    private let turns: AnswerTurns
+    let turns: AnswerTurns
+    /// Snapshots and deltas, by what follows which seq in which stream.
+    let lines = SharedWork<LinesQuestion, Result<SharedLines, Problem>>()
 
     /// Takes the folder for itself and begins to fold. The log must be this node's own: when folding does not keep up,
     /// its tails are held back. `number`: how many logs were the current one before; it stands in the files too, for
@@ -107,25 +109,41 @@ public final class SnapshotNode: StateSource {
 
     private func answer(_ request: StateRequest, _ keeper: PartitionKeeper, _ exchange: HTTPExchange) {
         guard exchange.isOpen else { return }
-        // An answer may hold a fold while it is made, and a piece of memory as long as its client reads.
-        guard let turn = turns.take() else { return exchange.respond(tooManyAnswers.response) }
         metrics.answers.add()
-        let (epoch, head) = (log.epoch, exchange.request)
-        let reader = StateReader(place: keeper.place, identity: keeper.identity, folder: settings.folder)
-        // A whole stream is read and written: that takes as long as there is of it.
-        exchange.loop.offload(isLong: request.kind.isWholeState) {
+        switch request.kind {
+        case .snapshot: answerWithLines(request, after: .none, keeper, exchange)
+        case .delta(let after, _): answerWithLines(request, after: after, keeper, exchange)
+        case .object(let model, let id):
+            answerWhole(request, keeper, exchange) { try Self.object(model, id, of: request.stream, $0) }
+        case .outcomes(let acks, let epoch):
+            answerWhole(request, keeper, exchange) { try Self.outcomes(of: acks, request.stream, epoch, $0) }
+        }
+    }
+
+    private func answerWhole(
+        _ request: StateRequest,
+        _ keeper: PartitionKeeper,
+        _ exchange: HTTPExchange,
+        _ body: @escaping @Sendable (StateReader) throws -> HTTPResponse
+    ) {
+        guard let turn = turns.take() else { return exchange.respond(tooManyAnswers.response) }
+        let (epoch, reader) = (log.epoch, reader(of: keeper))
+        exchange.loop.offload {
             Result { () throws(Problem) in
-                try Self.answer(request, head, epoch: epoch, keeper: keeper, reader: reader)
+                try Self.check(keeper, epoch, request.kind.epoch)
+                do { return try body(reader) } catch { throw Self.problem(of: error, keeper) }
             }
         } then: { result in
             switch result {
             case .failure(let problem): exchange.respond(problem.response)
-            case .success(.whole(let response)): exchange.respond(response)
-            case .success(.lines(let lines)):
-                let etag = Self.etag(epoch, lines.seq)
-                LineAnswer(lines, preamble: request.preamble, etag: etag, turn).send(through: exchange)
+            case .success(let response): exchange.respond(response)
             }
+            withExtendedLifetime(turn) {}
         }
+    }
+
+    func reader(of keeper: PartitionKeeper) -> StateReader {
+        StateReader(place: keeper.place, identity: keeper.identity, folder: settings.folder)
     }
 
     /// Calls back once a partition is folded up to a seq; also after a while without.
@@ -146,7 +164,7 @@ public final class SnapshotNode: StateSource {
         }
     }
 
-    private var tooManyAnswers: Problem {
+    var tooManyAnswers: Problem {
         var problem = Problem(.overloaded, "\(settings.openAnswers) answers are under way, expected fewer")
         problem.limit = settings.openAnswers
         problem.retryMs = 1_000
@@ -202,7 +220,7 @@ public final class SnapshotNode: StateSource {
         guard exchange.isOpen else { return }
         guard let turn = turns.take() else { return reply.fail(tooManyAnswers) }
         let (epoch, keeper) = (log.epoch, keepers[stream.partition(of: log.partitions)])
-        let reader = StateReader(place: keeper.place, identity: keeper.identity, folder: settings.folder)
+        let reader = reader(of: keeper)
         let (after, left) = (reply.answer.to, limit - reply.answer.count)
         exchange.loop.offload {
             Result { () throws(Problem) in
@@ -232,7 +250,7 @@ public final class SnapshotNode: StateSource {
     }
 
     /// Whether questions of this epoch can be answered from this partition at all.
-    private static func check(_ keeper: PartitionKeeper, _ epoch: Epoch, _ wanted: Epoch?) throws(Problem) {
+    static func check(_ keeper: PartitionKeeper, _ epoch: Epoch, _ wanted: Epoch?) throws(Problem) {
         if let refusal = keeper.now.refusal { throw Problem(refusal.code, refusal.message) }
         guard let wanted, wanted != epoch else { return }
         var problem = Problem(.epochChanged, "found epoch \(wanted), expected \(epoch)")
@@ -240,49 +258,23 @@ public final class SnapshotNode: StateSource {
         throw problem
     }
 
-    private enum Answer: Sendable {
-        case whole(HTTPResponse)
-        case lines(StateReader.Lines)
-    }
+    static func etag(_ epoch: Epoch, _ seq: Seq) -> String { "\"\(epoch):\(seq)\"" }
 
-    private static func etag(_ epoch: Epoch, _ seq: Seq) -> String { "\"\(epoch):\(seq)\"" }
-
-    private static func answer(
-        _ request: StateRequest,
-        _ head: HTTPRequestHead,
-        epoch: Epoch,
-        keeper: PartitionKeeper,
-        reader: StateReader
-    ) throws(Problem) -> Answer {
-        try check(keeper, epoch, request.kind.epoch)
-        do {
-            switch request.kind {
-            case .snapshot, .delta:
-                if head.headers["if-none-match"] != nil, request.preamble.isEmpty {
-                    let etag = etag(epoch, try reader.seq())
-                    if head.holds(etag: etag) {
-                        return .whole(HTTPResponse(status: 304, headers: ["etag": etag, "cache-control": "no-cache"]))
-                    }
-                }
-                var after = Seq.none
-                if case .delta(let seq, _) = request.kind { after = seq }
-                return .lines(try reader.lines(of: request.stream, after: after, seqMin: request.seqMin))
-            case .outcomes(let acks, _):
-                return .whole(try outcomes(of: acks, request.stream, epoch, reader))
-            case .object(let model, let id):
-                guard let object = try reader.object(of: request.stream, model: model, id: id) else {
-                    throw Problem(.notFound, "there is no object \(model) \(id) in stream \(request.stream)")
-                }
-                guard !object.isDeleted else {
-                    var problem = Problem(.deleted, "the object \(model) \(id) was deleted", status: 410)
-                    problem.seq = object.seq
-                    throw problem
-                }
-                return .whole(.json(object.json))
-            }
-        } catch {
-            throw problem(of: error, keeper)
+    private static func object(
+        _ model: String,
+        _ id: String,
+        of stream: StreamName,
+        _ reader: StateReader
+    ) throws -> HTTPResponse {
+        guard let object = try reader.object(of: stream, model: model, id: id) else {
+            throw Problem(.notFound, "there is no object \(model) \(id) in stream \(stream)")
         }
+        guard !object.isDeleted else {
+            var problem = Problem(.deleted, "the object \(model) \(id) was deleted", status: 410)
+            problem.seq = object.seq
+            throw problem
+        }
+        return .json(object.json)
     }
 
     private static func outcomes(
@@ -302,7 +294,7 @@ public final class SnapshotNode: StateSource {
         return .json(writer.finish())
     }
 
-    private static func problem(of error: any Error, _ keeper: PartitionKeeper) -> Problem {
+    static func problem(of error: any Error, _ keeper: PartitionKeeper) -> Problem {
         switch error {
         case let problem as Problem: return problem
         case let error as SnapshotError: return Problem(error.code, error.message)

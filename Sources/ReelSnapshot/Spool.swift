@@ -14,6 +14,9 @@ final class Spool: Sendable {
     private let bytes: [UInt8]
     private let descriptor: Int32
 
+    /// All bytes, where they are in memory.
+    var memory: [UInt8]? { descriptor < 0 ? bytes : nil }
+
     /// Collects what `produce` appends, until it says false. The file, if it comes to one, is made in `folder`.
     init(folder: String, _ produce: (inout [UInt8]) -> Bool) throws(SnapshotError) {
         var bytes: [UInt8] = []
@@ -45,7 +48,7 @@ final class Spool: Sendable {
     /// The piece from an offset on; empty at the end. May block on the disk.
     func piece(from offset: Int) throws(SnapshotError) -> [UInt8] {
         let length = min(Self.pieceBytes, count - offset)
-        guard descriptor >= 0 else { return Array(bytes[offset..<offset + length]) }
+        if descriptor < 0 { return Array(bytes[offset..<offset + length]) }
         var failure: Int32 = 0
         let piece = [UInt8](unsafeUninitializedCapacity: length) { buffer, filled in
             while filled < length {

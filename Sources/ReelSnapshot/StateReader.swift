@@ -29,16 +29,18 @@ struct StateReader: Sendable {
         try reading { _, position in position.seq }
     }
 
-    /// The lines of a snapshot, or with `after` ≥ 0 of a delta, true of `seqMin` or a later seq.
-    func lines(of stream: StreamName, after: Seq, seqMin: Seq = .none) throws -> Lines {
+    /// The lines of a snapshot, or with `after` ≥ 0 of a delta.
+    func lines(of stream: StreamName, after: Seq) throws -> Lines {
         var fold = try read(stream)
-        let needed = max(after, seqMin)
-        guard needed <= fold.seq else {
-            throw SnapshotError(.nodeBehind, "this node has folded to seq \(fold.seq), expected at least \(needed)")
-        }
+        guard after <= fold.seq else { throw Self.behind(fold.seq, after) }
         var writer = try fold.snapshot(after: after)
         let spool = try Spool(folder: folder) { writer.next(into: &$0) }
         return Lines(seq: fold.seq, spool: spool)
+    }
+
+    /// What is true of one seq is not enough for who needs another.
+    static func behind(_ seq: Seq, _ needed: Seq) -> SnapshotError {
+        SnapshotError(.nodeBehind, "this node has folded to seq \(seq), expected at least \(needed)")
     }
 
     /// A stream as of the file's position.

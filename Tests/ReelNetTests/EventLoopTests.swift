@@ -83,6 +83,23 @@ import Testing
         }
     }
 
+    @Test func whatWaitsForIdlenessLeavesRoomForOthersInBetween() async throws {
+        try await withLoop { loop in
+            let seen = Seen()
+            try await loop.run {
+                for number in 0..<3 {
+                    loop.whenIdle {
+                        seen.lists.withLock { $0[0, default: []].append(number) }
+                        loop.execute { seen.lists.withLock { $0[0, default: []].append(10 + number) } }
+                    }
+                }
+                seen.lists.withLock { $0[0] = [-1] }
+            }
+            await eventually { seen.lists.withLock { $0[0]?.count } == 7 }
+            #expect(seen.lists.withLock { $0[0] } == [-1, 0, 10, 1, 11, 2, 12])
+        }
+    }
+
     @Test func offloadedWorkLeavesTheLoopFree() async throws {
         try await withLoop { loop in
             let gate = DispatchSemaphore(value: 0)

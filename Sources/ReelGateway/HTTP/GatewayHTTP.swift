@@ -107,7 +107,7 @@ final class GatewayHTTP: HTTPHandler {
                 let found = offer.subprotocols.isEmpty ? "no subprotocol" : offer.subprotocols.joined(separator: ", ")
                 throw Problem(.badRequest, "found \(found), expected the subprotocol reel.v1")
             }
-            if gateway.share.readiness.readiness.isLeaving {
+            if gateway.share.isLeaving {
                 throw Problem(.overloaded, "this node ends")
             }
             return .accept(

@@ -25,6 +25,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     private let wake = UnsafeMutablePointer<uv_async_t>.allocate(capacity: 1)
     private let prepare = UnsafeMutablePointer<uv_prepare_t>.allocate(capacity: 1)
     private let check = UnsafeMutablePointer<uv_check_t>.allocate(capacity: 1)
+    private let idle = UnsafeMutablePointer<uv_idle_t>.allocate(capacity: 1)
     private let inbox = Mutex(Inbox())
     private let joining = Mutex(false)
     private var thread = pthread_t()
@@ -44,6 +45,9 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     private var openedBufferIfMade: UnsafeMutableRawBufferPointer?
     private var unflushed: [TCPConnection] = []
     private var roundEnd: [() -> Void] = []
+    /// What waits for rounds that bring little, from `firstIdle` on.
+    private var idleBodies: [(() -> Void)?] = []
+    private var firstIdle = 0
     var offloads = OffloadQueue()
     private(set) lazy var wheel = DeadlineWheel(loop: self)
     let date = HTTPDate()
@@ -62,6 +66,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         uv_prepare_start(prepare) { $0!.pointee.loop.eventLoop.finishRound() }
         uv_check_init(handle, check)
         uv_check_start(check) { $0!.pointee.loop.eventLoop.finishRound() }
+        uv_idle_init(handle, idle)
         let started = pthread_create(&thread, nil, Self.main, Context.pass(self))
         guard started == 0 else { throw NetError(status: -started, "starting a thread") }
     }
@@ -71,6 +76,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         wake.deallocate()
         prepare.deallocate()
         check.deallocate()
+        idle.deallocate()
         readBuffer.deallocate()
         writeBuffer.deallocate()
         openedBufferIfMade?.deallocate()
@@ -136,6 +142,25 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// that gathers what a round has brought.
     public func atRoundEnd(_ body: @escaping () -> Void) {
         roundEnd.append(body)
+    }
+
+    /// Runs the body on the loop once, behind whatever this round and the next one bring: one such body a round, in
+    /// their order. For many short pieces of work that can wait while others cannot. On the loop.
+    public func whenIdle(_ body: @escaping () -> Void) {
+        if idleBodies.isEmpty { uv_idle_start(idle) { $0!.pointee.loop.eventLoop.runIdleBody() } }
+        idleBodies.append(body)
+    }
+
+    private func runIdleBody() {
+        let body = idleBodies[firstIdle]
+        idleBodies[firstIdle] = nil
+        firstIdle += 1
+        if firstIdle == idleBodies.count {
+            idleBodies = []
+            firstIdle = 0
+            uv_idle_stop(idle)
+        }
+        body?()
     }
 
     private func add(_ job: Job) -> Bool {

@@ -73,7 +73,6 @@ final class TCPConnection: Timed {
             close()
             throw NetError(status: status, "taking over a connection")
         }
-        uv_tcp_nodelay(handle, 1)
     }
 
     // MARK: Reading

@@ -53,6 +53,8 @@ final class TCPListener {
         guard descriptor >= 0 else { throw NetError(status: -errno, "opening a socket for \(address)") }
         var on: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
+        // What is accepted inherits it.
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
         let isListening =
             address.withSockaddr { bind(descriptor, $0, $1) == 0 } && Glibc.listen(descriptor, backlog) == 0
         guard isListening else {

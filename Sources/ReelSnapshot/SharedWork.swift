@@ -1,0 +1,49 @@
+import ReelNet
+import Synchronization
+
+/// Work whose answer is the same for all who ask the same question at the same time. It is done once for all of them:
+/// who asks while it is under way waits for the next time, which begins behind the question. So nobody is told what was
+/// true before they asked, and a crowd costs as much as one after the other.
+final class SharedWork<Question: Hashable & Sendable, Answer: Sendable>: Sendable {
+    private typealias Asker = LoopBound<(Answer) -> Void>
+
+    /// Of what is under way, who waits for the next time.
+    private let waiting = Mutex<[Question: [Asker]]>([:])
+
+    /// Does the work, which may be long, on a thread where it may block, or shares it with others. `then` is called on
+    /// the loop when that has nothing else to do. On the loop.
+    func ask(
+        _ question: Question,
+        on loop: EventLoop,
+        _ work: @escaping @Sendable () -> Answer,
+        then: @escaping (Answer) -> Void
+    ) {
+        let asker = LoopBound(then, on: loop)
+        let isUnderWay = waiting.withLock { waiting in
+            guard waiting[question] != nil else {
+                waiting[question] = []
+                return false
+            }
+            waiting[question]?.append(asker)
+            return true
+        }
+        if !isUnderWay { begin(question, for: [asker], on: loop, work) }
+    }
+
+    private func begin(
+        _ question: Question,
+        for askers: [Asker],
+        on loop: EventLoop,
+        _ work: @escaping @Sendable () -> Answer
+    ) {
+        loop.offload(isLong: true, work) { [self] answer in
+            let next = waiting.withLock { waiting in
+                let next = waiting[question] ?? []
+                waiting[question] = next.isEmpty ? nil : []
+                return next
+            }
+            if !next.isEmpty { begin(question, for: next, on: loop, work) }
+            for asker in askers { asker.loop.execute { asker.loop.whenIdle { asker.value(answer) } } }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import ReelCore
+import ReelLog
+import ReelNet
+import ReelNode
+
+// Snapshots and deltas, which are made once for all who ask for the same at the same time.
+extension SnapshotNode {
+    /// What a client holds already needs no lines; all others who ask the same meanwhile get the same ones.
+    func answerWithLines(
+        _ request: StateRequest,
+        after: Seq,
+        _ keeper: PartitionKeeper,
+        _ exchange: HTTPExchange
+    ) {
+        let (epoch, reader) = (log.epoch, reader(of: keeper))
+        do throws(Problem) {
+            try Self.check(keeper, epoch, request.kind.epoch)
+        } catch {
+            return exchange.respond(error.response)
+        }
+        guard exchange.request.headers["if-none-match"] != nil, request.preamble.isEmpty else {
+            return shareLines(request, after: after, keeper, exchange)
+        }
+        exchange.loop.offload {
+            Result { () throws(Problem) in
+                do { return Self.etag(epoch, try reader.seq()) } catch { throw Self.problem(of: error, keeper) }
+            }
+        } then: { [self] etag in
+            switch etag {
+            case .failure(let problem): exchange.respond(problem.response)
+            case .success(let etag) where exchange.request.holds(etag: etag):
+                let headers: HTTPHeaders = ["etag": etag, "cache-control": "no-cache"]
+                exchange.respond(HTTPResponse(status: 304, headers: headers))
+            case .success: shareLines(request, after: after, keeper, exchange)
+            }
+        }
+    }
+
+    private func shareLines(
+        _ request: StateRequest,
+        after: Seq,
+        _ keeper: PartitionKeeper,
+        _ exchange: HTTPExchange
+    ) {
+        let (epoch, reader, turns, problem) = (log.epoch, reader(of: keeper), turns, tooManyAnswers)
+        let (stream, question) = (request.stream, LinesQuestion(stream: request.stream, after: after))
+        lines.ask(question, on: exchange.loop) {
+            Result { () throws(Problem) in
+                guard let turn = turns.take() else { throw problem }
+                do {
+                    return SharedLines(lines: try reader.lines(of: stream, after: after), turn: turn)
+                } catch {
+                    throw Self.problem(of: error, keeper)
+                }
+            }
+        } then: { result in
+            do throws(Problem) {
+                let made = try result.get()
+                guard request.seqMin <= made.lines.seq else {
+                    throw Self.problem(of: StateReader.behind(made.lines.seq, request.seqMin), keeper)
+                }
+                let etag = Self.etag(epoch, made.lines.seq)
+                LineAnswer(made.lines, preamble: request.preamble, etag: etag, made.turn).send(through: exchange)
+            } catch {
+                exchange.respond(error.response)
+            }
+        }
+    }
+
+    struct LinesQuestion: Hashable {
+        var stream: StreamName
+        var after: Seq
+    }
+
+    struct SharedLines {
+        var lines: StateReader.Lines
+        var turn: AnswerTurns.Turn
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import ReelNet
+import Synchronization
+import Testing
+
+@testable import ReelSnapshot
+
+/// One piece of work for all who ask the same at the same time.
+@Suite struct SharedWorkTests {
+    /// What becomes of questions whose work waits until it is let go on.
+    final class Desk: Sendable {
+        let work = SharedWork<String, Int>()
+        private let begun = Mutex(0)
+        private let answers = Mutex<[Int]>([])
+        private let gate = DispatchSemaphore(value: 0)
+
+        /// How often the work was begun.
+        var times: Int { begun.withLock { $0 } }
+        /// Which time of the work each got its answer from.
+        var answered: [Int] { answers.withLock { $0 } }
+
+        func ask(_ question: String, on loop: EventLoop) throws {
+            try loop.sync { [self] in
+                work.ask(question, on: loop) { [self] in
+                    let time = begun.withLock { begun in
+                        begun += 1
+                        return begun
+                    }
+                    gate.wait()
+                    return time
+                } then: { [self] time in
+                    answers.withLock { $0.append(time) }
+                }
+            }
+        }
+
+        func letGo() { gate.signal() }
+    }
+
+    @Test("who asks while it is done for another waits for the next time, together with all who do")
+    func crowd() async throws {
+        let loops = [try EventLoop(), try EventLoop()]
+        defer { for loop in loops { loop.stop() } }
+        let desk = Desk()
+        try desk.ask("a", on: loops[0])
+        try await eventually("it is begun") { desk.times == 1 }
+        for number in 0..<100 { try desk.ask("a", on: loops[number % 2]) }
+        desk.letGo()
+        try await eventually("the first has its answer, and the next time has begun") {
+            desk.answered == [1] && desk.times == 2
+        }
+        desk.letGo()
+        try await eventually("all have theirs") { desk.answered.count == 101 }
+        #expect(desk.answered.dropFirst().allSatisfy { $0 == 2 }, "none got what was begun before they asked")
+        #expect(desk.times == 2)
+    }
+
+    @Test("different questions do not wait for each other")
+    func differentQuestions() async throws {
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        let desk = Desk()
+        try desk.ask("a", on: loop)
+        try desk.ask("b", on: loop)
+        try await eventually("both are begun") { desk.times == 2 }
+        desk.letGo()
+        desk.letGo()
+        try await eventually("both are answered") { desk.answered.sorted() == [1, 2] }
+    }
+}
