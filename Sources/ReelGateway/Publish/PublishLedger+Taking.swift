@@ -151,13 +151,14 @@ extension PublishLedger {
         var rest = flights[...]
         while let first = rest.first {
             let own = rest.prefix { $0.lane == first.lane }
-            wait(for: own, ref, &self.lanes[connection, default: [:]][first.lane, default: Queue()])
+            Self.wait(for: own, ref, &self.lanes[connection, default: [:]][first.lane, default: Queue()])
             rest = rest.dropFirst(own.count)
         }
         return flights
     }
 
-    private func wait(for flights: ArraySlice<Flight>, _ ref: [UInt8]?, _ waiting: inout Queue<Waiting>) {
+    // Static: a copy of the ledger would make a copy of the queue.
+    private static func wait(for flights: ArraySlice<Flight>, _ ref: [UInt8]?, _ waiting: inout Queue<Waiting>) {
         for flight in flights { waiting.append(Waiting(ref: ref, flight: flight)) }
     }
 }
