@@ -82,7 +82,7 @@ bench: setup build ## Measure, beside the peer or the bare floor of each figure,
 	swift build -c release --static-swift-stdlib --product reel-bench
 	@.build/release/reel-bench
 
-bench-gateway: setup build ## Measure a gateway with many clients, beside NATS and Redis, in about five minutes
+bench-gateway: setup build ## Measure a gateway with many clients, beside NATS and Redis, in about seven minutes
 	swift build -c release --static-swift-stdlib --product reel-bench
 	@.build/release/reel-bench gateway
 
