@@ -75,14 +75,14 @@ struct BrokerFaultTests {
     }
 
     /// Errors that librdkafka tries again after.
-    static let forNow: [rd_kafka_resp_err_t] = [
+    static let passingErrors: [rd_kafka_resp_err_t] = [
         RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION, RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE,
         RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT, RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS,
         RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND, RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR,
         RD_KAFKA_RESP_ERR__TRANSPORT,
     ]
 
-    @Test("what a broker refuses for now is appended once it does not", arguments: forNow)
+    @Test("what a broker refuses at first is appended once it takes it", arguments: passingErrors)
     func passing(_ error: rd_kafka_resp_err_t) async throws {
         let brokers = try MockBrokers()
         let log = try brokers.log(configuration: brokers.oneRequestAtATime)

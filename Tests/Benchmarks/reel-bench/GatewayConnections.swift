@@ -11,9 +11,9 @@ enum GatewayConnectionsBenchmark {
             for _ in 0..<5 {
                 reel.append(try Herd(floor_reel, stand.port, count: 5_000).perSecond)
                 // Letting go of them costs the server as well: that is not the other one's.
-                try await Task.sleep(for: .milliseconds(500))
+                try await Usage.rests(stand.node.process.pid)
                 nats.append(try Herd(floor_nats, stand.nats.port, count: 5_000).perSecond)
-                try await Task.sleep(for: .milliseconds(500))
+                try await Usage.rests(stand.nats.process.pid)
             }
             return [
                 Measured(

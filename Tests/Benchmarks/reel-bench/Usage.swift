@@ -13,6 +13,15 @@ enum Usage {
         return Double(user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
     }
 
+    /// Returns once it has not used a tick for the tenth of a second.
+    static func rests(_ pid: Int32) async throws {
+        var (before, now) = (-1.0, try cpuSeconds(of: pid))
+        while now > before {
+            try await Task.sleep(for: .milliseconds(100))
+            (before, now) = (now, try cpuSeconds(of: pid))
+        }
+    }
+
     /// Its memory, without what was never touched or was given back.
     static func residentBytes(of pid: Int32) throws -> Int { try bytes("VmRSS", of: pid) }
 
