@@ -7,8 +7,10 @@ import Synchronization
 
 /// What publishers feel of a leader that is killed, beside what the bare C program feels of the same kill: one that
 /// publishes as often as that does, and the many of a load run.
+///
+/// How long it takes differs by seconds from kill to kill, for all of them alike: so they are compared kill by kill.
 enum KafkaLeaderKilledBenchmark {
-    private static let rounds = 5
+    private static let kills = 9
     private static let perSecond = 500
     private static let seconds = 12
 
@@ -25,22 +27,25 @@ enum KafkaLeaderKilledBenchmark {
             let stand = try KafkaStand(partitions: 1, in: folder)
             return try await stand.withGateways(3) { nodes in
                 var pauses: [Pauses] = []
-                for _ in 0..<rounds { pauses.append(try await round(stand, nodes)) }
-                let raw = median(pauses.map(\.raw))
+                for _ in 0..<kills { pauses.append(try await round(stand, nodes)) }
                 return [
                     Measured(
-                        work: "longest pause for a publisher, partition leader killed, median of \(rounds)",
+                        work: "longest pause for a publisher, partition leader killed, median of \(kills)",
                         value: median(pauses.map(\.one)),
                         unit: "ms",
-                        peer: ("raw librdkafka, same kill", raw),
-                        goal: .atMostAbove(300)
+                        peer: ("raw librdkafka, same kill", median(pauses.map(\.raw)))
                     ),
                     Measured(
-                        work: "the same for 100 that publish to 100 through 3 gateways, p99",
-                        value: median(pauses.map(\.many)),
+                        work: "the same beyond raw librdkafka's, kill by kill, median",
+                        value: median(pauses.map { $0.one - $0.raw }),
                         unit: "ms",
-                        peer: ("raw librdkafka, same kill", raw),
-                        goal: .atMostAbove(300)
+                        goal: .atMost(300)
+                    ),
+                    Measured(
+                        work: "100 that publish to 100 through 3 gateways, p99 beyond raw librdkafka's, median",
+                        value: median(pauses.map { $0.many - $0.raw }),
+                        unit: "ms",
+                        goal: .atMost(300)
                     ),
                 ]
             }
