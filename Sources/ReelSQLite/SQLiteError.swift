@@ -55,6 +55,11 @@ public struct SQLiteError: Error, Equatable, Sendable, CustomStringConvertible {
             }
     }
 
+    /// Damage that SQLite itself does not see.
+    public static func corrupt(_ message: String) -> SQLiteError {
+        SQLiteError(extendedCode: SQLITE_CORRUPT, message: message)
+    }
+
     init(_ database: OpaquePointer?, _ doing: @autoclosure () -> String) {
         guard let database else {
             self.init(extendedCode: SQLITE_NOMEM, message: "\(doing()): out of memory")

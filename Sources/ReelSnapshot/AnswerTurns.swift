@@ -1,7 +1,7 @@
 import Synchronization
 
 /// A bound on the answers that are under way at once, on all loops: each may hold a fold while it is made, and what was
-/// spooled as long as its clients read. One that many share counts once.
+/// spooled as long as its clients read. One from memory that many share counts once.
 final class AnswerTurns: Sendable {
     private let most: Int
     private let open = Atomic<Int>(0)

@@ -15,7 +15,6 @@ final class FolderLock: Sendable {
         }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let reason = errno
-            close(descriptor)
             throw SnapshotError(
                 .internal,
                 reason == EWOULDBLOCK

@@ -10,24 +10,29 @@ final class SharedWork<Question: Hashable & Sendable, Answer: Sendable>: Sendabl
     /// Of what is under way, who waits for the next time.
     private let waiting = Mutex<[Question: [Asker]]>([:])
 
-    /// Does the work, which may be long, on a thread where it may block, or shares it with others. `then` is called on
-    /// the loop when that has nothing else to do. On the loop.
+    /// Shares work that is under way, or begins it: on a thread where it may block, for it may be long. `begin` says
+    /// what the work is, nil if no more may be begun now: then the answer is false, and `then` is not called; else that
+    /// is called on the loop when that has nothing else to do. On the loop.
     func ask(
         _ question: Question,
         on loop: EventLoop,
-        _ work: @escaping @Sendable () -> Answer,
+        begin work: () -> (@Sendable () -> Answer)?,
         then: @escaping (Answer) -> Void
-    ) {
+    ) -> Bool {
         let asker = LoopBound(then, on: loop)
-        let isUnderWay = waiting.withLock { waiting in
-            guard waiting[question] != nil else {
-                waiting[question] = []
-                return false
+        let begun: (@Sendable () -> Answer)?
+        let isUnderWay: Bool
+        (begun, isUnderWay) = waiting.withLock { waiting in
+            if waiting[question] != nil {
+                waiting[question]?.append(asker)
+                return (nil, true)
             }
-            waiting[question]?.append(asker)
-            return true
+            let begun = work()
+            if begun != nil { waiting[question] = [] }
+            return (begun, false)
         }
-        if !isUnderWay { begin(question, for: [asker], on: loop, work) }
+        if let begun { begin(question, for: [asker], on: loop, begun) }
+        return isUnderWay || begun != nil
     }
 
     private func begin(

@@ -44,13 +44,15 @@ extension SnapshotNode {
     ) {
         let (epoch, reader, turns, problem) = (log.epoch, reader(of: keeper), turns, tooManyAnswers)
         let (stream, question) = (request.stream, LinesQuestion(stream: request.stream, after: after))
-        lines.ask(question, on: exchange.loop) {
-            Result { () throws(Problem) in
-                guard let turn = turns.take() else { throw problem }
-                do {
-                    return SharedLines(lines: try reader.lines(of: stream, after: after), turn: turn)
-                } catch {
-                    throw Self.problem(of: error, keeper)
+        let isTaken = lines.ask(question, on: exchange.loop) {
+            guard let turn = turns.take() else { return nil }
+            return {
+                Result { () throws(Problem) in
+                    do {
+                        return SharedLines(lines: try reader.lines(of: stream, after: after), turn: turn)
+                    } catch {
+                        throw Self.problem(of: error, keeper)
+                    }
                 }
             }
         } then: { result in
@@ -59,12 +61,15 @@ extension SnapshotNode {
                 guard request.seqMin <= made.lines.seq else {
                     throw Self.problem(of: StateReader.behind(made.lines.seq, request.seqMin), keeper)
                 }
+                // Each reader of a file holds a piece of it.
+                guard let turn = made.lines.spool.memory != nil ? made.turn : turns.take() else { throw problem }
                 let etag = Self.etag(epoch, made.lines.seq)
-                LineAnswer(made.lines, preamble: request.preamble, etag: etag, made.turn).send(through: exchange)
+                LineAnswer(made.lines, preamble: request.preamble, etag: etag, turn).send(through: exchange)
             } catch {
                 exchange.respond(error.response)
             }
         }
+        if !isTaken { exchange.respond(problem.response) }
     }
 
     struct LinesQuestion: Hashable {

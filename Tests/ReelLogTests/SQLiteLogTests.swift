@@ -185,6 +185,26 @@ struct SQLiteLogTests {
         }
     }
 
+    @Test("a row that claims a seq beyond all numbers is an error, for who reads and who appends") func beyond()
+        async throws
+    {
+        try await withFolder { folder in
+            let path = folder + "/log.db"
+            let log = try SQLiteLog(path: path, partitions: 1)
+            defer { log.close() }
+            try await log.append("0")
+            try Connection(path: path, mode: .readWrite, busyMs: 1000)
+                .execute("UPDATE records_0 SET last = \(Int64.max), count = \(Int64.max)")
+            for act in [
+                { _ = try log.bounds(0) }, { _ = try log.read(0, from: 0, to: 0, bytes: 1) },
+            ] as [() throws -> Void] {
+                #expect(#expect(throws: LogError.self) { try act() }?.code == .damaged)
+            }
+            let error = await #expect(throws: LogError.self) { try await log.append("1") }
+            #expect(error?.code == .damaged)
+        }
+    }
+
     @Test("rows that are missing are an error, not a jump") func hole() async throws {
         try await withFolder { folder in
             let path = folder + "/log.db"

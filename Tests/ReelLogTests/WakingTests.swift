@@ -59,6 +59,39 @@ struct WakingTests {
         }
     }
 
+    @Test("a tail for which too much was committed meanwhile does not wait until more is committed for it")
+    func dropped() async throws {
+        try await withFolder { folder in
+            let log = try SQLiteLog(path: folder + "/log.db", partitions: 2)
+            defer { log.close() }
+            let gate = DispatchSemaphore(value: 0)
+            let isFirst = Mutex(true)
+            let busy = CollectingSink { _ in
+                let waits = isFirst.withLock { isFirst in
+                    defer { isFirst = false }
+                    return isFirst
+                }
+                if waits { gate.wait() }
+            }
+            let other = CollectingSink()
+            _ = log.tail(0, from: 0, to: busy)
+            _ = log.tail(1, from: 0, to: other)
+            // The tails have begun: what is committed from now on is kept for them.
+            _ = try await log.append([LogAppend("s", "x")], to: 1)
+            try await eventually("the other tail's first record") { other.count == 1 }
+            _ = try await log.append([LogAppend("s", "0")], to: 0)
+            // As many as are kept: with the next one, they are dropped.
+            for i in 0..<65 { _ = try await log.append([LogAppend("s", "\(i)")], to: 1) }
+            _ = try await log.append([LogAppend("s", "1")], to: 0)
+            gate.signal()
+            for i in 2..<6 {
+                try await eventually("the record before") { busy.count == i }
+                _ = try await log.append([LogAppend("s", "\(i)")], to: 0)
+            }
+            #expect(other.count == 66)
+        }
+    }
+
     @Test("a tail whose sink was busy while much was committed misses nothing") func busySink() async throws {
         try await withFolder { folder in
             let log = try SQLiteLog(path: folder + "/log.db", partitions: 1)

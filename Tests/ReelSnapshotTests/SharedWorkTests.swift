@@ -19,15 +19,20 @@ import Testing
         /// Which time of the work each got its answer from.
         var answered: [Int] { answers.withLock { $0 } }
 
-        func ask(_ question: String, on loop: EventLoop) throws {
+        /// False: it was to be begun, and must not.
+        @discardableResult
+        func ask(_ question: String, on loop: EventLoop, mayBegin: Bool = true) throws -> Bool {
             try loop.sync { [self] in
                 work.ask(question, on: loop) { [self] in
-                    let time = begun.withLock { begun in
-                        begun += 1
-                        return begun
+                    guard mayBegin else { return nil }
+                    return { [self] in
+                        let time = begun.withLock { begun in
+                            begun += 1
+                            return begun
+                        }
+                        gate.wait()
+                        return time
                     }
-                    gate.wait()
-                    return time
                 } then: { [self] time in
                     answers.withLock { $0.append(time) }
                 }
@@ -53,6 +58,23 @@ import Testing
         try await eventually("all have theirs") { desk.answered.count == 101 }
         #expect(desk.answered.dropFirst().allSatisfy { $0 == 2 }, "none got what was begun before they asked")
         #expect(desk.times == 2)
+    }
+
+    @Test("where no more may be begun, only who shares what is under way is answered")
+    func noMore() async throws {
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        let desk = Desk()
+        try desk.ask("a", on: loop)
+        try await eventually("it is begun") { desk.times == 1 }
+        #expect(try !desk.ask("b", on: loop, mayBegin: false))
+        #expect(try desk.ask("a", on: loop, mayBegin: false))
+        desk.letGo()
+        desk.letGo()
+        try await eventually("those of the first question are answered") { desk.answered == [1, 2] }
+        try desk.ask("b", on: loop)
+        desk.letGo()
+        try await eventually("and the other one, now that it may begin") { desk.answered == [1, 2, 3] }
     }
 
     @Test("different questions do not wait for each other")

@@ -14,6 +14,8 @@ final class TopicWriter: Sendable {
         let handle: KafkaHandle
         let topic: KafkaTopic
         let reports: OpaquePointer
+        /// How many records were handed over; each carries its number.
+        var sent = 0
 
         init(_ name: String, _ configuration: KafkaConfiguration, _ log: @escaping KafkaLogLine) throws(LogError) {
             handle = try KafkaHandle(.telling, configuration, log: log)
@@ -37,6 +39,7 @@ final class TopicWriter: Sendable {
         try made.withLock { made throws(LogError) in
             let writer = if let made { made } else { try make() }
             made = writer
+            writer.sent += 1
             var code = key.withUnsafeBytes { key in
                 value.withUnsafeBytes { value in
                     reel_rd_kafka_produce(
@@ -48,7 +51,7 @@ final class TopicWriter: Sendable {
                         value.baseAddress,
                         value.count,
                         nil,
-                        nil
+                        UnsafeMutableRawPointer(bitPattern: writer.sent)
                     )
                 }
             }
@@ -63,7 +66,8 @@ final class TopicWriter: Sendable {
         }
     }
 
-    /// The outcome of the one record that is on its way.
+    /// The outcome of the record that was handed over last. One before it, which nobody waited for to the end, may be
+    /// told first.
     private func report(_ writer: Made) -> rd_kafka_resp_err_t {
         let end = nowMs() + 6000
         while nowMs() < end {
@@ -71,7 +75,9 @@ final class TopicWriter: Sendable {
             defer { rd_kafka_event_destroy(event) }
             switch rd_kafka_event_type(event) {
             case RD_KAFKA_EVENT_DR:
-                if let message = rd_kafka_event_message_next(event) { return message.pointee.err }
+                while let message = rd_kafka_event_message_next(event) {
+                    if Int(bitPattern: message.pointee._private) == writer.sent { return message.pointee.err }
+                }
             case RD_KAFKA_EVENT_ERROR:
                 let reason = rd_kafka_event_error_string(event).map { String(cString: $0) } ?? ""
                 writer.handle.heard(rd_kafka_event_error(event), reason)

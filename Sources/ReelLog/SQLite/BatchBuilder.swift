@@ -41,7 +41,7 @@ struct BatchBuilder {
 
     /// Adds what is wanted of a row, which holds `count` records up to `last`.
     mutating func add(last: Seq, count: Int64, row: UnsafeRawBufferPointer) -> Progress {
-        guard count > 0, last >= 0, count <= last + 1, var cursor = RowCursor(row, partition: partition, last: last)
+        guard count > 0, last >= 0, count - 1 <= last, var cursor = RowCursor(row, partition: partition, last: last)
         else { return .damaged(last: last) }
         let first = last - count + 1
         guard first <= next, last >= next else { return .missing }

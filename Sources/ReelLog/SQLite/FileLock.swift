@@ -63,9 +63,7 @@ final class BellWatch: Sendable {
         descriptor = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
         guard descriptor >= 0 else { throw LogError(errno: errno, "watch \(path) by inotify") }
         guard inotify_add_watch(descriptor, path, UInt32(IN_ACCESS)) >= 0 else {
-            let number = errno
-            Glibc.close(descriptor)
-            throw LogError(errno: number, "watch \(path) by inotify")
+            throw LogError(errno: errno, "watch \(path) by inotify")
         }
     }
 

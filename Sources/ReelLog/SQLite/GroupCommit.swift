@@ -119,8 +119,10 @@ final class GroupCommit {
             if row.partition != partition {
                 // Asked for in every transaction: another process may have written since the last one.
                 partition = row.partition
-                next[row.partition] = try statements.last.step() ? statements.last.integer(0) + 1 : 0
+                let last = try statements.last.step() ? statements.last.integer(0) : .none
                 statements.last.reset()
+                guard last < largestInteger else { throw .corrupt("found a row that ends with seq \(last)") }
+                next[row.partition] = last + 1
             }
             let last = next[row.partition] + Seq(row.count) - 1
             statements.insert.bind(1, last)

@@ -68,6 +68,15 @@ struct LogFile: Sendable {
         }
     }
 
+    /// What a row says whose last seq is this one.
+    func damaged(_ partition: Int, _ last: Seq) -> LogError {
+        LogError(
+            .damaged,
+            "the row that ends with seq \(last) in partition \(partition) is damaged: put the file aside, do not delete"
+                + " it: \(path)"
+        )
+    }
+
     /// The table of a partition.
     func table(_ partition: Int) -> String { log.table(partition) }
 

@@ -7,8 +7,8 @@ internal import Synchronization
 final class LogReader: Sendable {
     private struct State {
         var tails: [RunningTail] = []
-        /// What was committed here and not given to the tails yet.
-        var committed: [RecordBatch] = []
+        /// What was committed here and not given to the tails yet; nil: some of it was dropped.
+        var committed: [RecordBatch]? = []
         var isClosed = false
     }
 
@@ -18,7 +18,7 @@ final class LogReader: Sendable {
     private let state = Mutex(State())
     private let thread = Mutex<LogThread?>(nil)
 
-    /// How often the file is looked at, should a bell be lost; and where there is no bell.
+    /// How often the file is looked at, should a bell be lost, and checked to be the same; and where there is no bell.
     private static let netMs: Int32 = 1000
     private static let pollMs: Int32 = 10
     private static let batchBytes = 1 << 20
@@ -48,8 +48,8 @@ final class LogReader: Sendable {
         guard state.withLock({ !$0.tails.isEmpty }) else { return }
         let batches = batches()
         state.withLock { state in
-            if state.committed.count > Self.committedMax { state.committed = [] }
-            state.committed += batches
+            if (state.committed?.count ?? 0) > Self.committedMax { state.committed = nil }
+            state.committed?.append(contentsOf: batches)
         }
         bell.ring()
     }
@@ -72,16 +72,9 @@ final class LogReader: Sendable {
 
     // MARK: The thread
 
-    private enum Reason {
-        /// This process has committed, or has something to say.
-        case bell
-        /// Another process has committed.
-        case file
-        case timeIsUp
-    }
-
     private func work(_ rows: RowReader) {
         var version: Int64 = -1
+        var checkDue = ContinuousClock.now
         while true {
             let (tails, isClosed) = state.withLock { state in
                 state.tails.removeAll { $0.hasEnded }
@@ -89,11 +82,16 @@ final class LogReader: Sendable {
             }
             if isClosed { return }
             let begins = tails.contains { !$0.hasStarted }
-            let reason = begins ? .bell : wait(hasTails: !tails.isEmpty)
+            let isOwnBell = begins || wait(hasTails: !tails.isEmpty)
             let isAll = give(tails)
-            if reason == .bell, isAll, !begins { continue }
+            let isCheckDue = checkDue <= .now
+            // Without a watch, others may have committed as well.
+            if isOwnBell, isAll, !begins, watch != nil, !isCheckDue { continue }
             do throws(LogError) {
-                if reason == .timeIsUp { try checkTheFile(rows, tails) }
+                if isCheckDue {
+                    try checkTheFile(rows, tails)
+                    checkDue = .now + .milliseconds(Int(Self.netMs))
+                }
                 let current = try rows.version()
                 let isNew = current != version || begins
                 version = current
@@ -104,24 +102,25 @@ final class LogReader: Sendable {
         }
     }
 
-    /// Waits for a bell.
-    private func wait(hasTails: Bool) -> Reason {
+    /// Waits for a bell. Whether it was that of this process alone, which has committed or has something to say.
+    private func wait(hasTails: Bool) -> Bool {
         let time = !hasTails ? -1 : watch == nil ? Self.pollMs : Self.netMs
         var waiting = [pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)]
         if let watch, hasTails { waiting.append(pollfd(fd: watch.descriptor, events: Int16(POLLIN), revents: 0)) }
         let count = poll(&waiting, nfds_t(waiting.count), time)
         if waiting[0].revents != 0 { bell.silence() }
-        guard waiting.count > 1, waiting[1].revents != 0 else { return count == 0 ? .timeIsUp : .bell }
+        guard waiting.count > 1, waiting[1].revents != 0 else { return count != 0 }
         watch?.silence()
-        return .file
+        return false
     }
 
     /// Gives the tails what was committed here; false if the file has more for one of them, or may have.
     private func give(_ tails: [RunningTail]) -> Bool {
-        let batches = state.withLock { state in
+        let committed = state.withLock { state in
             defer { state.committed = [] }
             return state.committed
         }
+        guard let batches = committed else { return false }
         for batch in batches {
             for tail in tails where tail.partition == batch.partition && tail.next == batch.seqs.lowerBound {
                 tail.deliver(batch)
@@ -136,7 +135,7 @@ final class LogReader: Sendable {
     /// What no commit says: the file is another one, or an older state of itself.
     private func checkTheFile(_ rows: RowReader, _ tails: [RunningTail]) throws(LogError) {
         try file.checkThatItIsThere()
-        for tail in tails {
+        for tail in tails where tail.hasStarted {
             let last = try rows.bounds(tail.partition).last
             guard last < tail.next - 1 else { continue }
             tail.fail(

@@ -39,12 +39,14 @@ final class RowReader {
 
     func bounds(_ partition: Int) throws(LogError) -> LogBounds {
         try check(partition)
-        return try asLogError { () throws(SQLiteError) in
+        let bounds = try asLogError { () throws(SQLiteError) in
             let statement = try endsStatement(partition)
             defer { statement.reset() }
-            guard try statement.step() else { return .empty }
+            guard try statement.step() else { return LogBounds.empty }
             return LogBounds(first: statement.integer(0), last: statement.integer(1))
         }
+        guard bounds.last < largestInteger else { throw file.damaged(partition, bounds.last) }
+        return bounds
     }
 
     /// Records `from ... to`, at most about `bytes`; empty beyond the end.
@@ -83,11 +85,7 @@ final class RowReader {
         }
         switch found {
         case .damaged(let last):
-            throw LogError(
-                .damaged,
-                "the row that ends with seq \(last) in partition \(partition) is damaged: put the file aside,"
-                    + " do not delete it: \(file.path)"
-            )
+            throw file.damaged(partition, last)
         case .missing where builder.isEmpty:
             return nil
         case .more, .full, .missing:
