@@ -13,8 +13,8 @@ public struct SnapshotSettings: Sendable {
     public var keptEvents: Int64 = 1_000_000
     /// The WAL of a file is copied into it when it has grown to this.
     public var checkpointBytes = 32 << 20
-    /// Answers that are under way at once at most, one from memory that many share counted once; who asks beyond is told
-    /// to come again.
+    /// Answers that are under way at once at most, of which one from memory counts once for all who share it; who asks
+    /// beyond is told to come again.
     public var openAnswers = 64
 
     /// So long, in milliseconds, an answer waits for the seq that it is to be true of.
