@@ -11,7 +11,6 @@ public final class Gateway: Sendable {
         let gateway: GatewayLoop
         let http: GatewayHTTP
         let server: HTTPServer
-        let passage: StatePassage
     }
 
     /// Where it listens.
@@ -69,6 +68,7 @@ public final class Gateway: Sendable {
                     let passage = StatePassage(
                         on: loop,
                         announcer: announcer,
+                        epoch: log.epoch,
                         settings,
                         journal: journal
                     )
@@ -83,7 +83,7 @@ public final class Gateway: Sendable {
                         if index == 0 { share.gate.look() }
                         gateway.tick()
                     }
-                    return LoopBound(Part(gateway: gateway, http: http, server: server, passage: passage), on: loop)
+                    return LoopBound(Part(gateway: gateway, http: http, server: server), on: loop)
                 }
             )
         }
@@ -112,7 +112,7 @@ public final class Gateway: Sendable {
         let open = Mutex(parts.count)
         end = NodeEnd(on: parts[0].loop, settings: settings.node, journal: journal) { withinMs in
             share.leave()
-            let others = announcer.nodes.filter { $0.id != share.nodeID }.compactMap(\.advertised)
+            let others = Self.others(announcer.awake, than: settings.node.advertise)
             for part in all {
                 part.loop.execute {
                     part.value.leave(withinMs: withinMs, nodes: others) { open.withLock { $0 -= 1 } }
@@ -124,6 +124,12 @@ public final class Gateway: Sendable {
         for feed in feeds { feed.start() }
         parts[0].loop.execute { announcer.start(on: all[0].loop, everyMs: settings.node.announceMs) }
         journal.info("listening", ["address": "\(address)", "node": share.nodeID, "epoch": "\(log.epoch)"])
+    }
+
+    /// Where clients of this node may go.
+    static func others(_ nodes: [NodeAnnouncement], than own: String?) -> [String] {
+        let urls = nodes.filter { $0.role != "snapshot" }.compactMap(\.advertised)
+        return Set(urls.filter { $0 != own }).sorted()
     }
 
     /// Each batch goes to each loop once.

@@ -8,7 +8,7 @@ public final class Announcer: Sendable {
     private let log: any EventLog
     private let journal: Journal
     private let describe: @Sendable () -> NodeAnnouncement
-    private let known = Mutex<[NodeAnnouncement]>([])
+    private let known = Mutex(NodesHeard())
     /// A log that is away may hold a thread for long: one of them at a time.
     private let isAnnouncing = Atomic<Bool>(false)
     private let failures = Mutex(LineLimiter(lines: 1, windowMs: 60_000))
@@ -21,7 +21,10 @@ public final class Announcer: Sendable {
     }
 
     /// What the nodes announced lately, this one among them.
-    public var nodes: [NodeAnnouncement] { known.withLock { $0 } }
+    public var nodes: [NodeAnnouncement] { known.withLock { $0.nodes } }
+
+    /// Those of them that go on announcing: who hangs or was killed is missing soon.
+    public var awake: [NodeAnnouncement] { known.withLock { $0.awake } }
 
     /// Announces now, and then on and on as long as the loop runs. On the loop.
     public func start(on loop: EventLoop, everyMs: Int64) {
@@ -36,7 +39,7 @@ public final class Announcer: Sendable {
             do throws(LogError) {
                 try self.log.announce(self.describe())
                 let nodes = try self.log.nodes()
-                self.known.withLock { $0 = nodes }
+                self.known.withLock { $0.hear(nodes, now: .now) }
             } catch {
                 guard let unsaid = self.failures.withLock({ $0.admit(nowMs: WallClock.nowMs()) }) else { return }
                 self.journal.warning(

@@ -8,6 +8,7 @@ import ReelNode
 final class StatePassage {
     private let client: HTTPClient
     private let announcer: Announcer
+    private let epoch: Epoch
     private let tls: TLSClient?
     private let timeout: Duration
     private let journal: Journal
@@ -16,32 +17,46 @@ final class StatePassage {
     private var turn = 0
 
     /// With what holds for the gateway.
-    init(on loop: EventLoop, announcer: Announcer, _ settings: GatewaySettings, journal: Journal) {
+    init(on loop: EventLoop, announcer: Announcer, epoch: Epoch, _ settings: GatewaySettings, journal: Journal) {
         tls = settings.node.peerTLS
         timeout = .milliseconds(settings.peerMs)
         client = HTTPClient(on: loop)
         self.announcer = announcer
+        self.epoch = epoch
         self.journal = journal
     }
 
     /// Asks the next node, and streams its answer back.
     func pass(_ question: StateRequest, _ exchange: HTTPExchange) {
-        let nodes = announcer.nodes.filter { $0.role == "snapshot" || $0.role == "serve" }
         turn += 1
-        let start = nodes.isEmpty ? 0 : turn % nodes.count
-        ask(Array(nodes[start...] + nodes[..<start])[...], question, exchange)
+        let nodes = Self.order(announcer.nodes, awake: announcer.awake, epoch: epoch, turn: turn)
+        ask(nodes[...], question, exchange)
     }
 
-    func close() {
-        client.close()
+    /// Who is asked, one after the other: those that have the state of this log, in turn, and last those that may hang.
+    static func order(
+        _ nodes: [NodeAnnouncement],
+        awake: [NodeAnnouncement],
+        epoch: Epoch,
+        turn: Int
+    ) -> [NodeAnnouncement] {
+        let able = nodes.filter { node in
+            (node.role == "snapshot" || node.role == "serve") && node.epoch ?? epoch == epoch
+        }
+        let isAwake = Set(awake.map(\.id))
+        return [true, false].flatMap { wanted in
+            let group = able.filter { isAwake.contains($0.id) == wanted }
+            let start = group.isEmpty ? 0 : turn % group.count
+            return group[start...] + group[..<start]
+        }
     }
 
-    /// So long a node may take to begin its answer.
-    private static let patience = Duration.seconds(10)
-    /// Longer than one that is behind takes to say so; then the next one is asked.
-    private static let patienceWithOthers = Duration.seconds(3)
+    /// So long a node may be silent where there are others: longer than one that is behind takes to say so.
+    private static let patienceWithOthers = Duration.seconds(6)
 
     private func ask(_ nodes: ArraySlice<NodeAnnouncement>, _ question: StateRequest, _ exchange: HTTPExchange) {
+        // Nobody is there any more to whom an answer could be given.
+        guard exchange.isOpen else { return }
         guard let node = nodes.first else {
             var problem = Problem(.nodeBehind, "found no snapshot node that answers")
             problem.retryMs = 1_000
@@ -54,7 +69,7 @@ final class StatePassage {
         }
         var request = HTTPClientRequest(question, origin)
         if origin.isSecure { request.tls = tls }
-        request.timeout = timeout
+        request.timeout = rest.isEmpty ? timeout : min(timeout, Self.patienceWithOthers)
         // Whoever asks is who the other node lets in, or not.
         // What has something before it is packed here, if at all.
         let passed =
@@ -65,6 +80,8 @@ final class StatePassage {
         let answer = PassedAnswer(exchange, preamble: question.preamble)
         var refusal: String?
         answer.call = client.send(request) { [self] event in
+            if case .head = event, !exchange.isOpen { answer.call?.cancel() }
+            guard exchange.isOpen || answer.hasBegun else { return answer.call = nil }
             // What the last one says is told.
             if case .head(let head) = event, head.status == 503, !rest.isEmpty {
                 refusal = "it cannot answer now: status 503"
@@ -122,7 +139,10 @@ private final class PassedAnswer {
             exchange.start(
                 status: head.status,
                 headers: headers,
-                length: head.headers["content-length"].flatMap { Int($0) }.map { $0 + first.count }
+                length: head.headers["content-length"].flatMap { Int($0) }.map {
+                    $0.addingReportingOverflow(first.count)
+                }
+                .flatMap { $0.overflow ? nil : $0.partialValue }
             )
             exchange.write(first)
         case .data(let bytes):
