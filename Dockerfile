@@ -12,7 +12,8 @@ RUN swift build -c release --static-swift-stdlib --product reel
 
 FROM debian:bookworm-slim
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends librdkafka1 libsqlite3-0 libssl3 libstdc++6 libuv1 zlib1g \
+    && apt-get install -y --no-install-recommends \
+    ca-certificates librdkafka1 libsqlite3-0 libssl3 libstdc++6 libuv1 zlib1g \
     && rm -rf /var/lib/apt/lists/*
 RUN useradd --system --uid 7350 --home-dir /var/lib/reel --create-home reel
 COPY --from=build /src/.build/release/reel /usr/local/bin/reel

@@ -13,6 +13,8 @@ public struct NaiveFold: Sendable {
     private var row = Row.notBegun
     private var stopped = false
     var streams: [Text: StreamState] = [:]
+    /// What the seeds of the epoch came to, once their row is over.
+    private(set) var planted: [Text: StreamState]?
 
     /// Where the fold stands with the unbroken row of seeds that a new epoch's log begins with.
     private enum Row {
@@ -63,6 +65,7 @@ public struct NaiveFold: Sendable {
             return .seed
         }
         if case .unknownBarrier = record { return .stopped }
+        if row != .over { planted = streams }
         row = .over
         switch record {
         case .event(let event):

@@ -19,6 +19,11 @@ enum FaultTable {
                 (ground.hasKafka || !fault.needsKafka) && (!isShort || fault.isShort)
                     && (words.isEmpty || words.contains { fault.name.contains($0) })
             }
+            guard !faults.isEmpty else {
+                print("no fault that can be tried here is called so; there are:")
+                for fault in Fault.all { print("  \(fault.name)\(fault.needsKafka ? ", on brokers" : "")") }
+                return 2
+            }
             print(FaultRun.head)
             fflush(nil)
             var wrong = 0

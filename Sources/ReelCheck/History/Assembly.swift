@@ -103,6 +103,17 @@ struct Assembly {
                     [history.file.quote(lineAt: reached.line)]
                 )
             }
+            for (stream, line) in result.unreached {
+                let of = heads.filter { $0.key.stream == stream }.values
+                guard let due = of.compactMap({ Self.seq($0, by: endWall - Self.patienceMs) }).max() else { continue }
+                findings.fact(.stuck)
+                findings.violation(
+                    .stuck,
+                    "\(result.who) ended without a word of stream \(stream.string), and seq \(due) had been acked more "
+                        + "than \(Self.patienceMs / 1_000) s before",
+                    [history.file.quote(lineAt: line)]
+                )
+            }
         }
     }
 

@@ -195,9 +195,13 @@ extension HistoryWalk {
     }
 
     mutating func reached(_ line: HistoryLine) throws(Fault) {
+        let seq = try line.required(line.seq, "seq")
+        if line.epoch == nil, seq < 0 {
+            result.unreached[try stream(line)] = line.place.lowerBound
+            return
+        }
         let key = try key(line)
         let view = view(key)
-        let seq = try line.required(line.seq, "seq")
         result.findings.fact(.gap)
         result.reached[key] = (seq, line.place.lowerBound)
         guard let start = view.start else {

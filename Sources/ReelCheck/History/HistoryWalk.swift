@@ -11,6 +11,8 @@ struct HistoryWalk {
         var ackedHeads: [StreamKey: [(wall: Int64, seq: Int64)]] = [:]
         /// How far a reader was when it ended.
         var reached: [StreamKey: (seq: Int64, line: Int)] = [:]
+        /// Streams of which a reader was told nothing until it ended, and by which line.
+        var unreached: [Text: Int] = [:]
         var lines = 0
         var file = ""
         var who = ""

@@ -1,6 +1,6 @@
 /// What must be true of a cluster whatever breaks, each as `reel check` proves it.
 public enum Invariant: Int, CaseIterable, Sendable {
-    case ackedLoss, phantom, doubled, siteOrder, oneOrder, gap, coverage, snapshot, digest, heads, stuck
+    case ackedLoss, phantom, doubled, siteOrder, oneOrder, gap, coverage, snapshot, digest, inheritance, heads, stuck
 
     /// A few words for a table.
     public var title: String {
@@ -14,6 +14,7 @@ public enum Invariant: Int, CaseIterable, Sendable {
         case .coverage: "frames carry all that they prove"
         case .snapshot: "a snapshot is the fold"
         case .digest: "the same digest at the same seq"
+        case .inheritance: "an epoch begins as the one before ended"
         case .heads: "heads only go up, and not beyond the log"
         case .stuck: "nothing is stuck at the end"
         }

@@ -49,6 +49,8 @@ struct LoggedPartition: Sendable {
     private(set) var foldable: Int64 = .max
     /// The fold of the whole partition.
     private(set) var fold: NaiveFold
+    /// The state with which the epoch began; nil: the dump ends before.
+    var planted: [Text: StreamState]? { fold.planted }
     /// Two dumps that hold different records at one seq.
     private(set) var contradictions: [(seq: Int64, lines: [String])] = []
     /// What could not be read.

@@ -15,7 +15,10 @@ public struct Trial: Sendable {
         func files(_ isMeant: (String) -> Bool) throws(Fault) -> [MappedFile] {
             try names.filter(isMeant).map { (name) throws(Fault) in try MappedFile("\(folder)/\(name)") }
         }
-        let dumps = try files { $0.hasPrefix("log") && $0.hasSuffix(".jsonl") }
+        let others = [".snapshot.jsonl", ".history.jsonl"]
+        let dumps = try files { name in
+            name.hasPrefix("log") && name.hasSuffix(".jsonl") && !others.contains(where: name.hasSuffix)
+        }
         let more = try logs.map { (path) throws(Fault) in try MappedFile(path) }
         snapshots = try files { $0.hasSuffix(".snapshot.jsonl") }
         histories = try files { $0.hasSuffix(".history.jsonl") }.map { HistoryFile($0) }
@@ -45,6 +48,7 @@ public struct Trial: Sendable {
             reasons.append("there is no dump of the log of epoch \(hex(epoch, digits: 16)), which histories speak of")
         }
         Assembly(results, histories, evidence).judge(&findings)
+        Inheritance(evidence: evidence).judge(&findings)
         if findings.facts[Invariant.ackedLoss.rawValue] + findings.facts[Invariant.oneOrder.rawValue] == 0 {
             reasons.append("no history has an ack or an event that could be held against the log")
         }

@@ -116,11 +116,12 @@ extension History {
         }
     }
 
-    /// This party shows its user all events of the stream up to this seq as there.
-    public func reached(_ stream: StreamName, _ epoch: Epoch, seq: Seq) {
+    /// This party shows its user all events of the stream up to this seq as there. Without an epoch, and with seq −1,
+    /// nobody ever told it anything of the stream.
+    public func reached(_ stream: StreamName, _ epoch: Epoch?, seq: Seq) {
         write("reached") { line in
             line.member("stream", stream.description)
-            line.member("epoch", epoch.description)
+            line.member("epoch", epoch?.description)
             line.member("seq", seq)
         }
     }

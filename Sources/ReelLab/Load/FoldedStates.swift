@@ -24,12 +24,13 @@ final class FoldedStates {
         }
     }
 
-    /// Keeps the states of the streams, and of each a delta, as evidence. Ends at the first that no node has.
-    func keep(_ streams: [StreamName], in folder: HistoryFolder?, then: @escaping () -> Void) {
-        guard let stream = streams.first, let folder else { return then() }
+    /// Keeps the states of the streams, and of each a delta, as evidence. Ends at the first that no node has, which it
+    /// says.
+    func keep(_ streams: [StreamName], in folder: HistoryFolder?, then: @escaping (_ missing: StreamName?) -> Void) {
+        guard let stream = streams.first, let folder else { return then(nil) }
         let rest = Array(streams.dropFirst().prefix(Self.keptMax - 1))
         get("/v1/streams/\(stream)/snapshot", untilMs: Clock.nowMs() + 2_000) { [self] body in
-            guard let body, let position = Self.position(body) else { return then() }
+            guard let body, let position = Self.position(body) else { return then(stream) }
             folder.keep("\(stream).snapshot.jsonl", body)
             guard position.seq > 0 else { return keep(rest, in: folder, then: then) }
             let target = "/v1/streams/\(stream)/delta?after=\(position.seq / 2)&epoch=\(position.epoch)"

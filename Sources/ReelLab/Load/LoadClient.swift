@@ -17,7 +17,7 @@ final class LoadClient: LoadConnectionOwner {
     private var lastAckNs: Int64 = 0
     /// The longest time that it heard no ack while it waited for one.
     private(set) var longestPauseNs: Int64 = 0
-    /// When it came back from being offline on purpose.
+    /// When it wanted to be back from being offline on purpose; `.max` while it is.
     private var backNs: Int64 = 0
     private var isHeld = false
     private(set) var isRefused = false
@@ -63,7 +63,6 @@ final class LoadClient: LoadConnectionOwner {
 
     func welcomed(_ welcome: ServerFrame.Welcome, by url: String) {
         self.welcome = welcome
-        if backNs == .max { backNs = Clock.nowNs() }
         history?.connected(to: url, welcome)
         stage.welcomed(self, welcome)
         publishMore()
@@ -122,13 +121,14 @@ final class LoadClient: LoadConnectionOwner {
 
     /// Is offline for so long, on purpose.
     func rest(_ duration: Duration) {
-        connection.rest(duration)
         backNs = .max
+        connection.rest(duration) { [weak self] in self?.backNs = Clock.nowNs() }
     }
 
     /// Ends, with what it knows written down.
     func end() {
-        if let view, let epoch = view.epoch { history?.reached(stream, epoch, seq: view.reached) }
+        // A cold reader that gets no state gives up; all others wait for as long as there is somebody to wait for.
+        if let view, view.epoch != nil || role != .cold { history?.reached(stream, view.epoch, seq: view.reached) }
         history?.ended(unacked: queue.unacked)
         connection.close()
     }

@@ -65,8 +65,8 @@ final class LoadConnection: WebSocketHandler {
         socket?.abort()
     }
 
-    /// Is offline for so long.
-    func rest(_ duration: Duration) {
+    /// Is offline for so long; `isOver` is called when it wants to be back, gateway or not.
+    func rest(_ duration: Duration, _ isOver: @escaping () -> Void) {
         isResting = true
         timer?.cancel()
         attempt?.cancel()
@@ -74,6 +74,7 @@ final class LoadConnection: WebSocketHandler {
         loop.timer(after: duration) { [weak self] in
             guard let self, isResting else { return }
             isResting = false
+            isOver()
             connectNext()
         }
     }

@@ -33,6 +33,8 @@ final class LoadStage {
     private var connecting: Set<ObjectIdentifier> = []
     private var lastReason = "no answer"
     private var problems: [String] = []
+    /// No node had the folded state of this stream at the end.
+    private var stateless: StreamName?
     /// The epochs in the order in which they were met, and for each stream the highest seq that was acked in which.
     private var epochs: [Epoch] = []
     private var heads: [StreamName: (epoch: Int, seq: Seq)] = [:]
@@ -135,7 +137,9 @@ final class LoadStage {
         }
         let due = Int(Double(inPhase) * Double(plan.coldStarts) / 1e9)
         while coldCount < due {
-            if cold.count < Self.coldMax { startCold(now) } else { statistics.coldFailed += 1 }
+            // When it was due, as an event: a loop that is late makes it late.
+            let dueNs = phaseNs + Int64(Double(coldCount + 1) * 1e9 / Double(plan.coldStarts))
+            if cold.count < Self.coldMax { startCold(dueNs) } else { statistics.coldFailed += 1 }
             coldCount += 1
         }
         for (client, startNs) in cold.values where now - startNs > Self.coldPatienceNs {
@@ -143,9 +147,9 @@ final class LoadStage {
         }
     }
 
-    private func startCold(_ now: Int64) {
+    private func startCold(_ dueNs: Int64) {
         let client = LoadClient(.cold, coldCount, on: plan.streams[coldCount % plan.streams.count], stage: self)
-        cold[ObjectIdentifier(client)] = (client, now)
+        cold[ObjectIdentifier(client)] = (client, dueNs)
         client.load { [weak self, weak client] isLoaded in
             guard let self, let client else { return }
             if isLoaded { client.connection.start() } else { coldEnded(client, failed: true) }
@@ -177,7 +181,10 @@ final class LoadStage {
     private func askForStates() {
         guard plan.histories != nil else { return end(.success(report())) }
         enter(.asking)
-        states.keep(plan.streams, in: plan.histories) { [self] in end(.success(report())) }
+        states.keep(plan.streams, in: plan.histories) { [self] missing in
+            stateless = missing
+            end(.success(report()))
+        }
     }
 
     /// Everything is acked, and every reader has all that was acked on its stream.
@@ -247,7 +254,8 @@ final class LoadStage {
             unacked: unacked,
             behind: behind,
             problems: problems,
-            publishingSeconds: Double(publishedNs) / 1e9
+            publishingSeconds: Double(publishedNs) / 1e9,
+            stateless: stateless
         )
     }
 

@@ -14,8 +14,8 @@ extension Command {
             connections, those of clients with gateways and those of nodes with brokers (delays, black holes, resets,
             half-open ones, lost answers). Each fault is listed with the proof that it took effect. At the end all is
             healed, everything must arrive, and `reel check` judges what every client saw; its verdict is the exit code,
-            or 1 if a fault had no effect or something did not arrive. The evidence stays where the verdict is not
-            valid.
+            or 1 if a fault had no effect, something did not arrive, or no node had the folded state of a stream. The
+            evidence stays where the verdict is not valid.
             """,
         settings: [
             seconds, CommonSettings.seed, gateways, snapshots, publishers, readers, rate, CommonSettings.apacheKafka,
@@ -55,7 +55,7 @@ extension Command {
         for fault in report.withoutEffect.map(\.fault) {
             try console.print("no effect: \(fault.target), \(fault.kind.rawValue)")
         }
-        let isComplete = report.load.isComplete && report.withoutEffect.isEmpty
+        let isComplete = report.load.isComplete && report.load.stateless == nil && report.withoutEffect.isEmpty
         own?.keep = verdict.word != .valid || !isComplete
         switch verdict.word {
         case .valid: return isComplete ? .done : .failed

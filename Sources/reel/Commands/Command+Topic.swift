@@ -9,8 +9,9 @@ extension Command {
         "make the topics of a log on Kafka",
         about: """
             Makes reel.control, reel.nodes and the first log's topic, each with the settings that it must have, and
-            makes that log the current one. Where there is a log already nothing is changed, and several may run this
-            at once. Needs the rights Create, Describe, Read and Write on the topics reel.*.
+            makes that log the current one. A log that is there already stays as it is, of another number of partitions
+            with a warning; several may run this at once. Needs the rights Create, Describe, Read and Write on the
+            topics reel.*.
             """,
         settings: [LogArguments.log, KafkaArguments.properties, LogArguments.partitions, replication],
         examples: [
@@ -32,9 +33,8 @@ extension Command {
         let said = former == nil ? "made" : "there already:"
         try console.print("\(said) log \(current.epoch), \(current.partitions) partitions")
         if let wanted = options[LogArguments.partitions], wanted != current.partitions {
-            throw Complaint(
-                .failed,
-                "found a log of \(current.partitions) partitions, expected \(wanted);"
+            console.note(
+                "reel: warning: --partitions is \(wanted), but the log has \(current.partitions);"
                     + " `reel epoch new --partitions \(wanted)` changes it"
             )
         }

@@ -28,6 +28,11 @@ import Testing
         #expect(Set(nodes.keys).isSuperset(of: ["topics", "gateway-3", "snapshot-2"]))
     }
 
+    @Test func oneServiceBuildsTheImageAndTheOthersTakeItFromThere() {
+        #expect(nodes.filter { $0.value["build"] != nil }.map(\.key) == ["topics"])
+        for (name, node) in nodes { #expect(node["pull_policy"]?.string == "never", "\(name)") }
+    }
+
     @Test func everyNodesWordsAndVariablesAreUnderstood() throws {
         for (name, service) in nodes {
             let words = try #require(service["command"]?.strings, "\(name)").map(defaults)

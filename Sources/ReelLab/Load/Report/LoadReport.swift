@@ -1,3 +1,5 @@
+public import ReelCore
+
 /// How a load run went.
 public struct LoadReport: Sendable {
     /// What was to be done.
@@ -12,6 +14,8 @@ public struct LoadReport: Sendable {
     public let problems: [String]
     /// How long events were published.
     public let publishingSeconds: Double
+    /// A stream whose folded state no node had at the end, where it was asked for as evidence.
+    public var stateless: StreamName?
 
     /// Everything is acked and has arrived.
     public var isComplete: Bool { problems.isEmpty }
@@ -42,6 +46,7 @@ public struct LoadReport: Sendable {
             let codes = counted.codes.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
             lines.append("codes      " + codes.joined(separator: ", "))
         }
+        if let stateless { lines.append("note       no node had the folded state of \(stateless), to be judged") }
         lines += problems.map { "problem    \($0)" }
         return lines.joined(separator: "\n")
     }
