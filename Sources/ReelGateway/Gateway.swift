@@ -106,8 +106,8 @@ public final class Gateway: Sendable {
             throw error
         }
         url.withLock { [address] in $0 = settings.node.url(address) }
-        feeds = from.enumerated().map { partition, from in
-            Self.feed(partition, from: from, share: share, parts: all)
+        feeds = starts.enumerated().map { partition, start in
+            Self.feed(partition, from: start, share: share, parts: all)
         }
         let open = Mutex(parts.count)
         end = NodeEnd(on: parts[0].loop, settings: settings.node, journal: journal) { withinMs in
@@ -135,7 +135,7 @@ public final class Gateway: Sendable {
     /// Each batch goes to each loop once.
     private static func feed(
         _ partition: Int,
-        from: Seq,
+        from: WarmStart,
         share: GatewayShare,
         parts: [LoopBound<Part>]
     ) -> PartitionFeed {

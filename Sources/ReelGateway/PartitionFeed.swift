@@ -36,18 +36,18 @@ final class PartitionFeed: LogSink {
     private let state: Mutex<State>
     private let tell: @Sendable (PartitionFeed, News) -> Void
 
-    /// A feed that reads from this seq on, once it is started. `tell` is called on a thread of the log.
+    /// A feed that reads from there on, once it is started. `tell` is called on a thread of the log.
     init(
         log: any EventLog,
         partition: Int,
-        from: Seq,
+        from start: WarmStart,
         tell: @escaping @Sendable (PartitionFeed, News) -> Void
     ) {
         self.log = log
         self.partition = partition
         self.tell = tell
-        let phase: PartitionRules.Phase = from == 0 ? .seeds : .open
-        state = Mutex(State(rules: PartitionRules(partition: partition, of: log.partitions, phase: phase), next: from))
+        let rules = PartitionRules(partition: partition, of: log.partitions, phase: start.phase)
+        state = Mutex(State(rules: rules, next: start.from))
     }
 
     /// Begins, or goes on where it ended. Not on an event loop.

@@ -12,6 +12,11 @@ struct WarmStart: Equatable {
     var from: Seq
     /// The partition begins with the state of an earlier epoch, which no event tells of.
     var hasSeeds = false
+    /// In the midst of that state.
+    var isInSeeds = false
+
+    /// What the rules are at the first record.
+    var phase: PartitionRules.Phase { from == 0 || isInSeeds ? .seeds : .open }
 
     private static let scanBytes = 1 << 20
 
@@ -28,12 +33,19 @@ struct WarmStart: Equatable {
                 next = start.from
                 start.from = max(first, vouched + 1, start.from - (end - start.from))
             }
-            if start.from > 0 {
-                start.hasSeeds = try log.read(partition, from: first, to: first, bytes: 1).hasSeed(at: 0)
+            if start.from > 0, first == 0 {
+                start.hasSeeds = try isSeed(0, partition, of: log)
+                if start.hasSeeds { start.isInSeeds = try isSeed(start.from, partition, of: log) }
             }
             starts.append(start)
         }
         return starts
+    }
+
+    private static func isSeed(_ seq: Seq, _ partition: Int, of log: any EventLog) throws(LogError) -> Bool {
+        let batch = try log.read(partition, from: seq, to: seq, bytes: 1)
+        guard let entry = batch.entry(at: seq) else { return false }
+        return batch.withRecord(entry) { _, value in (try? ParsedSeed(value)) != nil }
     }
 
     /// The highest seq that the gateway of one of these records had read when it handed the record over; −1: none.
@@ -58,13 +70,5 @@ struct WarmStart: Equatable {
             next = batch.seqs.upperBound
         }
         return highest
-    }
-}
-
-extension RecordBatch {
-    /// Whether there is a seed at this seq.
-    fileprivate func hasSeed(at seq: Seq) -> Bool {
-        guard let entry = entry(at: seq) else { return false }
-        return withRecord(entry) { _, value in (try? ParsedSeed(value)) != nil }
     }
 }

@@ -97,12 +97,31 @@ import Testing
             let error = try await socket.nextError()
             #expect(error.error.code == .truncated && error.first ?? 0 > 0)
             #expect(try await live.get("/v1/streams/todo/events").status == 410)
-            #expect(try await live.metric(#"reel_void_records_total{reason="late_seed"}"#) ?? 0 == 0)
+            #expect(try await live.metric(#"reel_gateway_void_records_total{reason="late_seed"}"#) == 0)
             // The site's op 0 lies in the earlier epoch: whether this one says something else nobody here can prove.
             socket.send(.publish(.init(stream: todo, epoch: nil, events: [Sent.insert(site, 0, "b")])))
             #expect(try await socket.nextAck().acks.map(\.op) == [0])
             socket.send(.publish(.init(stream: todo, epoch: nil, events: [Sent.insert(site, 0, "c")])))
             #expect(try await socket.nextAck().acks.map(\.op) == [0])
+        }
+    }
+
+    @Test("a gateway that starts in the midst of the seeds takes them for what they are")
+    func startInSeeds() async throws {
+        let seeds = (0..<40).map { seed(#"{"end":-1,"op":4,"site":"\#(Site(high: 1, low: UInt64($0)))"}"#) }
+        let log = try await log(seeds + [barrier(.open)] + events(5..<9), lag: 1)
+        let start = try start(log, records: 20)
+        #expect(start == WarmStart(from: 25, hasSeeds: true, isInSeeds: true))
+        #expect(try self.start(log, records: 5) == WarmStart(from: 40, hasSeeds: true, isInSeeds: false))
+        try await LiveGateway.with(log, { $0.warmRecords = 20 }) { live in
+            let socket = try await live.connect()
+            socket.send(.subscribe(.init(stream: todo, position: .after(40), epoch: log.epoch)))
+            #expect(try await socket.events(of: todo, partition: 0, after: 40, through: 44).count == 4)
+            #expect(try await live.metric(#"reel_gateway_void_records_total{reason="late_seed"}"#) == 0)
+            // The whole row is known now: a position inside of it is none.
+            socket.send(.subscribe(.init(stream: todo, position: .after(30), epoch: log.epoch)))
+            let error = try await socket.nextError().error
+            #expect(error.code == .truncated, "\(error)")
         }
     }
 

@@ -37,7 +37,7 @@ import Testing
         let log = try MemoryLog(partitions: 1)
         defer { log.close() }
         let told = Told()
-        try body(log, PartitionFeed(log: log, partition: 0, from: 0) { _, news in told.add(news) }, told)
+        try body(log, PartitionFeed(log: log, partition: 0, from: WarmStart(from: 0)) { _, news in told.add(news) }, told)
     }
 
     func append(_ log: MemoryLog, witness: Witness? = nil) {
@@ -144,7 +144,7 @@ import Testing
         let voids = Mutex<[VoidTally]>([])
         let log = try MemoryLog(partitions: 1)
         defer { log.close() }
-        let feed = PartitionFeed(log: log, partition: 0, from: 0) { _, news in
+        let feed = PartitionFeed(log: log, partition: 0, from: WarmStart(from: 0)) { _, news in
             if case .batch(let batch) = news { voids.withLock { $0.append(batch.voids) } }
         }
         let seed = Array(#"{"line":{"end":-1,"op":4,"site":"\#(site)"},"type":"seed"}"#.utf8)
