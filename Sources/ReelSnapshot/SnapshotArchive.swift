@@ -12,9 +12,10 @@ public final class SnapshotArchive: StateArchive {
     public let number: Int?
     private let folders: [String]
 
-    /// The files of an epoch (nil: the last one of which there are any) in these folders: each the data folder of a
-    /// node, its `snapshot` folder, or a copy of that. Throws `bad_request` where there are none.
-    public init(folders: [String], epoch wanted: Epoch?) throws(SnapshotError) {
+    /// The files of the current log (nil: of the last one of which there are any) in these folders: each the data folder
+    /// of a node, its `snapshot` folder, or a copy of that. Throws `bad_request` where there are none, or also those of a
+    /// log that came no sooner than the current one: its state would be left out.
+    public init(folders: [String], of current: CurrentLog?) throws(SnapshotError) {
         let roots = folders.map { EpochFolders.epochs(in: $0 + "/snapshot").isEmpty ? $0 : $0 + "/snapshot" }
         let found = Set(roots.flatMap(EpochFolders.epochs))
         let followed = Set(
@@ -30,6 +31,15 @@ public final class SnapshotArchive: StateArchive {
             }
         )
         let last = numbers.filter { $0.value == numbers.values.max() }.keys
+        if let current, let other = numbers.first(where: { $0.key != current.epoch && $0.value >= current.number }) {
+            throw SnapshotError(
+                .badRequest,
+                "found state of the log \(other.key) in \(folders.joined(separator: ", ")), expected that of the current"
+                    + " log \(current.epoch) and of those before it; if the one was lost and the other begun without it,"
+                    + " put the current log aside and run this again"
+            )
+        }
+        let wanted = current?.epoch
         guard let epoch = wanted ?? (last.count == 1 ? last.first : nil), found.contains(epoch) else {
             let names = found.map(\.description).sorted().joined(separator: ", ")
             let places = folders.joined(separator: ", ")
@@ -47,6 +57,9 @@ public final class SnapshotArchive: StateArchive {
         self.partitions = partitions
         number = self.folders.lazy.compactMap { EpochFolders.meta("number", in: $0) }.first
     }
+
+    /// The logs whose state lies in a node's `snapshot` folder, lowest epoch first.
+    public static func epochs(in folder: String) -> [Epoch] { EpochFolders.epochs(in: folder) }
 
     /// The highest state of a partition: of the folder whose file is furthest and holds all streams with their
     /// digests.

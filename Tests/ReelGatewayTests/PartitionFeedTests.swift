@@ -37,7 +37,11 @@ import Testing
         let log = try MemoryLog(partitions: 1)
         defer { log.close() }
         let told = Told()
-        try body(log, PartitionFeed(log: log, partition: 0, from: WarmStart(from: 0)) { _, news in told.add(news) }, told)
+        try body(
+            log,
+            PartitionFeed(log: log, partition: 0, from: WarmStart(from: 0)) { _, news in told.add(news) },
+            told
+        )
     }
 
     func append(_ log: MemoryLog, witness: Witness? = nil) {

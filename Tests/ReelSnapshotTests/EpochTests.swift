@@ -88,7 +88,7 @@ import Testing
             )
             try await eventually("it is folded") { node.positions == [0] }
             node.close()
-            let archive = try SnapshotArchive(folders: [lab.folder.path], epoch: nil)
+            let archive = try SnapshotArchive(folders: [lab.folder.path], of: nil)
             #expect(archive.epoch == epoch && archive.number == number)
         }
     }
@@ -101,7 +101,7 @@ import Testing
         try await eventually("it is folded") { node.positions == [0] }
         node.close()
         try Connection(path: lab.path(0), mode: .readWrite).execute("DELETE FROM meta WHERE name = 'number'")
-        let archive = try SnapshotArchive(folders: [lab.folder.path], epoch: nil)
+        let archive = try SnapshotArchive(folders: [lab.folder.path], of: nil)
         #expect(archive.number == nil)
         let store = SQLiteLogStore(path: lab.folder.path + "/new.sqlite")
         defer { store.close() }
@@ -142,7 +142,7 @@ import Testing
         try await eventually("it is folded") { second.positions == [59] }
         second.close()
 
-        let archive = try SnapshotArchive(folders: [one.folder.path, two.folder.path], epoch: nil)
+        let archive = try SnapshotArchive(folders: [one.folder.path, two.folder.path], of: nil)
         #expect(archive.epoch == log.epoch && archive.partitions == 1)
         #expect(try archive.state(of: 0)?.fold.next == 60)
         // A file that does not hold what was written is no state.
@@ -158,7 +158,14 @@ import Testing
             }
         }
         #expect(SeedSum(try #require(fold.streams[todo])) == SeedSum(try foldOfLog(log, todo, to: 59)))
-        #expect(throws: SnapshotError.self) { try SnapshotArchive(folders: ["/nowhere"], epoch: nil) }
-        #expect(throws: SnapshotError.self) { try SnapshotArchive(folders: [one.folder.path], epoch: Epoch(1)) }
+        #expect(throws: SnapshotError.self) { try SnapshotArchive(folders: ["/nowhere"], of: nil) }
+        // Of a log that came later there is nothing; one that came no sooner would be forgotten.
+        for (number, says) in [(9, "expected those of epoch"), (0, "found state of the log \(log.epoch)")] {
+            let other = CurrentLog(epoch: Epoch(1), partitions: 1, number: number)
+            let error = #expect(throws: SnapshotError.self) {
+                try SnapshotArchive(folders: [one.folder.path], of: other)
+            }
+            #expect(error?.message.contains(says) == true)
+        }
     }
 }

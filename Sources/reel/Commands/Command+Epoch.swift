@@ -32,7 +32,7 @@ extension Command {
         let store = try LogArguments.store(options, replicas: options[replication], console)
         defer { store.close() }
         let folders = options[fromSnapshot]
-        let archive = folders.isEmpty ? nil : try SnapshotArchive(folders: folders, epoch: try store.current()?.epoch)
+        let archive = folders.isEmpty ? nil : try SnapshotArchive(folders: folders, of: try store.current())
         let start = ContinuousClock.now
         var said = start
         let change = EpochChange(store, partitions: options[LogArguments.partitions], archive: archive) { progress in

@@ -35,10 +35,12 @@ struct NodeRun {
         var close: () -> Void = {}
     }
 
-    /// Calls `start` for the current log, and for each that follows.
+    /// Calls `start` for the current log, and for each that follows. `snapshots`: the folder of the node's folded state,
+    /// if it has one.
     static func run(
         _ options: Options,
         _ settings: NodeSettings,
+        snapshots: String? = nil,
         _ console: Console,
         _ start: (NodeRun) throws -> Started
     ) async throws -> ExitCode {
@@ -46,6 +48,7 @@ struct NodeRun {
         let store = try LogArguments.store(options, console)
         defer { store.close() }
         var listen = options[ServingArguments.listen]
+        if let snapshots, try store.current() == nil { try refuseToForget(snapshots) }
         var log = try LogArguments.open(options, ifAbsent: .make, console)
         // Between the two calls another log may have become the current one.
         guard var current = try store.current() else { throw Complaint(.unreachable, "the log is gone again") }
@@ -70,6 +73,16 @@ struct NodeRun {
             current = next
             log = try store.open(current.epoch)
         }
+    }
+
+    /// A log that is lost is not replaced by an empty one without a word.
+    private static func refuseToForget(_ snapshots: String) throws(Complaint) {
+        guard let epoch = SnapshotArchive.epochs(in: snapshots).last else { return }
+        throw Complaint(
+            .badData,
+            "found no log, but the state of the log \(epoch) in `\(snapshots)`: put the log back to where it was; or, if it"
+                + " is lost, go on with that state by `reel epoch new --from-snapshot`; or begin anew with another --data"
+        )
     }
 
     /// Runs the node until it has ended, and says which log it is to begin anew with, if any.

@@ -140,6 +140,12 @@ import Testing
             try? FileManager.default.removeItem(atPath: folder.path + "/log.sqlite" + suffix)
         }
 
+        let beside = try await BuiltProgram.run([
+            "snapshot", "--log", "sqlite:\(folder.path)/log.sqlite", "--data", folder.path + "/snapshot",
+            "--listen", "127.0.0.1:0",
+        ])
+        #expect(beside.code == 4 && beside.errors.contains("epoch new --from-snapshot"), "\(beside)")
+        #expect(!FileManager.default.fileExists(atPath: folder.path + "/log.sqlite"), "nothing takes its place")
         let without = try await BuiltProgram.run(["epoch", "new", "--log", "sqlite:\(folder.path)/log.sqlite"])
         #expect(without.code == 3, "\(without)")
         let run = try await newEpoch("--from-snapshot", folder.path + "/snapshot", in: folder.path)
