@@ -12,9 +12,9 @@ public final class SnapshotArchive: StateArchive {
     public let number: Int?
     private let folders: [String]
 
-    /// The files of the current log (nil: of the last one of which there are any) in these folders: each the data folder
-    /// of a node, its `snapshot` folder, or a copy of that. Throws `bad_request` where there are none, or also those of a
-    /// log that came no sooner than the current one: its state would be left out.
+    /// The files of the current log (nil: of the last one of which there are any) in these folders: each the data
+    /// folder of a node, its `snapshot` folder, or a copy of that. Throws `bad_request` where there are none, or also
+    /// those of a log that came no sooner than the current one: its state would be left out.
     public init(folders: [String], of current: CurrentLog?) throws(SnapshotError) {
         let roots = folders.map { EpochFolders.epochs(in: $0 + "/snapshot").isEmpty ? $0 : $0 + "/snapshot" }
         let found = Set(roots.flatMap(EpochFolders.epochs))
@@ -34,9 +34,9 @@ public final class SnapshotArchive: StateArchive {
         if let current, let other = numbers.first(where: { $0.key != current.epoch && $0.value >= current.number }) {
             throw SnapshotError(
                 .badRequest,
-                "found state of the log \(other.key) in \(folders.joined(separator: ", ")), expected that of the current"
-                    + " log \(current.epoch) and of those before it; if the one was lost and the other begun without it,"
-                    + " put the current log aside and run this again"
+                "found state of the log \(other.key) in \(folders.joined(separator: ", ")), expected that of the"
+                    + " current log \(current.epoch) and of those before it; if the one was lost and the other begun"
+                    + " without it, put the current log aside and run this again"
             )
         }
         let wanted = current?.epoch

@@ -35,8 +35,8 @@ struct NodeRun {
         var close: () -> Void = {}
     }
 
-    /// Calls `start` for the current log, and for each that follows. `snapshots`: the folder of the node's folded state,
-    /// if it has one.
+    /// Calls `start` for the current log, and for each that follows. `snapshots`: the folder of the node's folded
+    /// state, if it has one.
     static func run(
         _ options: Options,
         _ settings: NodeSettings,
@@ -80,8 +80,9 @@ struct NodeRun {
         guard let epoch = SnapshotArchive.epochs(in: snapshots).last else { return }
         throw Complaint(
             .badData,
-            "found no log, but the state of the log \(epoch) in `\(snapshots)`: put the log back to where it was; or, if it"
-                + " is lost, go on with that state by `reel epoch new --from-snapshot`; or begin anew with another --data"
+            "found no log, but the state of the log \(epoch) in `\(snapshots)`: put the log back to where it was; or,"
+                + " if it is lost, go on with that state by `reel epoch new --from-snapshot`; or begin anew with"
+                + " another --data"
         )
     }
 
