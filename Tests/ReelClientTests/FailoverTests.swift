@@ -65,6 +65,24 @@ import Testing
         #expect(failover.peer() != failover.current)
     }
 
+    @Test func nodesHeardOfThatAreGoneAreForgottenOnceAnotherAnswers() {
+        Seeds.run(50) { seed in
+            var failover = Failover(nodes: ["a", "b"], seed: seed)
+            failover.learn(["c", "d", "e"])
+            // Nobody answers: that may be the network.
+            for _ in 0..<7 {
+                _ = failover.next(nowMs: 0)
+                failover.lost(nowMs: 0)
+            }
+            #expect(failover.nodes == ["a", "b", "c", "d", "e"], "seed \(seed)")
+            while failover.next(nowMs: 0)?.node != "d" { failover.lost(nowMs: 0) }
+            failover.welcomed(nowMs: 0)
+            #expect(failover.nodes == ["a", "b", "d"], "seed \(seed)")
+            failover.lost(nowMs: 1)
+            #expect(Set((0..<3).compactMap { _ in failover.next(nowMs: 1)?.node }) == ["a", "b", "d"], "seed \(seed)")
+        }
+    }
+
     @Test func withoutAnyNodeThereIsNoAttempt() {
         var failover = Failover(nodes: [], seed: 3)
         #expect(failover.next(nowMs: 0) == nil)

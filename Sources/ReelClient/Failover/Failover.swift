@@ -25,6 +25,8 @@ package struct Failover: Sendable {
 
     private let configured: [String]
     private var learned: [String] = []
+    /// Nodes that failed since the last welcome.
+    private var silent: Set<String> = []
     private var random: SeededGenerator
     private var cursor: Int
     private var failures = 0
@@ -59,13 +61,18 @@ package struct Failover: Sendable {
         return Attempt(node: node, atMs: nowMs + pause(nodes: nodes.count))
     }
 
-    /// The node said welcome.
+    /// The node said welcome. So the network is there, and nodes that were only heard of and did not answer are gone.
     package mutating func welcomed(nowMs: Int64) {
         welcomedMs = nowMs
+        if let current { silent.remove(current) }
+        learned.removeAll { silent.contains($0) }
+        silent = []
+        cursor = (nodes.firstIndex { $0 == current } ?? 0) + 1
     }
 
     /// The attempt failed, or the connection has ended.
     package mutating func lost(nowMs: Int64) {
+        if welcomedMs == nil, let current { silent.insert(current) }
         if let welcomedMs, nowMs - welcomedMs >= Self.steadyMs { failures = 0 }
         welcomedMs = nil
         current = nil
