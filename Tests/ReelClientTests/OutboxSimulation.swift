@@ -124,6 +124,16 @@ struct OutboxSimulation {
     mutating func gatewayTurn(calm: Bool) {
         guard isConnected, !inbox.isEmpty else { return }
         let parcel = inbox.removeFirst()
+        // It is taken whole or not at all, and answered in order.
+        if parcel.events.contains(where: isBad) {
+            for bytes in parcel.events {
+                let author = author(of: bytes)
+                refusing[author.site] = min(refusing[author.site] ?? author.op, author.op)
+                let error = isBad(bytes) ? ReelError(.badEvent, "bad") : ReelError(.gap, "", retryMs: 0)
+                answers.append(.nack(author, error, ref: parcel.ref))
+            }
+            return
+        }
         for bytes in parcel.events {
             let author = author(of: bytes)
             if let op = refusing[author.site], author.op != op {
@@ -131,10 +141,7 @@ struct OutboxSimulation {
                 continue
             }
             refusing[author.site] = nil
-            if isBad(bytes) {
-                refusing[author.site] = author.op
-                answers.append(.nack(author, ReelError(.badEvent, "bad"), ref: parcel.ref))
-            } else if !calm, chance(10) {
+            if !calm, chance(10) {
                 refusing[author.site] = author.op
                 if chance(50) { append(author, bytes) }
                 answers.append(.nack(author, ReelError(.logUnavailable, "", retryMs: 5), ref: parcel.ref))

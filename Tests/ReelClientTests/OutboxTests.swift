@@ -103,6 +103,28 @@ import Testing
         #expect(again?.events.count == 2)
     }
 
+    @Test func anEventIsRefusedForGoodWhereverItStandsInItsParcel() {
+        var outbox = Outbox(seed: 1)
+        _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
+        let bad = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
+        _ = outbox.add(.update("m", "3", ["a": 1]), base: 0, isKnown: true)
+        let refs = (0..<2).map { round in
+            let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+            // The first is nacked for the sake of the second, and all goes again before that one is nacked.
+            let gap = ReelError(.gap, "", retryMs: 0)
+            if round == 0 { outbox.nacked(.init(site: outbox.site, op: 0), gap, ref: parcel?.ref, nowMs: 0) }
+            return parcel?.ref
+        }
+        #expect(refs[0] != refs[1])
+        _ = outbox.takeNotices()
+        let error = ReelError(.tooLarge, "300 KiB found, at most 256 KiB expected")
+        for ref in refs { outbox.nacked(.init(site: outbox.site, op: 1), error, ref: ref, nowMs: 0) }
+        #expect(outbox.takeNotices() == [.settled(number: bad, .refused(error))])
+        let again = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: Outbox.retryMaxMs)
+        #expect(again?.events.count == 3)
+        #expect(again?.events[1] == Event.noop.encoded(base: 0, author: .init(site: outbox.site, op: 1)))
+    }
+
     @Test func whatALostConnectionLeftOpenGoesAgainOnTheNextFromTheFirstOpWithoutAnAck() {
         var outbox = Outbox(seed: 1)
         for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
@@ -189,6 +211,21 @@ import Testing
             Event.update("m", id, ["a": 1]).encoded(base: 0, author: .init(site: outbox.site, op: Op(op)))
         }
         #expect(parcel?.events == expected)
+    }
+
+    @Test func aCloneTakesOneNewSiteHoweverManyOpsTheOtherHasUsed() {
+        var outbox = Outbox(seed: 1)
+        let was = outbox.site
+        for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
+        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        _ = outbox.takeNotices()
+        for op in 0..<3 {
+            let author = Event.Author(site: was, op: Op(op))
+            let theirs = Event.delete("m", "9").encoded(base: 0, author: author)
+            outbox.folded(author, seq: 3, .applied, content: theirs, base: 3, nowMs: 0)
+        }
+        #expect(outbox.takeNotices() == [.newSite(was: was, now: outbox.site)])
+        #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events.count == 3)
     }
 
     @Test func anEventOfTheOwnSiteThatWasNeverSentShowsAClone() {

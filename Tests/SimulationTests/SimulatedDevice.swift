@@ -197,6 +197,10 @@ final class SimulatedDevice: @unchecked Sendable {
                     .update("item", item(), ["n": .number(-1)]),
                 ]
             )
+        case 97:
+            // Larger than the gateways take, and refused with what stands before and behind it.
+            let text = JSON.string(String(repeating: "x", count: 17_000))
+            event = Event(.insert("item", "large:\(mark)", ["text": text]))
         default:
             let seq = page?.fields["title"]?.seq ?? -1
             event = Event(.update("page", "one", ["title": .string(mark)]).guarded(["title": seq]))

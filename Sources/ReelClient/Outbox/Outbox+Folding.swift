@@ -103,7 +103,7 @@ extension Outbox {
                 return remove(at: index, fate)
             }
             // Another device spoke as this site: its event took the op.
-            takeNewSite()
+            if author.site == site { takeNewSite() }
             entries[index].author = nil
             entries[index].acked = nil
             write(.put(entries[index]))

@@ -29,7 +29,8 @@ extension Outbox {
         return notBeforeMs
     }
 
-    /// A connection is there: nobody knows what the last one brought, so all that is not acked goes again, in order.
+    /// A connection is there, or another token holds on it: nobody knows what came of what was sent before, so all that
+    /// is not acked goes again, in order.
     mutating func connected() {
         isHeld = false
         notBeforeMs = 0
@@ -85,11 +86,13 @@ extension Outbox {
     /// With `retry` all is sent again from the first op without an ack. Without, it depends on whose fault it is: a bad
     /// event is reported, and a no-op fills its op, so that those behind it find their way; an op that somebody else
     /// used waits for the fold, which will say whose event it was; anything else (a token, a stream's name) is no
-    /// event's fault, and the queue waits for another connection.
+    /// event's fault, and the queue waits for another connection or token.
     mutating func nacked(_ author: Event.Author, _ error: ReelError, ref: Int64?, nowMs: Int64) {
-        guard let index = index(of: author), entries[index].acked == nil, ref ?? generation == generation else {
-            return
-        }
+        guard let index = index(of: author), entries[index].acked == nil else { return }
+        // What is final holds for the event, also where a publish that was nacked earlier has begun sending anew; but
+        // not for the no-op that has taken its place meanwhile.
+        let isFinal = error.retryMs == nil && entries[index].event != .noop
+        guard isFinal || ref ?? generation == generation else { return }
         switch error.code {
         case _ where error.retryMs != nil:
             if error.code == .gap, firstUnacked == index {

@@ -63,7 +63,7 @@ struct Outbox: Sendable {
     var rewindsInARow = 0
     /// Nothing is sent until the fold has met this op: somebody else used it.
     var contested: Event.Author?
-    /// Nothing is sent until the next connection.
+    /// Nothing is sent until the next connection or token.
     var isHeld = false
 
     private(set) var writes: [Write] = []
