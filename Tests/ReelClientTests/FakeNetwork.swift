@@ -42,9 +42,15 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     /// Requests by HTTP get no answer before `answerHeld`.
     var holdsAnswers = false
     var heldAnswers: [@Sendable () -> Void] = []
-    /// The limits of fetches do not pass by themselves but by `fireDeadlines`.
-    var holdsDeadlines = false
+    /// Nodes that answer no request by HTTP.
+    var hung: Set<String> = []
+    /// Only the nodes that somebody is connected with answer requests by HTTP.
+    var othersHang = false
+    /// Pauses of so many milliseconds do not pass by themselves but by `fireDeadlines`.
+    var heldPauses: Set<Int64> = []
     var deadlines: [(request: FakeRequest, body: @Sendable () -> Void)] = []
+    /// Tokens that do not allow to publish.
+    var readers: Set<String> = []
     /// What nodes with keys take; nil: they have none.
     var tokens: Set<String>?
     /// So long a token holds, as `welcome` says.
@@ -110,6 +116,7 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     ) -> any TransportRequest {
         let request = FakeRequest()
         loop.execute { [self] in
+            if hung.contains(node) || othersHang && !connections.contains(where: { $0.node == node }) { return }
             if holdsAnswers { return heldAnswers.append { self.answer(request, node, target, receive) } }
             answer(request, node, target, receive)
         }
@@ -142,8 +149,7 @@ final class FakeNetwork: Transport, @unchecked Sendable {
 
     func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportRequest {
         let request = FakeRequest()
-        let limits = (0...SyncClient.fetchDoublings).map { SyncClient.fetchMs << Int64($0) }
-        if holdsDeadlines, limits.contains(ms) {
+        if heldPauses.contains(ms) {
             deadlines.append((request, body))
             return request
         }
@@ -151,7 +157,7 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         return request
     }
 
-    /// Lets so many of the fetches' limits pass, the oldest first; those that were called off do nothing.
+    /// Lets so many of the held pauses pass, the oldest first; those that were called off do nothing.
     func fireDeadlines(_ count: Int) {
         let due = deadlines.prefix(count)
         deadlines.removeFirst(due.count)
@@ -245,154 +251,5 @@ final class FakeNetwork: Transport, @unchecked Sendable {
             writer.writeAll(to: &body)
         }
         return (200, body)
-    }
-}
-
-/// A client's connection, seen from its node.
-final class FakeConnection: TransportConnection, @unchecked Sendable {
-    let network: FakeNetwork
-    let node: String
-    var receive: (@Sendable (TransportEvent) -> Void)?
-    /// The last proven seq of each subscription.
-    var proven: [StreamName: Seq] = [:]
-
-    init(_ network: FakeNetwork, _ node: String, _ receive: @escaping @Sendable (TransportEvent) -> Void) {
-        self.network = network
-        self.node = node
-        self.receive = receive
-    }
-
-    func send(_ text: [UInt8]) {
-        network.loop.execute { [self] in
-            guard receive != nil, let frame = text.withUnsafeBytes({ try? ClientFrame($0) }) else { return }
-            network.asSeen(by: node) { handle(frame) }
-        }
-    }
-
-    func ping() { network.loop.execute { self.receive?(.alive) } }
-
-    func close() {
-        receive = nil
-        network.connections.removeAll { $0 === self }
-    }
-
-    func end(_ reason: String) {
-        let receive = receive
-        close()
-        receive?(.closed(reason))
-    }
-
-    func say(_ body: ServerFrame.Body, ref: [UInt8]? = nil) {
-        receive?(.text(ServerFrame(body, ref: ref).encoded()))
-    }
-
-    func push() {
-        guard !network.isSilent else { return }
-        network.asSeen(by: node) {
-            for (stream, after) in proven where after < network.head {
-                proven[stream] = network.head
-                say(.events(network.events(stream, after + 1, network.head)))
-            }
-        }
-    }
-
-    private func handle(_ frame: ClientFrame) {
-        switch frame.body {
-        case .hello(let hello):
-            network.greeted.append(node)
-            welcome(hello.token)
-        case .subscribe(let subscribe):
-            network.subscribes.append(subscribe)
-            var after = network.head
-            if case .after(let seq) = subscribe.position { after = seq }
-            let refusal =
-                after + 1 < network.first
-                ? ReelError(.truncated, "the log begins at \(network.first)") : network.refusal
-            if let refusal {
-                return say(.error(ServerFrame.Failure(refusal, stream: subscribe.stream)), ref: frame.ref)
-            }
-            say(
-                .subscribed(
-                    .init(
-                        stream: subscribe.stream,
-                        epoch: network.epoch,
-                        partition: 0,
-                        first: network.head < 0 ? -1 : 0,
-                        head: network.head,
-                        after: after
-                    )
-                ),
-                ref: frame.ref
-            )
-            proven[subscribe.stream] = after
-            push()
-        case .unsubscribe(let stream): proven[stream] = nil
-        case .renew(let token): welcome(token, isRenewal: true)
-        case .fetch(let fetch):
-            network.fetches.append(fetch.ranges)
-            guard !network.dropsFetches else { return }
-            for range in fetch.ranges {
-                say(.events(network.events(fetch.stream, range.lowerBound, range.upperBound)), ref: frame.ref)
-            }
-        // Behind the end of an epoch nothing is taken.
-        case .publish(let publish): if !network.lagging.contains(node) { handle(publish) }
-        }
-    }
-
-    /// A connection outlives a renewal that was refused.
-    private func welcome(_ token: String?, isRenewal: Bool = false) {
-        network.said.append(token)
-        if let tokens = network.tokens, !tokens.contains(token ?? "") {
-            say(.error(ServerFrame.Failure(ReelError(.unauthorized, "the token is not valid"))))
-            if !isRenewal { end("closed with 4401") }
-            return
-        }
-        say(
-            .welcome(
-                .init(
-                    node: node,
-                    epoch: network.epoch,
-                    number: network.number,
-                    partitions: 1,
-                    limits: .init(frame: 1 << 20, event: 256 << 10, batch: 50, subscriptions: 100, fetch: 100_000),
-                    pingS: 20,
-                    tokenS: network.tokenS
-                )
-            )
-        )
-    }
-
-    private func handle(_ publish: ClientFrame.Publish) {
-        func breaks() -> Bool { Int.random(in: 0..<100, using: &network.random) < network.breaksPercent }
-        var acks: [ServerFrame.Acked] = []
-        for bytes in publish.events {
-            if breaks() { return end("broken before") }
-            var intake = EventIntake(limit: 256 << 10)
-            var value: [UInt8] = []
-            let stamp = EventIntake.Stamp(by: "ann", atMs: 7, base: network.head)
-            guard (try? bytes.withUnsafeBytes { try intake.take($0, stamp: stamp, into: &value) }) != nil else {
-                return
-            }
-            network.append(publish.stream, value)
-            acks.append(.init(site: intake.event.site, op: intake.event.op, seq: network.head))
-            if breaks() {
-                end("broken behind")
-                return network.pushAll()
-            }
-        }
-        guard !network.dropsAcks else { return network.pushAll() }
-        say(.ack(.init(stream: publish.stream, epoch: network.epoch, acks: acks)))
-        network.pushAll()
-    }
-}
-
-final class FakeRequest: TransportRequest, @unchecked Sendable {
-    var isCancelled = false
-    var timer: LoopTimer?
-
-    func cancel() {
-        isCancelled = true
-        timer?.cancel()
-        timer = nil
     }
 }

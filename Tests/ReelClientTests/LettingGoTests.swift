@@ -65,4 +65,29 @@ import Testing
         try await eventually { (try? await network.on { $0.connections.isEmpty }) == true }
         #expect(gone == nil)
     }
+
+    @Test func whoWaitsForAClientThatNobodyHoldsIsTold() async throws {
+        let network = try FakeNetwork()
+        network.down = ["a"]
+        let publication: Publication
+        let notices: AsyncStream<SyncNotice>
+        do {
+            let client = try network.client()
+            notices = await client.notices
+            publication = try await client.open("s").publish(.insert("m", "0"))
+        }
+        await #expect(throws: CancellationError.self) { try await publication.fate() }
+        for await notice in notices { guard case .disconnected = notice else { throw Wrong() } }
+    }
+
+    @Test func noticesThatNobodyReadsAnyMoreAreNotKept() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let kept = await client.notices
+        for _ in 0..<10 { _ = await client.notices }
+        try await client.open("s").publish(.insert("m", "0")).fate()
+        #expect(await client.noticeSinks.count == 1)
+        await client.close()
+        #expect(await kept.contains(.connected(node: "a")))
+    }
 }

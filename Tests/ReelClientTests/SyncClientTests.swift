@@ -216,6 +216,29 @@ import Testing
         await client.close()
     }
 
+    @Test func theLargestEventThatIsTakenFitsIntoAFrame() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let name = String(repeating: "s", count: 128)
+        let stream = try await client.open(name)
+        func event(_ count: Int) -> Event { .insert("m", "1", ["x": .string(String(repeating: "x", count: count))]) }
+        let author = Event.Author(site: Site(high: .max, low: .max), op: 0)
+        let stamp = #""at":0,"#.utf8.count
+        let most = SyncClient.eventBytes - stamp - event(0).encoded(base: -1, author: author).count
+        let tooLarge = await #expect(throws: ReelError.self) { try await stream.publish(event(most + 1), base: -1) }
+        #expect(tooLarge?.code == .tooLarge)
+        try await stream.publish(event(most), base: -1)
+        let last = Event.Author(site: author.site, op: largestInteger)
+        let publish = ClientFrame.Publish(
+            stream: StreamName(name)!,
+            epoch: Epoch(.max),
+            events: [event(most).encoded(base: largestInteger, author: last)]
+        )
+        let frame = ClientFrame(.publish(publish), ref: Array("\(Int64.max)".utf8)).encoded()
+        #expect(frame.count <= 1 << 20)
+        await client.close()
+    }
+
     @Test func changesComeInBatchesAndMergeForASlowReader() async throws {
         let network = try FakeNetwork()
         let client = try network.client()

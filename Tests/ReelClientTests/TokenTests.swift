@@ -33,7 +33,10 @@ import Testing
     /// The second time it does not come; there is still time to ask again.
     @Test func aTokenIsRenewedOnTheConnectionBeforeItExpires() async throws {
         let network = try FakeNetwork()
-        try await network.on { ($0.tokens, $0.tokenS, $0.haste) = (["old", "new", "newest"], 60, 1_000) }
+        try await network.on { network in
+            (network.tokens, network.tokenS) = (["old", "new", "newest"], 60)
+            (network.haste, network.heldPauses) = (1_000, [SyncClient.tokenMs])
+        }
         let client = try network.client(token: "old", renewToken: Office(["new", nil, "newest"]).source)
         try await client.open("todo")
         try await eventually { (try? await network.on { $0.said.count >= 3 }) == true }
@@ -42,9 +45,27 @@ import Testing
         await client.close()
     }
 
+    @Test func whatATokenDidNotAllowGoesWithOneThatDoes() async throws {
+        let network = try FakeNetwork()
+        try await network.on { network in
+            (network.tokens, network.readers) = (["reader", "writer"], ["reader"])
+            (network.tokenS, network.haste) = (60, 100)
+        }
+        let client = try network.client(token: "reader", renewToken: Office(["writer"]).source)
+        let notices = await client.notices
+        try await client.open("todo").publish(.insert("task", "1")).fate()
+        #expect(try await network.on { $0.greeted.count } == 1, "the connection stays")
+        await client.close()
+        let isHeld = await notices.contains { if case .held = $0 { true } else { false } }
+        #expect(isHeld)
+    }
+
     @Test func aTokenThatIsNotTakenOnAConnectionIsFollowedByAnother() async throws {
         let network = try FakeNetwork()
-        try await network.on { ($0.tokens, $0.tokenS, $0.haste) = (["old", "new"], 60, 1_000) }
+        try await network.on { network in
+            (network.tokens, network.tokenS) = (["old", "new"], 60)
+            (network.haste, network.heldPauses) = (1_000, [SyncClient.tokenMs])
+        }
         let client = try network.client(token: "old", renewToken: Office(["bad", "new"]).source)
         try await client.open("todo")
         try await eventually { (try? await network.on { $0.said.count >= 3 }) == true }
@@ -55,7 +76,7 @@ import Testing
 
     @Test func aTokenThatIsNotTakenIsNotSaidAgain() async throws {
         let network = try FakeNetwork()
-        try await network.on { ($0.tokens, $0.haste) = (["good"], 1_000) }
+        try await network.on { ($0.tokens, $0.haste, $0.heldPauses) = (["good"], 1_000, [SyncClient.tokenMs]) }
         let client = try network.client(token: "bad", renewToken: Office(["worse", nil, "good"]).source)
         try await client.open("todo").publish(.insert("task", "1")).fate()
         #expect(try await network.on { $0.said } == ["bad", "worse", "good"])
@@ -65,13 +86,38 @@ import Testing
     /// The answer comes when the connection that it was asked for has been given up.
     @Test func aTokenThatComesLateServesTheNextConnection() async throws {
         let network = try FakeNetwork()
-        try await network.on { ($0.tokens, $0.haste) = (["slow"], 1_000) }
+        try await network.on { ($0.tokens, $0.haste, $0.heldPauses) = (["slow"], 1_000, [SyncClient.tokenMs]) }
         let source = Slow(network)
         let client = try network.client(renewToken: { try await source.token() })
         try await client.open("todo").publish(.insert("task", "1")).fate()
         #expect(source.asked == 1, "one question at a time")
         #expect(try await network.on { $0.said } == ["slow"])
         await client.close()
+    }
+
+    @Test func whoNeverGivesATokenIsAskedAgain() async throws {
+        let network = try FakeNetwork()
+        try await network.on { ($0.tokens, $0.heldPauses) = (["second"], [SyncClient.tokenMs]) }
+        let asked = Mutex(0)
+        let (silence, end) = AsyncStream.makeStream(of: Never.self)
+        let client = try network.client(renewToken: {
+            let count = asked.withLock { count in
+                count += 1
+                return count
+            }
+            // This one does not even hear that it is cancelled.
+            if count == 1 { await Task { for await _ in silence {} }.value }
+            return count == 1 ? "first" : "second"
+        })
+        let notices = await client.notices
+        let publication = try await client.open("todo").publish(.insert("task", "1"))
+        try await eventually { (try? await network.on { !$0.deadlines.isEmpty }) == true }
+        try await network.on { $0.fireDeadlines(1) }
+        try await publication.fate()
+        #expect(try await network.on { $0.said } == ["second"])
+        await client.close()
+        end.finish()
+        #expect(await notices.contains(.noToken(reason: "`renewToken` has not answered within 30 s")))
     }
 
     /// Gives its token once the client has tried for the third time.

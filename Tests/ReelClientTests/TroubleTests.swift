@@ -203,6 +203,20 @@ import Testing
         await client.close()
     }
 
+    @Test func aNewEpochBeginsAStreamAnewThatHadStopped() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s")
+        try await stream.publish(.insert("m", "0")).fate()
+        try await diverged(network, client, stream)
+        let kept = try await stream.publish(.insert("m", "1"))
+        try await network.on { $0.goOver(to: Epoch(2), lagging: []) }
+        guard case .applied = try await kept.fate() else { throw Wrong() }
+        #expect(await stream.epoch == Epoch(2))
+        #expect(await stream.objects("m").count == 2)
+        await client.close()
+    }
+
     @Test func aDownloadThatComesLateWakesNoStreamThatHasStopped() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
@@ -231,7 +245,10 @@ import Testing
         let other = try network.client(nodes: ["b"], seed: 6)
         let theirs = try await other.open("s", from: .all)
         for id in 0..<6 { try await theirs.publish(.insert("m", "\(id)")).fate() }
-        try await network.on { ($0.holdsDeadlines, $0.dropsFetches) = (true, true) }
+        try await network.on { network in
+            network.heldPauses = Set((0...SyncClient.fetchDoublings).map { SyncClient.fetchMs << Int64($0) })
+            network.dropsFetches = true
+        }
         let client = try network.client()
         let stream = try await client.open("s", from: .now)
         try await eventually { (try? await network.on { $0.fetches.count }) == 1 }

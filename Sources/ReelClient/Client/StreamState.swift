@@ -28,6 +28,14 @@ final class StreamState {
         var deadline: any TransportRequest
     }
 
+    /// A snapshot or delta that was asked for.
+    struct CatchUp {
+        let request: any TransportRequest
+        var deadline: any TransportRequest
+        /// Something of the answer has come.
+        var hasBegun = false
+    }
+
     /// Somebody who waits until a seq is folded.
     struct Waiter {
         var number: Int
@@ -47,12 +55,15 @@ final class StreamState {
     var arrived: Fold?
     /// The log has another epoch than the queue's bases: the next snapshot settles what was consumed.
     var isFromOldEpoch = false
-    var catchUp: (any TransportRequest)?
+    var catchUp: CatchUp?
     var catchUpFailures = 0
     /// A snapshot or delta was read since the stream was opened.
     var isCaughtUp = false
     /// A subscription has been live since the stream was opened: the next one goes on where that one ended.
     var hasBeenLive = false
+    /// Nothing is sent before this seq is folded, the head as of the subscription: only there it shows which bases are
+    /// below the horizon.
+    var sendsFrom: Seq = .none
     /// A delta does not reach so far back.
     var needsSnapshot = false
     var fetching: Fetching?
@@ -93,6 +104,20 @@ final class StreamState {
     /// The last seq folded.
     var seq: Seq { view?.seq ?? .none }
 
+    /// The next subscription shows what comes from now on, whatever is missing before.
+    var beginsNow: Bool { start == .now && !hasBeenLive }
+
+    /// A node has said welcome: what went wrong before says nothing of it, and what has not begun to come by now is
+    /// asked of it.
+    func connected() {
+        outbox.connected()
+        fetchFailures = 0
+        catchUpFailures = 0
+        retry?.cancel()
+        retry = nil
+        if catchUp?.hasBegun == false { dropCatchUp() }
+    }
+
     /// Lets go of everything that is under way on a connection.
     func connectionLost() {
         view?.unsubscribed()
@@ -100,6 +125,13 @@ final class StreamState {
         dropFetch()
         retry?.cancel()
         retry = nil
+    }
+
+    func dropCatchUp() {
+        catchUp?.request.cancel()
+        catchUp?.deadline.cancel()
+        catchUp = nil
+        if phase == .catchingUp { phase = .idle }
     }
 
     func dropFetch() {

@@ -10,10 +10,13 @@ extension SyncClient {
     /// The next step of a stream on its way to live events, if nothing is under way.
     func advance(_ stream: StreamState) {
         guard !isClosed, stream.phase == .idle, stream.catchUp == nil, stream.retry == nil else { return }
-        if wantsSnapshot(stream) { return catchUp(stream) }
+        if wantsSnapshot(stream) {
+            stream.phase = .catchingUp
+            return catchUp(stream)
+        }
         guard link?.welcome != nil else { return }
         stream.phase = .subscribing
-        let beginsNow = stream.start == .now && !stream.hasBeenLive
+        let beginsNow = stream.beginsNow
         let position: ClientFrame.Position = beginsNow ? .now : .after(stream.seq)
         let subscribe = ClientFrame.Subscribe(
             stream: stream.name,
@@ -24,21 +27,22 @@ extension SyncClient {
         send(ClientFrame(.subscribe(subscribe), ref: Ref.subscribe))
     }
 
-    private func wantsSnapshot(_ stream: StreamState) -> Bool {
+    func wantsSnapshot(_ stream: StreamState) -> Bool {
         guard stream.arrived == nil else { return false }
         if stream.needsSnapshot || stream.isFromOldEpoch { return true }
-        if let gap = stream.view.map({ $0.head - $0.seq }), gap >= Self.deltaFromSeqs { return stream.start != .all }
-        guard stream.start == .snapshot, stream.catchUpFailures < Self.catchUpFailuresMax else { return false }
-        return !stream.isCaughtUp
+        guard stream.start != .all, !stream.beginsNow, stream.catchUpFailures < Self.catchUpFailuresMax else {
+            return false
+        }
+        if stream.start == .snapshot, !stream.isCaughtUp { return true }
+        return stream.view.map { $0.head - $0.seq >= Self.deltaFromSeqs } ?? false
     }
 
-    /// Asks any node for a snapshot, or for a delta onto what is there.
+    /// Asks any node for a snapshot, or for a delta onto what is there. Live events go on coming meanwhile.
     func catchUp(_ stream: StreamState) {
         // The node that it is connected with lives; another one is asked where that one had no answer.
         let connected = link?.welcome == nil ? nil : link?.node
         let asksConnected = stream.catchUpFailures.isMultiple(of: 2)
         guard let node = asksConnected ? connected ?? failover.peer() : failover.peer() else { return }
-        stream.phase = .catchingUp
         let target: String
         let download: Download
         if let fold = stream.view?.fold, fold.seq >= max(0, fold.horizon), !stream.needsSnapshot {
@@ -49,8 +53,18 @@ extension SyncClient {
             download = Download(SnapshotReader(listsChanges: true), isDelta: false)
         }
         let name = stream.name
-        stream.catchUp = transport.get(from: node, target, token: token) { [weak self] response in
+        let request = transport.get(from: node, target, token: token) { [weak self] response in
             self?.assumeIsolated { $0.received(response, download, name) }
+        }
+        stream.catchUp = StreamState.CatchUp(request: request, deadline: catchUpDeadline(stream))
+    }
+
+    /// As that of a fetch: until the answer begins, and for each piece of it.
+    private func catchUpDeadline(_ stream: StreamState) -> any TransportRequest {
+        let (name, ms) = (stream.name, Self.fetchMs << Int64(min(stream.catchUpFailures, Self.fetchDoublings)))
+        return after(ms) { client in
+            guard let stream = client.streams[name] else { return }
+            client.catchUpFailed(stream, ReelError(.logUnavailable, "no answer within \(ms) ms"))
         }
     }
 
@@ -60,32 +74,40 @@ extension SyncClient {
             counters.bytesReceived += Int64(bytes.count)
             counters.snapshotBytes += Int64(bytes.count)
         }
+        stream.catchUp?.deadline.cancel()
         do throws(ReelError) {
-            guard let fold = try download.received(response) else { return }
-            stream.catchUp = nil
-            stream.phase = .idle
+            guard let fold = try download.received(response) else {
+                stream.catchUp?.hasBegun = true
+                stream.catchUp?.deadline = catchUpDeadline(stream)
+                return
+            }
+            stream.dropCatchUp()
             stream.isCaughtUp = true
-            stream.catchUpFailures = 0
             counters.snapshots += download.isDelta ? 0 : 1
             counters.deltas += download.isDelta ? 1 : 0
+            let before = stream.seq
             if link?.welcome == nil { stream.arrived = fold } else { install(fold, stream) }
+            // A node that is not ahead of this device does not help it over a gap.
+            stream.catchUpFailures = stream.seq > before ? 0 : stream.catchUpFailures + 1
             advance(stream)
+            fillGaps(stream)
         } catch {
-            stream.catchUp?.cancel()
-            stream.catchUp = nil
-            stream.phase = .idle
-            stream.catchUpFailures += 1
-            switch error.code {
-            case .truncated, .aheadOfLog, .diverged, .badRange: stream.needsSnapshot = true
-            default: break
-            }
-            if stream.catchUpFailures == Self.catchUpFailuresMax, stream.needsSnapshot || stream.isFromOldEpoch {
-                // Its state is in no event, so all that can be done is to ask on.
-                notify(.waiting(stream: name.description, reason: "\(error.code.rawValue): \(error.message)"))
-            }
-            guard wantsSnapshot(stream) else { return advance(stream) }
-            retry(stream, afterMs: min(2_000, 10 << Int64(min(stream.catchUpFailures, 8))))
+            catchUpFailed(stream, error)
         }
+    }
+
+    private func catchUpFailed(_ stream: StreamState, _ error: ReelError) {
+        stream.dropCatchUp()
+        stream.catchUpFailures += 1
+        switch error.code {
+        case .truncated, .aheadOfLog, .diverged, .badRange: stream.needsSnapshot = true
+        default: break
+        }
+        if stream.catchUpFailures == Self.catchUpFailuresMax, stream.needsSnapshot || stream.isFromOldEpoch {
+            // Its state is in no event, so all that can be done is to ask on.
+            notify(.waiting(stream: stream.name.description, reason: "\(error.code.rawValue): \(error.message)"))
+        }
+        retry(stream, afterMs: min(2_000, 10 << Int64(min(stream.catchUpFailures, 8))))
     }
 
     func install(_ fold: Fold, _ stream: StreamState) {
@@ -120,6 +142,9 @@ extension SyncClient {
     func leaveFormerEpoch(_ stream: StreamState) {
         guard let welcome = link?.welcome, let epoch = stream.view?.fold.epoch, epoch != welcome.epoch else { return }
         stream.connectionLost()
+        stream.dropCatchUp()
+        // Also where the former log had stopped it.
+        stream.phase = .idle
         stream.view = nil
         stream.unwritten = []
         stream.isFromOldEpoch = true

@@ -41,8 +41,7 @@ extension SyncClient {
     }
 
     func welcomed(_ welcome: ServerFrame.Welcome) {
-        // A second one answers `renew`.
-        guard let link, link.welcome == nil else { return renewLater(welcome) }
+        guard let link, link.welcome == nil else { return renewed(welcome) }
         // What it would say of own events is of an earlier moment: to believe it could make them happen twice.
         guard welcome.number >= logNumber else {
             notify(.nodeBehind(node: link.node, number: welcome.number, expected: logNumber))
@@ -64,8 +63,7 @@ extension SyncClient {
         watch(link.number)
         notify(.connected(node: link.node))
         for stream in streams.values {
-            stream.outbox.connected()
-            stream.fetchFailures = 0
+            stream.connected()
             leaveFormerEpoch(stream)
             if let snapshot = stream.arrived { install(snapshot, stream) }
             advance(stream)

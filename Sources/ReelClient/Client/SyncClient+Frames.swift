@@ -74,8 +74,16 @@ extension SyncClient {
             stream.view = View(fold, partitions: welcome.partitions)
         }
         stream.view?.subscribed(after: subscribed.after, head: subscribed.head)
+        if wantsSnapshot(stream) {
+            // Only this head says how far behind it is.
+            send(ClientFrame(.unsubscribe(stream.name)))
+            stream.view?.unsubscribed()
+            stream.phase = .idle
+            return advance(stream)
+        }
         stream.phase = .live
         stream.hasBeenLive = true
+        stream.sendsFrom = subscribed.head
         stream.catchUpFailures = 0
         markDirty(stream)
         fillGaps(stream)
@@ -167,8 +175,7 @@ extension SyncClient {
 
     func stop(_ stream: StreamState, _ reason: String) {
         stream.connectionLost()
-        stream.catchUp?.cancel()
-        stream.catchUp = nil
+        stream.dropCatchUp()
         stream.arrived = nil
         stream.phase = .stopped
         notify(.stopped(stream: stream.name.description, reason: reason))

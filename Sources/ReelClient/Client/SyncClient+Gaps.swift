@@ -19,22 +19,14 @@ extension SyncClient {
             stream.fetchFailures = 0
         }
         guard !missing.isEmpty, stream.retry == nil, stream.catchUp == nil else { return }
-        if stream.needsSnapshot || (missing.count >= Self.deltaFromSeqs && stream.start != .all) {
-            return pull(stream)
-        }
+        let isWide = missing.count >= Self.deltaFromSeqs && stream.catchUpFailures < Self.catchUpFailuresMax
+        if stream.needsSnapshot || (isWide && stream.start != .all) { return catchUp(stream) }
         let usesPeers = (gapSource == .peers) == stream.fetchFailures.isMultiple(of: 2)
         if usesPeers, failover.nodes.count > 1 || gapSource == .peers {
             fetchFromPeer(stream, missing)
         } else {
             fetchOnConnection(stream, missing)
         }
-    }
-
-    /// A delta from another node closes a wide gap, while live events go on coming.
-    private func pull(_ stream: StreamState) {
-        let phase = stream.phase
-        catchUp(stream)
-        stream.phase = phase
     }
 
     private func fetchOnConnection(_ stream: StreamState, _ missing: SeqRanges) {

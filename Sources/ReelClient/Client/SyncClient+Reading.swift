@@ -9,7 +9,7 @@ extension SyncClient {
         guard (Seq.none...stream.seq).contains(base) else {
             throw ReelError(.badBase, "found base \(base), expected at most \(stream.seq), the last seq folded here")
         }
-        var intake = EventIntake(limit: Limits.value)
+        var intake = EventIntake(limit: Self.eventBytes)
         var checked: [UInt8] = []
         let author = Event.Author(site: stream.outbox.site, op: 0)
         try event.encoded(base: base, author: author).lend { (bytes) throws(ReelError) in

@@ -2,6 +2,15 @@ internal import ReelCore
 
 // Who the device is, to nodes that have keys.
 extension SyncClient {
+    /// So long `renewToken` may take.
+    static let tokenMs: Int64 = 30_000
+
+    /// `renewToken` was called, and has not answered.
+    struct TokenQuestion {
+        let task: Task<Void, Never>
+        let deadline: any TransportRequest
+    }
+
     /// Says hello, once there is a token to say.
     func enter() {
         guard renewToken != nil, token == nil else { return sayHello() }
@@ -20,6 +29,15 @@ extension SyncClient {
         guard renewToken != nil else { return }
         token = nil
         renewLater()
+    }
+
+    /// A second welcome answers `renew`: what the former token did not allow is tried again.
+    func renewed(_ welcome: ServerFrame.Welcome) {
+        renewLater(welcome)
+        for stream in streams.values where stream.outbox.isHeld {
+            stream.outbox.connected()
+            markDirty(stream)
+        }
     }
 
     /// Asks for another token early enough that a slow answer, or the second one, still comes in time.
@@ -43,21 +61,30 @@ extension SyncClient {
     private static let tokenSecondsMax = 365 * 86_400
 
     private func askForToken() {
-        guard let renewToken, !isAskingForToken, !isClosed else { return }
-        isAskingForToken = true
-        Task { [weak self] in
+        guard let renewToken, tokenQuestion == nil, !isClosed else { return }
+        let task = Task { [weak self] in
             do {
                 let token = try await renewToken()
                 await self?.tokenCame(token)
             } catch {
-                await self?.noTokenCame(error)
+                if !Task.isCancelled { await self?.noTokenCame("\(error)") }
             }
         }
+        let deadline = after(Self.tokenMs) { client in
+            task.cancel()
+            client.noTokenCame("`renewToken` has not answered within \(Self.tokenMs / 1_000) s")
+        }
+        tokenQuestion = TokenQuestion(task: task, deadline: deadline)
+    }
+
+    private func answered() {
+        tokenQuestion?.deadline.cancel()
+        tokenQuestion = nil
     }
 
     /// Also for the connection after the one that it was asked for.
     private func tokenCame(_ token: String) {
-        isAskingForToken = false
+        answered()
         self.token = token
         if link?.awaitsToken == true {
             sayHello()
@@ -66,9 +93,10 @@ extension SyncClient {
         }
     }
 
-    private func noTokenCame(_ error: any Error) {
-        isAskingForToken = false
+    private func noTokenCame(_ reason: String) {
+        answered()
+        notify(.noToken(reason: reason))
         guard let link else { return }
-        if link.awaitsToken { lost(link.number, "there is no token: \(error)") } else { renewLater() }
+        if link.awaitsToken { lost(link.number, "there is no token: \(reason)") } else { renewLater() }
     }
 }

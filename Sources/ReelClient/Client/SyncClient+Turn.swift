@@ -7,6 +7,12 @@ extension SyncClient {
     static let eventsBehindStateMax = 4_096
     /// A publish frame is at most so large, whatever a node would take.
     static let parcelBytes = 256 << 10
+    /// What a publish frame has besides its events, the longest stream name included, and what ops and bases of many
+    /// digits add to one event.
+    static let frameRoom = 1_024
+    /// The largest event that is taken: nodes take frames of 1 MiB, and would end the connection over a larger one
+    /// each time that it comes.
+    static let eventBytes = Limits.value - frameRoom
 
     func markDirty(_ stream: StreamState) {
         stream.isDirty = true
@@ -45,10 +51,12 @@ extension SyncClient {
     }
 
     private func handOver(_ stream: StreamState) -> [Outbox.Parcel] {
-        guard stream.phase == .live, let limits = link?.welcome?.limits, let fold = stream.view?.fold else { return [] }
+        guard stream.phase == .live, let limits = link?.welcome?.limits, let fold = stream.view?.fold,
+            fold.seq >= stream.sendsFrom
+        else { return [] }
         let window = Outbox.Window(
             events: max(1, limits.batch),
-            bytes: max(1, min(limits.frame - 1_024, Self.parcelBytes))
+            bytes: max(1, min(limits.frame - Self.frameRoom, Self.parcelBytes))
         )
         var parcels: [Outbox.Parcel] = []
         while let parcel = stream.outbox.handOver(

@@ -13,7 +13,8 @@ public import ReelCore
 /// An actor on its transport's executor: what comes from the network is handled there in batches, without a change of
 /// threads.
 public actor SyncClient {
-    /// Gives a token, such as an app's own server makes. Throws where there is none at the moment: it is asked again.
+    /// Gives a token, such as an app's own server makes. Throws where there is none at the moment, and is cancelled
+    /// where it has not answered after 30 seconds: the client says `noToken`, goes on with what it has, and asks again.
     public typealias TokenSource = @Sendable () async throws -> String
 
     /// Where own events and what was received are kept.
@@ -37,7 +38,7 @@ public actor SyncClient {
     /// What it says to nodes that have keys; nil: nothing.
     var token: String?
     let renewToken: TokenSource?
-    var isAskingForToken = false
+    var tokenQuestion: TokenQuestion?
     /// Nil where nothing is kept, and once the client is closed.
     var store: DeviceStore?
     var random: SeededGenerator
@@ -105,13 +106,7 @@ public actor SyncClient {
     }
 
     /// Nobody has it any more: its connection goes with it, and what was received in this turn is not committed.
-    isolated deinit {
-        dropLink()
-        for stream in streams.values {
-            stream.catchUp?.cancel()
-            stream.sendTimer?.cancel()
-        }
-    }
+    isolated deinit { end(CancellationError()) }
 
     /// The transport's executor.
     nonisolated public var unownedExecutor: UnownedSerialExecutor { transport.executor.asUnownedSerialExecutor() }
@@ -163,7 +158,10 @@ public actor SyncClient {
     }
 
     func notify(_ notice: SyncNotice) {
-        for sink in noticeSinks { sink.yield(notice) }
+        noticeSinks.removeAll {
+            // Nobody reads there any more.
+            if case .terminated = $0.yield(notice) { true } else { false }
+        }
     }
 
     /// Commits what is not yet, and closes the connection. The queue stays in the store; whoever waits for something is
@@ -171,9 +169,15 @@ public actor SyncClient {
     public func close() {
         guard !isClosed else { return }
         finishTurn()
+        end(CancellationError())
+    }
+
+    private func end(_ error: any Error) {
         isClosed = true
         dropLink()
-        for stream in streams.values { release(stream, CancellationError()) }
+        tokenQuestion?.task.cancel()
+        tokenQuestion?.deadline.cancel()
+        for stream in streams.values { release(stream, error) }
         for sink in noticeSinks { sink.finish() }
         noticeSinks = []
         store = nil
@@ -181,8 +185,7 @@ public actor SyncClient {
 
     private func release(_ stream: StreamState, _ error: any Error) {
         stream.connectionLost()
-        stream.catchUp?.cancel()
-        stream.catchUp = nil
+        stream.dropCatchUp()
         stream.sendTimer?.cancel()
         for publication in stream.publications.values.joined() { publication.closed() }
         for commit in stream.commits { commit.resume(throwing: error) }
@@ -196,12 +199,7 @@ public actor SyncClient {
     /// The store failed: nothing that is shown or sent from here on would be true, so the client stops.
     func fail(_ error: ReelError) {
         failure = error
-        isClosed = true
-        dropLink()
         notify(.storeFailed(reason: error.message))
-        for stream in streams.values { release(stream, error) }
-        for sink in noticeSinks { sink.finish() }
-        noticeSinks = []
-        store = nil
+        end(error)
     }
 }

@@ -48,6 +48,8 @@ public enum SyncNotice: Sendable, Equatable {
     /// The stream cannot be read on: what this device knows and what the log says exclude each other, or the log
     /// speaks a version that this client does not know.
     case stopped(stream: String, reason: String)
+    /// `renewToken` threw, or did not answer in time.
+    case noToken(reason: String)
     /// The device's store failed: nothing is taken or sent any more.
     case storeFailed(reason: String)
 }

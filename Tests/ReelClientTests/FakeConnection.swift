@@ -1,0 +1,170 @@
+import ReelCore
+import ReelNet
+
+@testable import ReelClient
+
+/// A client's connection, seen from its node.
+final class FakeConnection: TransportConnection, @unchecked Sendable {
+    let network: FakeNetwork
+    let node: String
+    var receive: (@Sendable (TransportEvent) -> Void)?
+    /// The last proven seq of each subscription.
+    var proven: [StreamName: Seq] = [:]
+    private var token: String?
+
+    init(_ network: FakeNetwork, _ node: String, _ receive: @escaping @Sendable (TransportEvent) -> Void) {
+        self.network = network
+        self.node = node
+        self.receive = receive
+    }
+
+    func send(_ text: [UInt8]) {
+        network.loop.execute { [self] in
+            guard receive != nil, let frame = text.withUnsafeBytes({ try? ClientFrame($0) }) else { return }
+            network.asSeen(by: node) { handle(frame) }
+        }
+    }
+
+    func ping() { network.loop.execute { self.receive?(.alive) } }
+
+    func close() {
+        receive = nil
+        network.connections.removeAll { $0 === self }
+    }
+
+    func end(_ reason: String) {
+        let receive = receive
+        close()
+        receive?(.closed(reason))
+    }
+
+    func say(_ body: ServerFrame.Body, ref: [UInt8]? = nil) {
+        receive?(.text(ServerFrame(body, ref: ref).encoded()))
+    }
+
+    func push() {
+        guard !network.isSilent else { return }
+        network.asSeen(by: node) {
+            for (stream, after) in proven where after < network.head {
+                proven[stream] = network.head
+                say(.events(network.events(stream, after + 1, network.head)))
+            }
+        }
+    }
+
+    private func handle(_ frame: ClientFrame) {
+        switch frame.body {
+        case .hello(let hello):
+            network.greeted.append(node)
+            welcome(hello.token)
+        case .subscribe(let subscribe):
+            network.subscribes.append(subscribe)
+            var after = network.head
+            if case .after(let seq) = subscribe.position { after = seq }
+            let refusal =
+                after + 1 < network.first
+                ? ReelError(.truncated, "the log begins at \(network.first)") : network.refusal
+            if let refusal {
+                return say(.error(ServerFrame.Failure(refusal, stream: subscribe.stream)), ref: frame.ref)
+            }
+            say(
+                .subscribed(
+                    .init(
+                        stream: subscribe.stream,
+                        epoch: network.epoch,
+                        partition: 0,
+                        first: network.head < 0 ? -1 : 0,
+                        head: network.head,
+                        after: after
+                    )
+                ),
+                ref: frame.ref
+            )
+            proven[subscribe.stream] = after
+            push()
+        case .unsubscribe(let stream): proven[stream] = nil
+        case .renew(let token): welcome(token, isRenewal: true)
+        case .fetch(let fetch):
+            network.fetches.append(fetch.ranges)
+            guard !network.dropsFetches else { return }
+            for range in fetch.ranges {
+                say(.events(network.events(fetch.stream, range.lowerBound, range.upperBound)), ref: frame.ref)
+            }
+        // Behind the end of an epoch nothing is taken.
+        case .publish(let publish): if !network.lagging.contains(node) { handle(publish, frame.ref) }
+        }
+    }
+
+    /// A connection outlives a renewal that was refused.
+    private func welcome(_ token: String?, isRenewal: Bool = false) {
+        network.said.append(token)
+        if let tokens = network.tokens, !tokens.contains(token ?? "") {
+            say(.error(ServerFrame.Failure(ReelError(.unauthorized, "the token is not valid"))))
+            if !isRenewal { end("closed with 4401") }
+            return
+        }
+        self.token = token
+        say(
+            .welcome(
+                .init(
+                    node: node,
+                    epoch: network.epoch,
+                    number: network.number,
+                    partitions: 1,
+                    limits: .init(frame: 1 << 20, event: 256 << 10, batch: 50, subscriptions: 100, fetch: 100_000),
+                    pingS: 20,
+                    tokenS: network.tokenS
+                )
+            )
+        )
+    }
+
+    private func handle(_ publish: ClientFrame.Publish, _ ref: [UInt8]?) {
+        if let token, network.readers.contains(token) { return refuse(publish, ref) }
+        func breaks() -> Bool { Int.random(in: 0..<100, using: &network.random) < network.breaksPercent }
+        var acks: [ServerFrame.Acked] = []
+        for bytes in publish.events {
+            if breaks() { return end("broken before") }
+            var intake = EventIntake(limit: 256 << 10)
+            var value: [UInt8] = []
+            let stamp = EventIntake.Stamp(by: "ann", atMs: 7, base: network.head)
+            guard (try? bytes.withUnsafeBytes { try intake.take($0, stamp: stamp, into: &value) }) != nil else {
+                return
+            }
+            network.append(publish.stream, value)
+            acks.append(.init(site: intake.event.site, op: intake.event.op, seq: network.head))
+            if breaks() {
+                end("broken behind")
+                return network.pushAll()
+            }
+        }
+        guard !network.dropsAcks else { return network.pushAll() }
+        say(.ack(.init(stream: publish.stream, epoch: network.epoch, acks: acks)))
+        network.pushAll()
+    }
+
+    private func refuse(_ publish: ClientFrame.Publish, _ ref: [UInt8]?) {
+        for bytes in publish.events {
+            var intake = EventIntake(limit: 256 << 10)
+            var value: [UInt8] = []
+            let stamp = EventIntake.Stamp(by: nil, atMs: 7, base: network.head)
+            guard (try? bytes.withUnsafeBytes { try intake.take($0, stamp: stamp, into: &value) }) != nil else {
+                return
+            }
+            let (site, op) = (intake.event.site, intake.event.op)
+            let error = ReelError(.forbidden, "the token does not allow it")
+            say(.nack(.init(stream: publish.stream, site: site, op: op, error: error)), ref: ref)
+        }
+    }
+}
+
+final class FakeRequest: TransportRequest, @unchecked Sendable {
+    var isCancelled = false
+    var timer: LoopTimer?
+
+    func cancel() {
+        isCancelled = true
+        timer?.cancel()
+        timer = nil
+    }
+}

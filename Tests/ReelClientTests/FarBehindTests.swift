@@ -1,0 +1,133 @@
+import ReelCore
+import Testing
+
+@testable import ReelClient
+
+/// Devices that a partition has left far behind, and nodes that do not help them.
+@Suite(.timeLimit(.minutes(5))) struct FarBehindTests {
+    private let name = StreamName("s")!
+
+    /// A device that was live at seq 0 and has lost its node.
+    private func lost(_ network: FakeNetwork, _ start: SyncStart) async throws -> (SyncClient, SyncStream) {
+        let client = try network.client()
+        let stream = try await client.open("s", from: start)
+        try await stream.publish(.insert("m", "0")).fate()
+        try await network.on { $0.kill("a") }
+        return (client, stream)
+    }
+
+    @Test(arguments: [SyncStart.snapshot, .now, .all]) func nothingIsSentBeforeTheHeadOfTheSubscriptionIsFolded(
+        start: SyncStart
+    ) async throws {
+        let network = try FakeNetwork()
+        let (client, stream) = try await lost(network, start)
+        let publication = try await stream.publish(.insert("m", "1"))
+        try await network.on { network in
+            network.skip(5)
+            (network.isSilent, network.down, network.subscribes) = (true, [], [])
+        }
+        try await eventually { (try? await network.on { $0.subscribes.count }) == 1 }
+        // What `subscribed` made the client send is there after some more rounds of the loop.
+        for _ in 0..<5 { #expect(try await network.on { $0.head } == 5) }
+        #expect(await stream.seq == 0)
+        try await network.on { network in
+            network.isSilent = false
+            network.pushAll()
+        }
+        #expect(try await publication.fate() == .applied(6))
+        await client.close()
+    }
+
+    @Test func whatWasQueuedWhileTheHorizonPassedIsMadeAnewAndApplied() async throws {
+        let network = try FakeNetwork()
+        let (client, stream) = try await lost(network, .all)
+        let publication = try await stream.publish(.insert("m", "mine"))
+        let count = Int(Limits.markEvery) * Limits.marks
+        try await network.on { [name] network in
+            let site = Site(high: 1, low: 1)
+            for op in 0..<count {
+                network.append(name, Event.delete("m", "0").encoded(base: 0, author: .init(site: site, op: Op(op))))
+            }
+            network.down = []
+        }
+        #expect(try await publication.fate() == .applied(Seq(count) + 1))
+        await client.close()
+    }
+
+    @Test func aDeviceThatLearnsFromItsSubscriptionHowFarBehindItIsTakesADelta() async throws {
+        let network = try FakeNetwork()
+        let (client, stream) = try await lost(network, .snapshot)
+        try await network.on { network in
+            network.skip(Int(SyncClient.deltaFromSeqs))
+            network.down = []
+        }
+        #expect(try await stream.publish(.insert("m", "1")).fate() == .applied(SyncClient.deltaFromSeqs + 1))
+        #expect(await client.statistics.deltas == 1)
+        await client.close()
+    }
+
+    @Test(arguments: [SyncStart.snapshot, .now, .all]) func withoutAnySnapshotNodeAWideGapIsClosedByItsEvents(
+        start: SyncStart
+    ) async throws {
+        let network = try FakeNetwork()
+        try await network.on { network in
+            network.skip(Int(SyncClient.deltaFromSeqs))
+            network.hasSnapshots = false
+        }
+        let client = try network.client()
+        let stream = try await client.open("s", from: start)
+        try await stream.publish(.insert("m", "0")).fate()
+        try await network.on { network in
+            network.kill("a")
+            network.skip(Int(SyncClient.deltaFromSeqs))
+            network.down = []
+        }
+        let head = try await network.on { $0.head }
+        #expect(try await stream.publish(.insert("m", "1")).fate() == .applied(head + 1))
+        await client.close()
+    }
+
+    @Test func aNodeThatHangsIsNotWaitedForOnceAnotherSaysWelcome() async throws {
+        let network = try FakeNetwork()
+        try await network.on { network in
+            network.othersHang = true
+            network.heldPauses = [SyncClient.fetchMs]
+        }
+        let client = try network.client(nodes: ["a", "b"])
+        let stream = try await client.open("s")
+        try await stream.publish(.insert("m", "0")).fate()
+        #expect(await client.statistics.snapshots == 1)
+        await client.close()
+    }
+
+    @Test func aSnapshotThatDoesNotComeIsWaitedForAWhileOnly() async throws {
+        let network = try FakeNetwork()
+        try await network.on { ($0.hung, $0.haste) = (["a"], 100) }
+        let client = try network.client()
+        try await client.open("s").publish(.insert("m", "0")).fate()
+        #expect(await client.statistics.snapshots == 0)
+        await client.close()
+    }
+
+    @Test func whatFailedBeforeTheWelcomeDoesNotCountBehindIt() async throws {
+        let network = try FakeNetwork()
+        let other = try network.client(nodes: ["b"], seed: 6)
+        let theirs = try await other.open("s", from: .all)
+        for id in 0..<5 { try await theirs.publish(.insert("m", "\(id)")).fate() }
+        try await network.on { $0.hasSnapshots = false }
+        let (gate, opening) = AsyncStream.makeStream(of: Never.self)
+        let client = try network.client(renewToken: {
+            for await _ in gate {}
+            return "token"
+        })
+        let stream = try await client.open("s")
+        try await eventually { (try? await network.on { $0.requests.count }) ?? 0 >= SyncClient.catchUpFailuresMax }
+        try await network.on { $0.hasSnapshots = true }
+        opening.finish()
+        try await stream.waitUntil(seq: 4)
+        #expect(await client.statistics.snapshots == 1)
+        #expect(await client.statistics.eventsReceived == 0, "no history came")
+        await client.close()
+        await other.close()
+    }
+}
