@@ -76,6 +76,7 @@ import Testing
             let messages = try await reader.messages("the next") { $0.flatMap(\.seqs).count == 4 }
             #expect(messages.flatMap(\.seqs) == [0, 1, 2, 4])
             #expect(messages.first?.seqs == [0, 1], "at most limit events each")
+            #expect(messages.allSatisfy { $0.member("from") ?? "" <= $0.member("to") ?? "" }, "none says nothing new")
             var proven = -1
             for message in messages {
                 #expect(message.member("from") == "\(proven + 1)", "each goes on where the one before ended")

@@ -25,6 +25,8 @@ final class EventStream: Follower {
     private var isReading = false
     /// What is proven is said though there is no event to tell.
     private var owesProof = true
+    /// Nothing was said of where the client is.
+    private var isFirst = true
     private var saidMs: Int64
     private var leaveAtMs: Int64?
 
@@ -159,6 +161,7 @@ final class EventStream: Follower {
         if let error = gateway.share.stop(of: partition) { return failed(error) }
         guard owesProof else { return }
         owesProof = false
+        guard isFirst || proven < next - 1 else { return }
         tell(EventsAnswer(from: proven + 1, to: next - 1, head: gateway.rings[partition].head))
     }
 
@@ -171,7 +174,7 @@ final class EventStream: Follower {
     }
 
     private func tell(_ answer: EventsAnswer) {
-        proven = answer.to
+        (proven, isFirst) = (answer.to, false)
         let epoch = gateway.share.epoch
         let message = gateway.followers.message(stream, filter, answer) {
             Array("id: \(epoch):\(answer.to)\ndata: ".utf8) + answer.bytes(stream, epoch, partition)
