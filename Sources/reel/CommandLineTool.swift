@@ -15,15 +15,14 @@ enum CommandLineTool {
     /// Runs what the words ask for; whatever goes wrong ends in a line on standard error and a code.
     static func run(_ words: [String], environment: [String: String], console: Console) async -> ExitCode {
         let parser = ArgumentParser(commands: CommandTable.all, environment: environment)
-        let pages = HelpPages(commands: CommandTable.all)
         do {
             let code: ExitCode
             switch try parser.request(words) {
-            case .help(nil):
-                try console.print(pages.overview())
+            case .overview(let commands):
+                try console.print(HelpPages(commands: commands).overview())
                 code = words.isEmpty ? .usage : .done
-            case .help(let command?):
-                try console.print(pages.page(of: command))
+            case .help(let command):
+                try console.print(HelpPages(commands: CommandTable.all).page(of: command))
                 code = .done
             case .run(let command, let options):
                 for warning in parser.warnings() { console.note("reel: warning: \(warning)") }
@@ -49,6 +48,8 @@ extension Complaint {
         case let error as LogError where error.code == .badRequest: self.init(.usage, error.message)
         case let error as LogError: self.init(ExitCode(error.code), "\(error.message) (\(error.code.rawValue))")
         case let error as SnapshotError: self.init(ExitCode(error.code), error.message)
+        case let error as NetError where error.code == .addressInUse:
+            self.init(.failed, "\(error.message); say with --listen where else")
         case let error as NetError: self.init(error.code == .badAddress ? .usage : .failed, error.message)
         case let error as LoadFailure: self.init(ExitCode(error.code), error.message)
         case let error as ChildProcess.Failure: self.init(.failed, error.description)

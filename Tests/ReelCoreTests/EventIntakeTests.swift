@@ -36,6 +36,25 @@ import Testing
     }
 
     @Test(
+        "says in which member what was found",
+        arguments: [
+            (#"{"type":"insert"}"#, #"found no member "model""#),
+            (#"{"type":"frob"}"#, #"found "frob", expected insert, update, delete, batch or noop, in type"#),
+            (#"{"type":"insert","id":5}"#, "found '5' where a string was expected, in id"),
+            (#"{"fields":{"a \"b":[1]},"ops":{"n":{"inc":"x"}},"type":"update"}"#, ", in ops.n.inc"),
+            (
+                #"{"events":[{"id":"1","model":"m","type":"insert"},{"id":"1","model":7,"type":"insert"}]}"#,
+                ", in events[1].model"
+            ),
+        ]
+    )
+    func namesTheMember(_ sent: String, _ says: String) {
+        let whole = #"{"op":0,"site":"\#(Self.site)","# + sent.dropFirst()
+        let error = #expect(throws: ReelError.self) { try take(whole) }
+        #expect(error?.message.hasSuffix(says) == true, "\(error?.message ?? "")")
+    }
+
+    @Test(
         "refuses what only the log gives, and what is too large or no event",
         arguments: [
             (#"{"at":1,"op":0,"site":"SITE","type":"noop"}"#, ErrorCode.badEvent),

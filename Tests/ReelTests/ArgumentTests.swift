@@ -135,17 +135,25 @@ import Testing
 
     @Test(arguments: [
         (["paint"], "`reel paint` needs one more word: wall"),
-        (["paint", "--help"], "needs one more word"),
         (["paint", "wal"], "did you mean `paint wall`?"),
         (["pain", "wall"], "did you mean `paint`?"),
     ]) func aCommandOfTwoWordsIsNamedByBoth(words: [String], says: String) {
         #expect(complaint(words).contains(says), "\(complaint(words))")
     }
 
+    @Test func helpBehindTheFirstOfTwoWordsListsThem() throws {
+        let parser = ArgumentParser(commands: [Self.play, Self.paint], environment: [:])
+        guard case .overview(let commands) = try parser.request(["paint", "--help"]) else {
+            Issue.record("no list of commands")
+            return
+        }
+        #expect(commands.map(\.name) == ["paint wall"])
+    }
+
     @Test func helpIsFoundBehindAnyCommand() throws {
         let parser = ArgumentParser(commands: [Self.play], environment: [:])
         for words in [["play", "--help"], ["play", "-h"], ["play", "--partitions", "x", "--help"]] {
-            guard case .help(let command?) = try parser.request(words) else {
+            guard case .help(let command) = try parser.request(words) else {
                 Issue.record("\(words) asks for help")
                 continue
             }

@@ -40,6 +40,14 @@ import Testing
         }
     }
 
+    @Test func aWordThatSeveralCommandsBeginWithHasHelpToo() async {
+        for words in [["topic", "--help"], ["help", "topic"]] {
+            let run = await CommandRun(words)
+            #expect(run.code == .done && run.output.contains("  topic check  "), "\(run)")
+            #expect(!run.output.contains("epoch new"))
+        }
+    }
+
     @Test func everyLineOfHelpFitsATerminal() async {
         for command in CommandTable.all {
             for line in await CommandRun(["help"] + command.words).output.split(separator: "\n") {

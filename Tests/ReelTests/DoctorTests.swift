@@ -74,6 +74,39 @@ import Testing
         #expect(findings.filter { $0.about == "lag" }.map(\.level) == [.ok])
     }
 
+    @Test func aNodeThatGoesOverToAnotherEpochMeanwhileIsNotMeasured() throws {
+        var moving = try node(1, "serve", [9], [3, 3, 3])
+        moving.looks[0].epoch = "9f00000000000000"
+        #expect(findings([moving]).allSatisfy { $0.about != "lag" })
+        let more = try findings([node(1, "serve", [9], [9, 3]), moving, node(2, "serve", [9], [9])])
+        #expect(more.filter { $0.about == "lag" }.map(\.level) == [.ok])
+        let other = try findings([node(1, "serve", [900]), node(2, "serve", [9], epoch: "9f00000000000002")])
+        #expect(other.filter { $0.about == "lag" }.map(\.level) == [.ok], "their seqs are not of one log")
+    }
+
+    @Test func whateverANodeSaysIsANumber() throws {
+        let far = Seq(1) << 53 - 1
+        let page =
+            ["nan", "inf", "1e300", "-1e300"].map { "reel_gateway_nacks_total{code=\"stale\"} \($0)" }
+            + [
+                "reel_gateway_in_flight_bytes 1e300", "reel_gateway_in_flight_limit_bytes 1",
+                "reel_gateway_lagged_total inf",
+            ]
+        for line in page {
+            let nodes = try [
+                node(1, "serve", [far, far, far]),
+                node(2, "serve", [-1, -1, -1], metrics: page.dropFirst(4).joined(separator: "\n") + "\n" + line),
+            ]
+            #expect(findings(nodes).contains { $0.level == .problem })
+        }
+    }
+
+    @Test func oneTimeIsNotCalledTimes() throws {
+        let found = try findings([node(1, "serve", metrics: "reel_gateway_lagged_total 1")])
+        #expect(found.contains { $0.text.hasPrefix("1 time a client read too slowly") }, "\(found)")
+        #expect(found.contains { $0.text.hasPrefix("1 node with both roles answers, build") }, "\(found)")
+    }
+
     @Test func theLogItselfSaysHowFarItGoes() throws {
         let log = ClusterReport.Log(epoch: try #require(Epoch(epoch)), bounds: [LogBounds(first: 0, last: 30)])
         let report = ClusterReport(nodes: [try node(1, "serve")], log: .success(log))

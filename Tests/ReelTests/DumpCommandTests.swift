@@ -84,6 +84,22 @@ import Testing
         }
     }
 
+    @Test func aStreamsDumpIsFoldedToItsStateInEveryEpoch() async throws {
+        try await makeLog([("todo", event(0)), ("list", event(0)), ("todo", event(1)), ("more", event(0))])
+        let data = ["--data", folder.path]
+        #expect(await CommandRun(["epoch", "new", "--partitions", "1"] + data).code == .done)
+        let file = folder.path + "/lines.jsonl"
+        for stream in ["todo", "list", "more"] {
+            var states: [String] = []
+            for words in [[], ["--stream", stream]] {
+                try Data(await dump(words).output.utf8).write(to: URL(filePath: file))
+                let run = await CommandRun(["fold", file, "--stream", stream, "--check"])
+                states += run.output.split(separator: "\n").last.map { [String($0)] } ?? []
+            }
+            #expect(states.count == 2 && states[0] == states[1] && !states[0].contains(#""count":0"#), "\(states)")
+        }
+    }
+
     @Test func aLogThatIsNotThereIsNotMade() async throws {
         let run = await dump()
         #expect(run.code == .unreachable)

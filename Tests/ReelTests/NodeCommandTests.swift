@@ -71,6 +71,50 @@ import Testing
         tail.killNow()
     }
 
+    @Test func whatAnEventCameToIsSaidWhereItIsAskedFor() async throws {
+        let published = await reel("publish", "todo", milk(0), milk(0), "--outcome", isTerminal: true)
+        #expect(published.code == .done, "\(published)")
+        #expect(published.output == "seq 0: applied\nseq 1: applied\n")
+        let none = await reel("publish", "todo", #"{"type":"update","model":"task","id":"none"}"#, "--outcome")
+        #expect(none.code == .failed && none.output.contains(#""outcome":"rejected(no_object)""#), "\(none)")
+    }
+
+    @Test func aRangeIsWhatTheLogHasOfIt() async throws {
+        _ = await reel("publish", "todo", milk(0), milk(1))
+        let beyond = await reel("fetch", "todo", "--from", "100")
+        #expect(beyond.code == .done && beyond.output.isEmpty, "\(beyond)")
+        #expect(beyond.errors.contains("nothing of todo from seq 100 on") && beyond.errors.contains("ends at seq 1"))
+
+        let log = cluster.folder.path + "/log.sqlite"
+        let tail = try ChildProcess(
+            reelExecutable,
+            ["tail", "todo", "--after", "-1", "--url", cluster.gateway.url],
+            errorLog: cluster.folder.path + "/tail.log"
+        )
+        for seq in 0..<2 { #expect(try tail.readLine(timeoutMs: 60_000)?.hasPrefix(#"{"seq":\#(seq),"#) == true) }
+        #expect(await CommandRun(["epoch", "new", "--log", "sqlite:\(log)"]).code == .done)
+        // The end of the epoch, then what follows the state in the next one.
+        #expect(try tail.readLine(timeoutMs: 60_000)?.contains(#""type":"barrier""#) == true)
+        while await reel("fetch", "todo").output.contains(#""seq":0"#) { try await Task.sleep(for: .milliseconds(20)) }
+        let published = await reel("publish", "todo", milk(2), "--json")
+        #expect(published.code == .done, "\(published)")
+        let all = await reel("fetch", "todo")
+        #expect(all.code == .done && all.output.contains("Milk 2"), "\(all)")
+        var line = try tail.readLine(timeoutMs: 60_000)
+        if line?.contains("barrier") == true { line = try tail.readLine(timeoutMs: 60_000) }
+        #expect(line?.contains("Milk 2") == true)
+        tail.killNow()
+    }
+
+    @Test func aNodeThatIsGoneKeepsNoOtherFromBeingCompared() async throws {
+        _ = await reel("publish", "todo", milk(0))
+        try await cluster.snapshotReaches(0)
+        let dead = "http://127.0.0.1:1"
+        let run = await CommandRun(["digest", "todo", "--url", dead, "--url", cluster.gateway.url])
+        #expect(run.code == .unreachable && run.errors.contains(dead), "\(run)")
+        #expect(run.output.hasPrefix(cluster.gateway.url), "\(run)")
+    }
+
     @Test func aSessionIsReplayedThroughTwoGateways() async throws {
         let second = try cluster.startGateway("gateway-b")
         let edits = [(0, "[]", 0, "a"), (1, "[]", 0, "x"), (0, "[0]", 1, "b"), (1, "[1]", 1, "y")].map {
@@ -90,6 +134,7 @@ import Testing
         #expect(run.code == .unreachable)
         #expect(run.errors.contains(cluster.gateway.url))
         #expect(await reel("tail", "todo").code == .unreachable)
+        #expect(await reel("tail", "todo", "--after", "3").code == .unreachable)
         #expect(await CommandRun(["fetch", "todo", "--url", "ftp://a.example"]).code == .usage)
     }
 }

@@ -62,6 +62,14 @@ import Testing
         #expect(found.contains { $0.text == "partition 2 ends at seq 9, the state is folded up to 5" })
     }
 
+    @Test func whereTheLogDoesNotAnswerNothingIsConcludedFromThat() throws {
+        var report = try report([.success(fold(upTo: 9))])
+        report.site = site
+        report.siteFailure = StreamVisit.Failure(code: .logUnavailable, message: "the brokers are away")
+        let found = findings(report).filter { $0.about == "site" }
+        #expect(found.map(\.level) == [.warning] && found[0].text.hasSuffix(": the brokers are away"), "\(found)")
+    }
+
     @Test func aSiteWhoseFirstOpsAreMissingIsToldTheFirstOfTheLog() throws {
         var report = try report([.success(fold(upTo: 9))])
         report.site = site

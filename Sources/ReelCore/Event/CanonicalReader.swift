@@ -308,7 +308,8 @@ struct CanonicalReader {
 
     @inline(never)
     func error(_ message: String) -> ReelError {
-        ReelError(code, "\(message), at byte \(position) of the canonical form")
+        let place = place
+        return ReelError(code, place.isEmpty ? message : "\(message), in \(place)")
     }
 
     @inline(never)

@@ -130,7 +130,9 @@ extension ParsedEvent {
         case "delete": return .delete
         case "batch": return .batch
         case "noop": return .noop
-        default: throw reader.error("found another type than insert, update, delete, batch or noop")
+        default:
+            let found = JSONText(reader.bytes(text)).string.debugDescription
+            throw reader.error("found \(found), expected insert, update, delete, batch or noop")
         }
     }
 

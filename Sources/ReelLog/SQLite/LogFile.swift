@@ -106,6 +106,19 @@ struct LogFile: Sendable {
         }
         // A file that cannot be written would open for reading only, and fail much later.
         guard access(path, R_OK | W_OK) == 0 else { throw LogError(errno: errno, "write \(path)") }
+        guard status.st_size == 0 || isDatabase(path) else {
+            throw LogError(.damaged, "found a file that is no SQLite database, expected a log's file: \(path)")
+        }
+    }
+
+    /// Whether a file that is not empty begins as SQLite's do. One that cannot be read is looked at by SQLite itself.
+    private static func isDatabase(_ path: String) -> Bool {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return true }
+        defer { Glibc.close(file) }
+        let magic = Array("SQLite format 3\0".utf8)
+        var begin = [UInt8](repeating: 0, count: magic.count)
+        return read(file, &begin, begin.count) < begin.count || begin == magic
     }
 
     /// Looks into a file, which is made if it is not there, through a connection of its own. The lock must be held.

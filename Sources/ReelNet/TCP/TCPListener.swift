@@ -46,7 +46,7 @@ final class TCPListener {
         poll()
     }
 
-    private static func listen(on address: SocketAddress, _ backlog: Int32) throws(NetError) -> Int32 {
+    fileprivate static func listen(on address: SocketAddress, _ backlog: Int32) throws(NetError) -> Int32 {
         let family = address.withSockaddr { pointer, _ in Int32(pointer.pointee.sa_family) }
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         let descriptor = socket(family, type, 0)
@@ -113,3 +113,10 @@ final class TCPListener {
 
 @available(*, unavailable)
 extension TCPListener: Sendable {}
+
+extension SocketAddress {
+    /// Throws as listening there would, now.
+    public func checkThatItIsFree() throws(NetError) {
+        Glibc.close(try TCPListener.listen(on: self, 1))
+    }
+}

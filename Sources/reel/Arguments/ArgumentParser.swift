@@ -1,8 +1,10 @@
 /// What the words of a command line ask for.
 enum Request: Sendable {
     case run(Command, Options)
-    /// The help of one command, or the list of all.
-    case help(Command?)
+    /// The list of these commands: all, or those that begin with one word.
+    case overview([Command])
+    /// The help of one command.
+    case help(Command)
 }
 
 /// Reads a command line against the table of commands. Pure: the environment comes in as a value.
@@ -12,20 +14,28 @@ struct ArgumentParser: Sendable {
 
     /// What the words behind the program's name ask for.
     func request(_ words: [String]) throws(Complaint) -> Request {
-        guard let first = words.first else { return .help(nil) }
-        if first == "--help" || first == "-h" { return .help(nil) }
+        guard let first = words.first, !isHelp(first) else { return .overview(commands) }
         if first == "--version" { return try request(["version"] + words.dropFirst()) }
+        if words.count == 2, isHelp(words[1]), let group = group(first) { return .overview(group) }
         let command = try command(named: words)
         let rest = Array(words.dropFirst(command.words.count))
         let beforeDashes = rest.prefix { $0 != "--" }
-        if beforeDashes.contains("--help") || beforeDashes.contains("-h") { return .help(command) }
+        if beforeDashes.contains(where: isHelp) { return .help(command) }
         return .run(command, try options(of: command, rest))
+    }
+
+    private func isHelp(_ word: String) -> Bool { word == "--help" || word == "-h" }
+
+    /// The commands of two words that begin with this one; nil if there are none.
+    func group(_ word: String) -> [Command]? {
+        let group = commands.filter { $0.words.count > 1 && $0.words.first == word }
+        return group.isEmpty ? nil : group
     }
 
     /// The command that these words begin with: one, or two such as `topic create`.
     func command(named words: [String]) throws(Complaint) -> Command {
         if let command = commands.first(where: { words.starts(with: $0.words) }) { return command }
-        let group = commands.filter { $0.words.count > 1 && $0.words.first == words.first }
+        let group = words.first.flatMap(group) ?? []
         if !group.isEmpty, words.count == 1 || words[1].hasPrefix("-") {
             let second = group.compactMap(\.words.last).joined(separator: ", ")
             throw Complaint(.usage, "`reel \(words[0])` needs one more word: \(second); `reel help` lists all")

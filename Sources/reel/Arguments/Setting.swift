@@ -1,3 +1,5 @@
+import ReelCore
+
 /// One setting of a command: one name in two spellings, `--listen` and `REEL_LISTEN`.
 ///
 /// What it says of itself serves the parser, the help, docs/cli.md and the reading of the environment.
@@ -106,6 +108,15 @@ extension Setting<String?> {
     static func text(_ name: String, _ valueName: String, _ help: String) -> Setting {
         Setting(name, valueName, fallback: nil, fallbackText: nil, expected: valueName, help: help) {
             $0.last.flatMap { $0.isEmpty ? nil : .some($0) }
+        }
+    }
+}
+
+extension Setting<Epoch?> {
+    /// An epoch that may be absent.
+    static func epoch(_ name: String, _ help: String) -> Setting {
+        Setting(name, "HEX", fallback: nil, fallbackText: nil, expected: "16 lower-case hex digits", help: help) {
+            $0.last.flatMap { Epoch($0) }.map { .some($0) }
         }
     }
 }

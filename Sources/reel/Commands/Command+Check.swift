@@ -25,7 +25,7 @@ extension Command {
         do throws(Fault) {
             trial = try Trial(folder: options.operands[0], logs: options[dumps])
         } catch {
-            throw Complaint(.failed, error.reason)
+            throw Complaint(.badData, error.reason)
         }
         let verdict = await trial.verdict()
         try console.print(verdict.text)

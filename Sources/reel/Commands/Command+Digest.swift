@@ -8,7 +8,7 @@ extension Command {
         "compare the digest of a stream's state as nodes say it, and computed anew from their snapshots",
         about: """
             Asks every node that is named for its snapshot of the stream. Exit code 1 if a node says another digest than
-            its own snapshot has, or two nodes hold different states of one seq.
+            its own snapshot has, or two nodes hold different states of one seq; else 3 if one did not answer.
             """,
         operands: [Operand("STREAM")],
         settings: NodeArguments.all + [CommonSettings.json],
@@ -21,17 +21,25 @@ extension Command {
     ) { options, console in
         let stream = try streamName(options.operands[0])
         var states: [State] = []
+        var code = ExitCode.done
         for address in try NodeArguments.addresses(options) {
             let caller = try await NodeCaller([address])
-            let snapshot = try SnapshotLines(try await caller.get("/v1/streams/\(stream)/snapshot"))
-            let state = try State(address, snapshot)
+            let body: [UInt8]
+            do {
+                body = try await caller.get("/v1/streams/\(stream)/snapshot")
+            } catch let complaint as Complaint where complaint.code == .unreachable {
+                console.note("reel: \(complaint.message)")
+                code = .unreachable
+                continue
+            }
+            let state = try State(address, try SnapshotLines(body))
             try options[CommonSettings.json] ? console.write(state.json) : console.print(state.text)
             states.append(state)
         }
         let differ = states.contains { a in
             !a.isOwn || states.contains { $0.place == a.place && $0.computed != a.computed }
         }
-        return differ ? .failed : .done
+        return differ ? .failed : code
     }
 }
 

@@ -43,7 +43,12 @@ extension Command {
         let probe = try await NodeProbe()
         defer { probe.close() }
         let log = asksLog ? logAnswer(options, console) : nil
-        let report = await ClusterVisit(probe: probe).report(named: named, log: log)
+        let visit = ClusterVisit(
+            probe: probe,
+            tls: try NodeArguments.trust(options),
+            token: options[NodeArguments.token]
+        )
+        let report = await visit.report(named: named, log: log)
         var findings = Diagnosis(report: report).findings
         if let wantedStream {
             let visit = StreamVisit(probe: probe, stream: wantedStream)

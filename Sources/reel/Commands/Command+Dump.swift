@@ -8,7 +8,8 @@ extension Command {
         "print the records of a log as lines of JSON",
         about: """
             One line a record, {"partition","seq","key","value","epoch"}, the value as a string, by partition and seq,
-            up to the end that the log has now. Nodes may go on meanwhile.
+            up to the end that the log has now. Nodes may go on meanwhile. With --stream those of one stream, the
+            barriers of its partition, and all seeds there, which count only in one unbroken row.
             """,
         settings: [
             LogArguments.log, KafkaArguments.properties, LogArguments.data, NodeArguments.epoch, stream, partition,
@@ -16,7 +17,7 @@ extension Command {
         ],
         examples: [
             Example("reel dump > log.jsonl", "the whole log of ./reel-data"),
-            Example("reel dump --log sqlite:log.sqlite --stream todo", "the records of one stream and its barriers"),
+            Example("reel dump --log sqlite:log.sqlite --stream todo", "what the state of one stream follows from"),
         ]
     ) { options, console in
         let log = try open(options, console)
@@ -43,11 +44,8 @@ extension Command {
     }
 
     private static func open(_ options: Options, _ console: Console) throws -> any EventLog {
-        guard let text = options[NodeArguments.epoch] else {
+        guard let epoch = options[NodeArguments.epoch] else {
             return try LogArguments.open(options, ifAbsent: .fail, console)
-        }
-        guard let epoch = Epoch(text) else {
-            throw Complaint(.usage, "--epoch is `\(text)`; expected are 16 hex digits")
         }
         let store = try LogArguments.store(options, console)
         defer { store.close() }
@@ -66,8 +64,11 @@ extension Command {
         "SEQ",
         -1...Int(largestInteger),
         default: -1,
-        "print what follows this seq; -1 is everything"
+        "print what follows this seq; -1 is all that the log still has"
     )
+
+    /// What the value of a seed ends with, and no other valid record's.
+    private static let seedEnd = Array(#","type":"seed"}"#.utf8)
 
     /// How much is read at once, in bytes.
     private static let chunk = 4 << 20
@@ -90,7 +91,11 @@ extension Command {
             lines.removeAll(keepingCapacity: true)
             for entry in batch.entries {
                 batch.withRecord(entry) { found, value in
-                    if let key, !found.elementsEqual(key), !(StreamName.barrierKey.utf8.elementsEqual(found)) { return }
+                    if let key, !found.elementsEqual(key), !StreamName.barrierKey.utf8.elementsEqual(found),
+                        !value.suffix(seedEnd.count).elementsEqual(seedEnd)
+                    {
+                        return
+                    }
                     LogLine.write(
                         partition: partition,
                         seq: entry.seq,

@@ -18,13 +18,18 @@ extension Command {
     ) { options, console in
         let stream = try streamName(options.operands[0])
         let caller = try await NodeCaller(try NodeArguments.addresses(options))
+        let path = "/v1/streams/\(stream)"
+        let place = try StreamAnswer(try await caller.get("\(path)/head"))
+        let epoch = options[NodeArguments.epoch]?.description ?? place.epoch
+        let start = options[from].map(Seq.init) ?? max(0, place.first)
         let last = options[to].map(Seq.init) ?? .max
-        var after = Seq(options[from]) - 1
+        var after = start - 1
         var proven: StreamAnswer?
-        while after < last {
-            let target = "/v1/streams/\(stream)/events?after=\(after)&limit=10000"
-            let epoch = options[NodeArguments.epoch] ?? proven?.epoch
-            let answer = try StreamAnswer(try await caller.get(target + (epoch.map { "&epoch=\($0)" } ?? "")))
+        // In another epoch the node has something to say, and of what lies beyond its end there is nothing to ask.
+        while after < last, epoch != place.epoch || after < place.head {
+            let answer = try StreamAnswer(
+                try await caller.get("\(path)/events?after=\(after)&limit=10000&epoch=\(epoch)")
+            )
             for event in answer.events where event.seq <= last {
                 try console.write(event.bytes + [UInt8(ascii: "\n")])
             }
@@ -34,14 +39,21 @@ extension Command {
             if answer.to >= answer.head { break }
         }
         guard let proven else {
-            console.note("nothing at or behind seq \(options[from])")
+            console.note(
+                "nothing of \(stream) from seq \(start) on: partition \(place.partition) "
+                    + (place.head < 0 ? "is empty" : "ends at seq \(place.head)")
+            )
             return .done
         }
-        console.note("all of \(stream) in \(options[from])…\(min(after, last)) of epoch \(proven.epoch)")
+        console.note("all of \(stream) in \(start)…\(min(after, last)) of epoch \(proven.epoch)")
         return .done
     }
 
-    private static let from = Setting<Int>.number("from", "SEQ", 0...Int(largestInteger), default: 0, "the first seq")
+    private static let from = Setting<Int?>.number(
+        "from",
+        "SEQ",
+        0...Int(largestInteger),
+        "the first seq; else the first that the log still has"
+    )
     private static let to = Setting<Int?>.number("to", "SEQ", 0...Int(largestInteger), "the last seq; else the head")
-
 }

@@ -44,13 +44,8 @@ extension Command {
     }
 
     /// The epoch that is meant: the one wanted, else the only one that the lines name.
-    private static func epochMeant(by lines: [LogLine], wanted: String?) throws(Complaint) -> Epoch {
-        if let wanted {
-            guard let epoch = Epoch(wanted) else {
-                throw Complaint(.usage, "--epoch is `\(wanted)`; expected are 16 lower-case hex digits")
-            }
-            return epoch
-        }
+    private static func epochMeant(by lines: [LogLine], wanted: Epoch?) throws(Complaint) -> Epoch {
+        if let wanted { return wanted }
         let named = Set(lines.compactMap(\.epoch)).sorted { $0.value < $1.value }
         guard named.count <= 1 else {
             let names = named.map(\.description).joined(separator: ", ")

@@ -16,10 +16,16 @@ extension Command {
         let pages = HelpPages(commands: CommandTable.all)
         if options[markdown] {
             try console.write(pages.markdown().utf8)
-        } else if options[errors] {
+            return .done
+        }
+        if options[errors] {
             try console.write(ErrorCode.page().utf8)
+            return .done
+        }
+        let parser = ArgumentParser(commands: CommandTable.all, environment: [:])
+        if options.operands.count == 1, let group = parser.group(options.operands[0]) {
+            try console.print(HelpPages(commands: group).overview())
         } else if !options.operands.isEmpty {
-            let parser = ArgumentParser(commands: CommandTable.all, environment: [:])
             try console.print(pages.page(of: try parser.command(named: options.operands)))
         } else {
             try console.print(pages.overview())

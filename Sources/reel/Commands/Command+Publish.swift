@@ -9,9 +9,11 @@ extension Command {
             Takes events as JSON, one an operand, or one a line of standard input where there is none. Events without
             site and op get a fresh site, which ends with the last of them. Prints the seq at which each is durable.
             A second `publish` of the same site and op changes nothing, and is answered with a seq where it stands.
+            Durable is not applied: --outcome says what an event came to (applied, rejected with a code, gap, …), and
+            the exit code is 1 then if one was not applied.
             """,
         operands: [Operand("STREAM"), Operand("EVENT", .any)],
-        settings: NodeArguments.all + [NodeArguments.epoch, CommonSettings.json],
+        settings: NodeArguments.all + [NodeArguments.epoch, outcome, CommonSettings.json],
         examples: [
             Example(
                 #"reel publish todo '{"type":"insert","model":"task","id":"1","fields":{"title":"Milk"}}'"#,
@@ -29,24 +31,30 @@ extension Command {
         let texts = given.isEmpty ? try InputFile.read("-").split(separator: UInt8(ascii: "\n")) : Array(given)
         let events = try SentEvents(texts)
         let caller = try await NodeCaller(try NodeArguments.addresses(options))
-        let target = "/v1/streams/\(stream)/events"
+        let target = "/v1/streams/\(stream)/events" + (options[outcome] ? "?outcome=1" : "")
+        var code = ExitCode.done
         for body in events.bodies(epoch: options[NodeArguments.epoch]) {
             for ack in try Acks(try await caller.post(target, body)).acks {
+                if options[outcome], !["applied", "duplicate"].contains(ack.outcome) { code = .failed }
                 if console.isTerminal, !options[CommonSettings.json] {
-                    try console.print("seq \(ack.seq)")
+                    try console.print("seq \(ack.seq)\(ack.outcome.isEmpty ? "" : ": \(ack.outcome)")")
                 } else {
                     try console.write(ack.bytes + [UInt8(ascii: "\n")])
                 }
             }
             try console.flush()
         }
-        return .done
+        return code
     }
 
+    private static let outcome = Setting<Bool>.flag(
+        "outcome",
+        "wait for a snapshot node, and say what each event came to"
+    )
 }
 
 /// Events as they will be sent: each with a site and an op.
-private struct SentEvents {
+struct SentEvents {
     private var events: [[UInt8]] = []
 
     /// A node takes at most so many events, or bytes, in one request.
@@ -56,7 +64,8 @@ private struct SentEvents {
     init(_ texts: [ArraySlice<UInt8>]) throws(Complaint) {
         let site = Site.random()
         var op: Op = 0
-        var lastOwn: Int?
+        /// The last event with the fresh site, and whether it says itself that the site ends with it.
+        var lastOwn: (index: Int, isEnd: Bool)?
         for (index, text) in texts.enumerated() where text.contains(where: { $0 > 0x20 }) {
             var members: Set<String> = []
             do throws(ReelError) {
@@ -71,19 +80,25 @@ private struct SentEvents {
             if members.isDisjoint(with: ["site", "op"]), let brace = event.firstIndex(of: UInt8(ascii: "{")) {
                 let head = #""site":"\#(site)","op":\#(op)"# + (members.isEmpty ? "" : ",")
                 event.insert(contentsOf: head.utf8, at: brace + 1)
+                if let lastOwn, lastOwn.isEnd {
+                    throw Complaint(
+                        .badData,
+                        "event \(index + 1) stands behind one with \"last\", which ended their site"
+                    )
+                }
                 op += 1
-                lastOwn = members.contains("last") ? lastOwn : events.count
+                lastOwn = (events.count, members.contains("last"))
             }
             events.append(event)
         }
-        if let lastOwn, let brace = events[lastOwn].firstIndex(of: UInt8(ascii: "{")) {
-            events[lastOwn].insert(contentsOf: #""last":true,"#.utf8, at: brace + 1)
+        if let (index, isEnd) = lastOwn, !isEnd, let brace = events[index].firstIndex(of: UInt8(ascii: "{")) {
+            events[index].insert(contentsOf: #""last":true,"#.utf8, at: brace + 1)
         }
         if events.isEmpty { throw Complaint(.usage, "no event was given, expected is one at least") }
     }
 
     /// The bodies of the requests.
-    func bodies(epoch: String?) -> [[UInt8]] {
+    func bodies(epoch: Epoch?) -> [[UInt8]] {
         var bodies: [[UInt8]] = []
         var (body, count): ([UInt8], Int) = ([], 0)
         for event in events {
@@ -95,7 +110,7 @@ private struct SentEvents {
                 body += "{".utf8
                 if let epoch {
                     body.append(#""epoch":"#)
-                    body.append(quoted: epoch)
+                    body.append(quoted: epoch.description)
                     body.append(",")
                 }
                 body.append(#""events":["#)

@@ -20,7 +20,7 @@ extension Command {
         ]
     ) { options, console in
         var settings = try GatewayArguments.settings(options)
-        let folder = try LogArguments.path("snapshot", inDataOf: options)
+        let folder = LogArguments.path("snapshot", inDataOf: options)
         return try await NodeRun.run(options, settings.node, snapshots: folder, console) { run in
             settings.node.listen = run.listen
             // Its own opening of the log: when folding does not keep up, only its own tails are held back.

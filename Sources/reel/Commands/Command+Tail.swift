@@ -8,7 +8,8 @@ extension Command {
         "follow a stream and print its events as they come",
         about: """
             Prints each event once, in order, until it is interrupted. Where a gateway goes away it goes on with
-            the next one, behind what is proven. Lines of JSON; on a terminal without --json a row for each.
+            the next one, behind what is proven; where the epoch changes and --epoch does not name one, in the next.
+            Lines of JSON; on a terminal without --json a row for each.
             """,
         operands: [Operand("STREAM")],
         settings: NodeArguments.all + [tailAfter, NodeArguments.epoch, CommonSettings.json],
@@ -45,7 +46,7 @@ extension Command {
             }
             // Who got on begins anew; who did not waits longer each time, and gives up if it never was anywhere.
             failures = position.seq == before ? failures + 1 : 0
-            if position.seq == nil, failures >= 2 * addresses.count {
+            if !position.isKnown, failures >= 2 * addresses.count {
                 throw Complaint(.unreachable, "no gateway could be reached")
             }
             next += 1
@@ -57,7 +58,7 @@ extension Command {
         "after",
         "SEQ|now",
         default: "now",
-        "print what follows this seq; -1 is everything"
+        "print what follows this seq; -1 is all that the log still has"
     )
 }
 
@@ -71,12 +72,8 @@ extension TailSocket.Position {
             }
             self.seq = seq
         }
-        if let name = options[NodeArguments.epoch] {
-            guard let epoch = Epoch(name) else {
-                throw Complaint(.usage, "--epoch is `\(name)`; expected are 16 lower-case hex digits")
-            }
-            self.epoch = epoch
-        }
+        epoch = options[NodeArguments.epoch]
+        isPinned = epoch != nil
     }
 }
 

@@ -91,15 +91,17 @@ enum LogArguments {
         return configuration
     }
 
-    /// A path in the data folder, which is made if it is not there.
-    static func path(_ name: String, inDataOf options: Options) throws(Complaint) -> String {
-        try makeFolder(options[data])
-        return "\(options[data])/\(name)"
-    }
+    /// A path in the data folder.
+    static func path(_ name: String, inDataOf options: Options) -> String { "\(options[data])/\(name)" }
 
-    private static func makeFolder(_ path: String) throws(Complaint) {
+    /// Makes a folder if it is not there.
+    static func makeFolder(_ path: String) throws(Complaint) {
         guard mkdir(path, 0o755) == 0 || errno == EEXIST else {
             throw Complaint(.failed, "the folder `\(path)` cannot be made: \(String(cString: strerror(errno)))")
+        }
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+            throw Complaint(.failed, "`\(path)` is no folder; say with --data where this node may keep its files")
         }
     }
 }

@@ -45,6 +45,9 @@ struct NodeRun {
         _ start: (NodeRun) throws -> Started
     ) async throws -> ExitCode {
         let journal = Journal()
+        // Before a log is made for a node that cannot listen.
+        try SocketAddress(parsing: options[ServingArguments.listen]).checkThatItIsFree()
+        if snapshots != nil { try LogArguments.makeFolder(options[LogArguments.data]) }
         let store = try LogArguments.store(options, console)
         defer { store.close() }
         var listen = options[ServingArguments.listen]

@@ -17,6 +17,8 @@ struct ClusterReport {
         var metrics = MetricsPage()
 
         var answers: Bool { !looks.isEmpty }
+        /// It announces that it listens everywhere, which says nobody where it is.
+        var isUnspecified: Bool { announced != nil && ["0.0.0.0", "::"].contains(address.host) }
         /// As it announced it, else as its metrics betray it; empty: nothing is known.
         var role: String {
             if let announced { return announced.role }

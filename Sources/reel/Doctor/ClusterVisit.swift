@@ -5,6 +5,9 @@ import ReelNet
 /// Asks every node of a cluster how it is.
 struct ClusterVisit {
     let probe: NodeProbe
+    /// Whom to believe at https://, and who asks.
+    let tls: TLSClient
+    let token: String?
 
     /// The nodes that are named, and those that announced themselves to them or, where the log is asked, in it.
     func report(named: [NodeAddress], log: ClusterReport.LogAnswer?) async -> ClusterReport {
@@ -16,10 +19,11 @@ struct ClusterVisit {
         for node in named { report.nodes.append(ClusterReport.Node(address: node, isNamed: true)) }
         // One process after another may have had the same address: the last one counts.
         for row in rows.sorted(by: { ($0.atMs ?? 0) < ($1.atMs ?? 0) }) {
-            guard let address = try? NodeAddress(row.url).asked(as: named.first) else {
+            guard var address = try? NodeAddress(row.url) else {
                 if !report.oddAddresses.contains(row.url) { report.oddAddresses.append(row.url) }
                 continue
             }
+            (address.tls, address.token) = (address.isSecure ? tls : nil, token)
             if let index = report.nodes.firstIndex(where: { $0.address == address }) {
                 report.nodes[index].announced = row
             } else {

@@ -4,19 +4,23 @@ import ReelLog
 extension Diagnosis {
     /// How far nodes are behind. What was there at the first look must have been read by the second.
     var lag: [Finding] {
-        let nodes = report.living.filter { $0.looks.count == 2 }
-        guard let partitions = nodes.map({ $0.looks[0].partitions.count }).max() else { return [] }
-        let first = heads(partitions, nodes.map { $0.looks[0] })
-        let second = heads(partitions, nodes.map { $0.looks[1] })
+        // Who goes over to another epoch between the looks, or is in another, has other seqs.
+        let nodes = report.living.filter { $0.looks.count == 2 && $0.looks[0].epoch == $0.looks[1].epoch }
+        if nodes.isEmpty { return [] }
         var findings: [Finding] = []
-        for node in nodes {
-            let behind = node.looks[1].partitions.enumerated().filter { $0.element.seq < first[$0.offset] }.map(
-                \.offset
-            )
-            if !behind.isEmpty { findings.append(finding(node, behind, heads: second)) }
+        var most = Seq.none
+        for (epoch, nodes) in Dictionary(grouping: nodes, by: \.looks[1].epoch) {
+            let partitions = nodes.flatMap(\.looks).map(\.partitions.count).max() ?? 0
+            let first = heads(partitions, nodes.map { $0.looks[0] }, of: epoch)
+            let second = heads(partitions, nodes.map { $0.looks[1] }, of: epoch)
+            most = max(most, second.max() ?? .none)
+            for node in nodes {
+                let places = node.looks[1].partitions
+                let behind = places.indices.filter { places[$0].seq < first[$0] }
+                if !behind.isEmpty { findings.append(finding(node, behind, heads: second)) }
+            }
         }
         if findings.isEmpty {
-            let most = second.max() ?? .none
             findings.append(
                 Finding(
                     .ok,
@@ -30,14 +34,14 @@ extension Diagnosis {
     }
 
     /// The last seq of each partition that anybody knows of.
-    private func heads(_ partitions: Int, _ standings: [NodeStanding]) -> [Seq] {
+    private func heads(_ partitions: Int, _ standings: [NodeStanding], of epoch: String) -> [Seq] {
         var heads = [Seq](repeating: .none, count: partitions)
         for standing in standings {
             for (partition, place) in standing.partitions.enumerated() {
                 heads[partition] = max(heads[partition], place.seq)
             }
         }
-        if case .success(let log)? = report.log {
+        if case .success(let log)? = report.log, log.epoch.description == epoch {
             for (partition, bounds) in log.bounds.enumerated() where heads.indices.contains(partition) {
                 heads[partition] = max(heads[partition], bounds.last)
             }
@@ -50,11 +54,12 @@ extension Diagnosis {
             let places = node.looks[look].partitions
             return places.indices.contains(partition) ? places[partition].seq : .none
         }
-        let missing = behind.reduce(0) { $0 + heads[$1] - seq(1, $1) }
-        let read = behind.reduce(0) { $0 + seq(1, $1) - seq(0, $1) }
+        // What a node says may be any number: as doubles the sums cannot overflow.
+        let missing = behind.reduce(0.0) { $0 + Double(heads[$1] - seq(1, $1)) }
+        let read = behind.reduce(0.0) { $0 + Double(seq(1, $1) - seq(0, $1)) }
         let list = behind.prefix(4).map { "partition \($0) at \(seq(1, $0)) of \(heads[$0])" }.joined(separator: ", ")
         let more = behind.count > 4 ? " and \(behind.count - 4) more" : ""
-        let text = "\(node.name) is \(counted(Int(clamping: missing), "record")) behind: \(list)\(more)"
+        let text = "\(node.name) is \(counted(whole(missing), "record")) behind: \(list)\(more)"
         guard read > 0 else {
             return Finding(
                 .problem,
@@ -64,11 +69,11 @@ extension Diagnosis {
                     "See its journal and the log's state. If they say nothing, restart it: it goes on from where it is."
             )
         }
-        let perSecond = max(1, read * 1_000 / ClusterReport.pauseMs)
+        let perSecond = max(1, read * 1_000 / Double(ClusterReport.pauseMs))
         return Finding(
             .warning,
             "lag",
-            text + "; it reads \(perSecond) a second, which is \(missing / perSecond + 1) s more",
+            text + "; it reads \(whole(perSecond)) a second, which is \(whole(missing / perSecond + 1)) s more",
             do: "Wait. Until then what it has not read is answered by others, or after a while."
         )
     }

@@ -13,8 +13,8 @@ extension Diagnosis {
                 Finding(
                     .warning,
                     "limits",
-                    "\(node.name) holds \(Int(used)) of \(Int(most)) bytes on their way into the log; beyond that it "
-                        + "takes no more",
+                    "\(node.name) holds \(whole(used)) of \(whole(most)) bytes on their way into the log; beyond that "
+                        + "it takes no more",
                     do: "See why the log is slow, or raise --in-flight-bytes."
                 )
             )
@@ -43,7 +43,7 @@ extension Diagnosis {
                     Finding(
                         code.entry.retry == .later ? .warning : .note,
                         "limits",
-                        "\(what) since the gateways started, \(Int(count)) times: \(word) (\(code.title))",
+                        "\(what) since the gateways started, \(counted(whole(count), "time")): \(word) (\(code.title))",
                         do: code.entry.advice
                     )
                 )
@@ -55,7 +55,7 @@ extension Diagnosis {
                 Finding(
                     .note,
                     "limits",
-                    "\(Int(lagged)) times a client read too slowly and was told to pull (lagged)",
+                    "\(counted(whole(lagged), "time")) a client read too slowly and was told to pull (lagged)",
                     do: "Nothing is lost. If it is often the same clients, their network or their work is too slow."
                 )
             )
@@ -70,6 +70,6 @@ extension Diagnosis {
     private static func total(_ counts: [String: Double]) -> Double { counts.values.reduce(0, +) }
 
     private static func list(_ counts: [String: Double]) -> String {
-        counts.sorted { $0.key < $1.key }.map { "\(Int($0.value)) \($0.key)" }.joined(separator: ", ")
+        counts.sorted { $0.key < $1.key }.map { "\(whole($0.value)) \($0.key)" }.joined(separator: ", ")
     }
 }

@@ -31,10 +31,7 @@ struct Diagnosis {
                     "nodes",
                     "\(node.name) does not answer: \(node.failure)"
                         + (node.lastHeard.map { "; last heard of \($0)" } ?? ""),
-                    do: node.announced == nil
-                        ? "See whether it runs there (`reel gateway --listen …`), and whether the address is right."
-                        : "Start it again: a gateway holds nothing, a snapshot node goes on from its files. If it went "
-                            + "for good, it is forgotten ten minutes after its last word."
+                    do: Self.advice(silent: node)
                 )
             )
         }
@@ -71,6 +68,17 @@ struct Diagnosis {
             )
         }
         return findings + roles
+    }
+
+    /// What to do about a node that does not answer.
+    private static func advice(silent node: ClusterReport.Node) -> String {
+        if node.isUnspecified {
+            return "That is no address to go to: start it with --node-url http://HOST:PORT, as others reach it."
+        }
+        return node.announced == nil
+            ? "See whether it runs there (`reel gateway --listen …`), and whether the address is right."
+            : "Start it again: a gateway holds nothing, a snapshot node goes on from its files. If it went for good, "
+                + "it is forgotten ten minutes after its last word."
     }
 
     private var roles: [Finding] {
@@ -116,12 +124,17 @@ struct Diagnosis {
         }
         if !gateways.isEmpty, !snapshots.isEmpty {
             let both = report.living.filter { $0.isGateway && $0.isSnapshot }.count
+            let isOne = report.living.count == 1
             let count =
                 both == report.living.count
                 ? counted(both, "node") + " with both roles"
                 : "\(counted(gateways.count, "gateway")) and \(counted(snapshots.count, "snapshot node"))"
             findings.append(
-                Finding(.ok, "nodes", "\(count) answer, build \(builds.keys.sorted().joined(separator: ", "))")
+                Finding(
+                    .ok,
+                    "nodes",
+                    "\(count) answer\(isOne ? "s" : ""), build \(builds.keys.sorted().joined(separator: ", "))"
+                )
             )
         }
         return findings

@@ -1,3 +1,6 @@
+/// A count that came as a double, whatever it is: what no integer holds is `Int.max`.
+func whole(_ value: Double) -> Int { Int(exactly: value.rounded(.down)) ?? .max }
+
 /// The numbers of a node's `/metrics` that are not zero.
 struct MetricsPage: Equatable {
     struct Sample: Equatable {

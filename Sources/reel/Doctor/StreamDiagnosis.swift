@@ -64,8 +64,9 @@ struct StreamDiagnosis {
                     "stream",
                     "snapshot nodes hold different states: \(disagreement)",
                     do:
-                        "`reel dump --stream \(report.stream)` and `reel fold` compute the right one; the node that "
-                        + "has another makes its files anew: stop it, move its data folder away, start it."
+                        "`reel dump --stream \(report.stream) | reel fold --stream \(report.stream)` computes the "
+                        + "right one; the node that has another makes its files anew: stop it, move its data folder "
+                        + "away, start it."
                 )
             )
         }
@@ -114,8 +115,18 @@ struct StreamDiagnosis {
 
     private func site(_ site: Site) -> [Finding] {
         guard let fold = report.furthest else { return [] }
-        guard let state = fold.site(site) else { return unknown(site, fold) }
         var findings: [Finding] = []
+        if let failure = report.siteFailure {
+            findings.append(
+                Finding(
+                    .warning,
+                    "site",
+                    "what the log has of \(site) cannot be asked for: \(failure.message)",
+                    do: advice(failure)
+                )
+            )
+        }
+        guard let state = fold.site(site) else { return findings.isEmpty ? unknown(site, fold) : findings }
         let last = report.siteEvents.first { $0.op == state.op && $0.seq == state.seq }
         findings.append(
             Finding(
@@ -153,11 +164,13 @@ struct StreamDiagnosis {
         let isFolded = report.siteEvents.isEmpty || report.siteEvents.contains { $0.seq <= fold.seq }
         guard isFolded else { return later(fold, after: -1, false) }
         let first = report.siteEvents.first.map { "the first in the log is op \($0.op) at seq \($0.seq), not op 0" }
+        let start = (try? report.head.get().first) ?? 0
+        let begin = start > 0 ? ", which begins at seq \(start)" : ""
         return [
             Finding(
                 .problem,
                 "site",
-                "no event of \(site) was consumed here: \(first ?? "the log has none of it")",
+                "no event of \(site) was consumed here: \(first ?? "the log has none of it\(begin)")",
                 do: first == nil
                     ? "See what the device is told: its nacks, and whether it speaks to this cluster and this stream."
                     : "The device sends its events again from op 0; if it cannot, it takes a new site."

@@ -26,6 +26,8 @@ struct StreamReport {
     var site: Site?
     /// The site's events from its last consumed one on, as the log has them.
     var siteEvents: [SiteEvent] = []
+    /// Why the log's events of the site are not known; nil: they are, as far as the log still has them.
+    var siteFailure: StreamVisit.Failure?
 
     /// The state that is the furthest.
     var furthest: Fold? {

@@ -27,9 +27,17 @@ struct StreamVisit {
         if let gateway { report.head = await answer("head", of: gateway) }
         for node in snapshots { report.states.append(StreamReport.State(node: node, fold: await fold(of: node))) }
         report.disagreements = await disagreements(report.states)
-        if let site, let gateway {
-            let from = max(0, report.furthest?.site(site)?.seq ?? 0)
-            report.siteEvents = await events(of: site, from: from, at: gateway)
+        guard let site else { return report }
+        switch (report.head, gateway) {
+        case (.success(let head), let gateway?):
+            // Below its first seq the log answers nothing.
+            let from = max(0, head.first, report.furthest?.site(site)?.seq ?? 0)
+            switch await events(of: site, from: from, at: gateway) {
+            case .success(let events): report.siteEvents = events
+            case .failure(let failure): report.siteFailure = failure
+            }
+        case (.failure(let failure), _): report.siteFailure = failure
+        case (.success, nil): break
         }
         return report
     }
@@ -100,11 +108,17 @@ struct StreamVisit {
 
     // MARK: Events
 
-    private func events(of site: Site, from: Seq, at gateway: NodeAddress) async -> [StreamReport.SiteEvent] {
+    private func events(
+        of site: Site,
+        from: Seq,
+        at gateway: NodeAddress
+    ) async -> Result<[StreamReport.SiteEvent], Failure> {
         var (after, found) = (from - 1, [StreamReport.SiteEvent]())
         for _ in 0..<Self.pagesMax {
-            guard case .success(let page) = await answer("events?after=\(after)&limit=10000", of: gateway) else {
-                break
+            let page: StreamAnswer
+            switch await answer("events?after=\(after)&limit=10000", of: gateway) {
+            case .success(let answer): page = answer
+            case .failure(let failure): return .failure(failure)
             }
             for event in page.events {
                 let parsed = event.bytes.withUnsafeBytes { StreamReport.SiteEvent($0, seq: event.seq, of: site) }
@@ -113,7 +127,7 @@ struct StreamVisit {
             guard page.to > after, page.to < page.head else { break }
             after = page.to
         }
-        return found
+        return .success(found)
     }
 }
 

@@ -2,7 +2,7 @@ import Glibc
 
 /// A file that a person named, or standard input.
 enum InputFile {
-    /// All bytes of the file; `-` is standard input. Ends with 1 where it cannot be read.
+    /// All bytes of the file; `-` is standard input. Ends with 4 where it cannot be read.
     static func read(_ path: String) throws(Complaint) -> [UInt8] {
         let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw unreadable(path) }
@@ -22,6 +22,6 @@ enum InputFile {
     }
 
     private static func unreadable(_ path: String) -> Complaint {
-        Complaint(.failed, "`\(path)` cannot be read: \(String(cString: strerror(errno)))")
+        Complaint(.badData, "`\(path)` cannot be read: \(String(cString: strerror(errno)))")
     }
 }

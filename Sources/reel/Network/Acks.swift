@@ -9,6 +9,8 @@ struct Acks {
         var site = ""
         var op: Op = 0
         var seq = Seq.none
+        /// What the event came to, where that was asked for; else empty.
+        var outcome = ""
     }
 
     private(set) var epoch = ""
@@ -37,6 +39,7 @@ extension Acks.Ack {
             case "site": site = try reader.string()
             case "op": op = try reader.integer()
             case "seq": seq = try reader.integer()
+            case "outcome": outcome = try reader.string()
             default: try reader.skip()
             }
         }

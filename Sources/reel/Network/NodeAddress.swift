@@ -20,14 +20,6 @@ struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
         self.origin = origin
     }
 
-    /// The same node, asked as another one is.
-    func asked(as other: NodeAddress?) -> NodeAddress {
-        var address = self
-        address.tls = isSecure ? other?.tls : nil
-        address.token = other?.token
-        return address
-    }
-
     /// Whether it is the same place, however it is asked.
     static func == (a: NodeAddress, b: NodeAddress) -> Bool { a.origin == b.origin }
 

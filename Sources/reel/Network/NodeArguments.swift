@@ -1,3 +1,4 @@
+import ReelCore
 import ReelNet
 
 /// The settings of every command that speaks to nodes.
@@ -22,7 +23,7 @@ enum NodeArguments {
     /// What it takes to ask a node.
     static let all: [any AnySetting] = [url, authorities, token]
 
-    static let epoch = Setting<String?>.text("epoch", "HEX", "the epoch that the seqs belong to, 16 hex digits")
+    static let epoch = Setting<Epoch?>.epoch("epoch", "the epoch that the seqs belong to, 16 hex digits")
 
     /// The nodes that are meant, in the order in which they are to be asked.
     static func addresses(_ options: Options) throws(Complaint) -> [NodeAddress] {
@@ -30,18 +31,20 @@ enum NodeArguments {
         var addresses = try (urls.isEmpty ? ["http://127.0.0.1:7350"] : urls).map { url throws(Complaint) in
             try NodeAddress(url)
         }
-        var tls: TLSClient?
-        if addresses.contains(where: \.isSecure) || options[authorities] != nil {
-            do throws(NetError) {
-                tls = try TLSClient(authorities: options[authorities])
-            } catch {
-                throw Complaint(.badData, error.message)
-            }
-        }
+        let tls = addresses.contains(where: \.isSecure) || options[authorities] != nil ? try trust(options) : nil
         for index in addresses.indices {
             addresses[index].token = options[token]
             if addresses[index].isSecure { addresses[index].tls = tls }
         }
         return addresses
+    }
+
+    /// Whom to believe at https://.
+    static func trust(_ options: Options) throws(Complaint) -> TLSClient {
+        do throws(NetError) {
+            return try TLSClient(authorities: options[authorities])
+        } catch {
+            throw Complaint(.badData, error.message)
+        }
     }
 }

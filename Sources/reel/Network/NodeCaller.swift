@@ -59,7 +59,8 @@ final class NodeCaller {
                 guard response.status == 200 else { throw Refusal(response).complaint }
                 return response.body
             } catch let error as NetError {
-                reasons.append("\(address): \(error.message)")
+                let hint = error.code == .certificate ? "; say with --ca whom to believe" : ""
+                reasons.append("\(address): \(error.message)\(hint)")
             }
         }
         let heading = hasAnswer ? "no node can do it now" : "no node answered"
@@ -88,7 +89,10 @@ struct Refusal {
     }
 
     var message: String { "\(detail) (\(code?.rawValue ?? "status \(status)"))" }
-    var complaint: Complaint { Complaint(code.map { ExitCode($0) } ?? .failed, message) }
+    var complaint: Complaint {
+        let hint = code == .unauthorized ? "; say with --token, or REEL_TOKEN, who asks" : ""
+        return Complaint(code.map { ExitCode($0) } ?? .failed, message + hint)
+    }
 }
 
 extension String {

@@ -13,7 +13,8 @@ struct StreamAnswer {
     /// The first and the last seq that the answer proves.
     var from = Seq.none
     var to = Seq.none
-    /// The last seq of the partition.
+    /// The first and the last seq of the partition that can be read.
+    var first = Seq.none
     var head = Seq.none
     var events: [Event] = []
 
@@ -25,6 +26,7 @@ struct StreamAnswer {
             case "partition": partition = try reader.integer()
             case "from": from = try reader.integer(from: -1)
             case "to": to = try reader.integer(from: -1)
+            case "first": first = try reader.integer(from: -1)
             case "head": head = try reader.integer(from: -1)
             case "events":
                 try reader.array { (reader) throws(ReelError) in

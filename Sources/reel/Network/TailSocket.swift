@@ -15,6 +15,10 @@ final class TailSocket: WebSocketHandler {
     struct Position: Sendable {
         var epoch: Epoch?
         var seq: Seq?
+        /// Whether the epoch was asked for, so that no other one will do.
+        var isPinned = false
+        /// Whether a gateway has ever answered for it.
+        var isKnown = false
     }
 
     private let stream: StreamName
@@ -108,11 +112,19 @@ final class TailSocket: WebSocketHandler {
         }
     }
 
-    /// What another gateway may do is no reason to give up.
-    private static func end(for error: ReelError) -> End {
+    /// What another gateway may do is no reason to give up, and another epoch is none for who follows a stream.
+    private func end(for failure: ServerFrame.Failure) -> End {
+        let error = failure.error
         switch error.code {
-        case .nodeBehind, .logUnavailable, .overloaded, .rateLimited: .lost(error.message)
-        default: .refused(Complaint(error))
+        case .nodeBehind, .logUnavailable, .overloaded, .rateLimited: return .lost(error.message)
+        case .epochChanged where !position.isPinned:
+            (position.epoch, position.seq) = (nil, Seq.none)
+            return .lost("\(error.message); goes on behind the state that the new epoch begins with")
+        case .truncated where position.seq == Seq.none:
+            guard let first = failure.first, first > 0 else { return .refused(Complaint(error)) }
+            position.seq = first - 1
+            return .lost("\(error.message); begins there")
+        default: return .refused(Complaint(error))
         }
     }
 
@@ -131,7 +143,7 @@ final class TailSocket: WebSocketHandler {
             )
             socket.send(text: ClientFrame(.subscribe(subscribe)).encoded())
         case .subscribed(let subscribed):
-            position = Position(epoch: subscribed.epoch, seq: subscribed.after)
+            (position.epoch, position.seq, position.isKnown) = (subscribed.epoch, subscribed.after, true)
         case .events(let events):
             let seq = position.seq ?? .none
             guard events.from <= seq + 1 else {
@@ -142,7 +154,7 @@ final class TailSocket: WebSocketHandler {
         case .upto(_, let seq): position.seq = max(position.seq ?? .none, seq)
         case .lagged: return .lost("this reader was too slow and begins again")
         case .goaway: return .lost("the gateway goes away")
-        case .error(let failure): return Self.end(for: failure.error)
+        case .error(let failure): return end(for: failure)
         case .unsubscribed, .ack, .nack: break
         }
         return nil

@@ -132,7 +132,7 @@ import Testing
         #expect(few.code == 1 && few.errors.contains("ulimit -n 574"), "\(few)")
         try FileManager.default.createDirectory(atPath: run, withIntermediateDirectories: false)
         let empty = try await BuiltProgram.run(["check", run])
-        #expect(empty.code == 1 && empty.errors.contains("no history"), "\(empty)")
+        #expect(empty.code == 4 && empty.errors.contains("no history"), "\(empty)")
         try "x".write(toFile: run + "/a.history.jsonl", atomically: false, encoding: .utf8)
         let twice = try await load("--history", run)
         #expect(twice.code == 1 && twice.errors.contains("of another run"), "\(twice)")

@@ -51,7 +51,10 @@ import Testing
         (["get", "todo", "--url", "127.0.0.1"], 2, "expected is http://HOST:PORT"),
         (["get", "a b"], 2, "a b"),
         (["fetch", "todo", "--from", "-7"], 2, "--from"),
-        (["fold", "DATA/none"], 1, "DATA/none"),
+        (["fold", "DATA/none"], 4, "DATA/none"), (["replay", "DATA/none"], 4, "DATA/none"),
+        (["check", "DATA/none"], 4, "DATA/none"), (["token", "keys", "--public", "DATA/none"], 4, "DATA/none"),
+        (["publish", "todo", "{}", "--epoch", "zz"], 2, "--epoch is `zz`; expected is 16 lower-case hex digits"),
+        (["fetch", "todo", "--epoch", "zz"], 2, "--epoch is `zz`"), (["dump", "--epoch", "zz"], 2, "--epoch is `zz`"),
     ]
 
     @Test(arguments: mistakes.indices)
@@ -67,6 +70,17 @@ import Testing
         #expect(run.output.isEmpty)
     }
 
+    @Test func aFileOfSomebodyElseStaysAsItIsAndAlone() async throws {
+        let file = folder.path + "/letter"
+        try write("Dear Sir or Madam,", to: file)
+        let asLog = try await BuiltProgram.run(["gateway", "--log", "sqlite:\(file)", "--listen", "127.0.0.1:0"])
+        #expect(asLog.code == 4 && asLog.errors.contains("no SQLite database"), "\(asLog)")
+        let asFolder = try await BuiltProgram.run(["serve", "--data", file, "--listen", "127.0.0.1:0"])
+        #expect(asFolder.code == 1 && asFolder.errors.contains("is no folder; say with --data"), "\(asFolder)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["letter"])
+        #expect(try contents(file) == Data("Dear Sir or Madam,".utf8))
+    }
+
     @Test func aPortInUseIsNamed() async throws {
         let node = try NodeProcess.serve(in: folder)
         let good = try await WellBehavedClient(node)
@@ -76,7 +90,8 @@ import Testing
             )
             #expect(run.code == 1, "\(kind): \(run)")
             #expect(run.errors.contains("127.0.0.1:\(node.port)"), "\(kind): \(run)")
-            #expect(run.errors.contains("in use"), "\(kind): \(run)")
+            #expect(run.errors.contains("in use; say with --listen where else"), "\(kind): \(run)")
+            #expect(!FileManager.default.fileExists(atPath: folder.path + "/other"), "nothing was made")
         }
         try await good.check(nothingButItsOwn: true)
     }

@@ -59,6 +59,22 @@ import Testing
         try await publish([2, 3], to: node)
         let after = try await findings(words) { $0.contains { $0.text.hasPrefix("op 3 is the last") } }
         #expect(after.code == 0, "\(after.findings)")
+
+        // In the next epoch the log begins behind the state, and is asked from there.
+        func epoch() async throws -> Substring? {
+            let head = String(decoding: try await node.ask("GET", "/v1/streams/todo/head").body, as: UTF8.self)
+            return head.firstMatch(of: /"epoch":"([0-9a-f]{16})"/)?.1
+        }
+        let old = try await epoch()
+        let new = try await BuiltProgram.run(["epoch", "new", "--data", folder.path + "/data"])
+        #expect(new.code == 0, "\(new)")
+        try await eventually("the node has gone over") {
+            let now = try? await epoch()
+            return now != nil && now != old
+        }
+        try await publish([9], to: node)
+        let moved = try await findings(words) { $0.contains { $0.text.hasPrefix("op 9 stands at seq") } }
+        #expect(moved.code == 1, "\(moved.findings)")
     }
 
     @Test func aDeviceThatNobodyKnowsIsAProblem() async throws {
