@@ -6,24 +6,34 @@ import Glibc
 
 /// A todo list on Reel: every device that runs this shows the same list, with or without a network.
 ///
-///     example-todo --node http://127.0.0.1:7350 --store ~/todo.reel add "Buy milk"
-///     example-todo --node http://127.0.0.1:7350 --store ~/todo.reel watch
+///     swift run example-todo --node http://127.0.0.1:7350 --store ~/todo.reel add "Buy milk"
+///     swift run example-todo --node http://127.0.0.1:7350 --store ~/todo.reel watch
 @main
 struct Todo {
     static let usage = """
         usage: example-todo [--node URL]... [--store FILE] COMMAND
           add TITLE   puts a task on the list; without a node in reach it waits in the store
           done ID     marks a task as done
-          list        shows what this device holds
+          list        shows what this device has read of it; what still waits in the store is not there yet
           watch       shows the list again whenever it changes
           feed        adds each line of standard input, and prints its id once it is safe in the store
 
         """
 
-    static func main() async throws {
+    static func main() async {
+        do {
+            try await run(Array(CommandLine.arguments.dropFirst()))
+        } catch {
+            print("example-todo: \(error)")
+            exit(1)
+        }
+    }
+
+    static func run(_ arguments: [String]) async throws {
         var nodes: [String] = []
         var store = SyncClient.Store.memory
-        var words = Array(CommandLine.arguments.dropFirst())
+        var words = arguments
+        if words == ["--help"] { end(usage, code: 0) }
         while words.count >= 2, words[0].hasPrefix("--") {
             switch words[0] {
             case "--node": nodes.append(words[1])
@@ -36,7 +46,9 @@ struct Todo {
         let todo = try await client.open("todo")
         switch (words.first, words.dropFirst().first) {
         case ("add", let title?): print(try await add(title, to: todo))
-        case ("done", let id?): try await todo.publish(.update("task", id, ["done": true]))
+        case ("done", let id?):
+            if await todo.object("task", id) == nil { print("not read yet: if there is no such task, nothing changes") }
+            try await todo.publish(.update("task", id, ["done": true]))
         case ("list", nil): show(await todo.objects("task"))
         case ("watch", nil):
             for await _ in await todo.changes { show(await todo.objects("task")) }
@@ -69,8 +81,8 @@ struct Todo {
         print("--")
     }
 
-    static func end(_ text: String) -> Never {
+    static func end(_ text: String, code: Int32 = 2) -> Never {
         print(text, terminator: "")
-        exit(2)
+        exit(code)
     }
 }

@@ -44,7 +44,7 @@ extension Complaint {
     init(_ error: any Error) {
         switch error {
         case let error as Complaint: self = error
-        case let error as ReelError: self.init(ExitCode(error.code), "\(error.message) (\(error.code.rawValue))")
+        case let error as ReelError: self.init(ExitCode(error.code), error.description)
         case let error as LogError where error.code == .badRequest: self.init(.usage, error.message)
         case let error as LogError: self.init(ExitCode(error.code), "\(error.message) (\(error.code.rawValue))")
         case let error as SnapshotError: self.init(ExitCode(error.code), error.message)
@@ -72,7 +72,8 @@ extension ExitCode {
     init(_ code: ErrorCode) {
         switch code {
         case .logUnavailable, .nodeBehind, .overloaded: self = .unreachable
-        case .badJSON, .badFrame, .badEvent, .badNumber, .epochChanged, .truncated, .aheadOfLog, .diverged, .damaged:
+        case .badJSON, .badFrame, .badEvent, .badNumber, .tooLarge, .epochChanged, .truncated, .aheadOfLog, .diverged,
+            .damaged:
             self = .badData
         default: self = .failed
         }

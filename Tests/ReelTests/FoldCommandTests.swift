@@ -53,6 +53,12 @@ import Testing
         #expect(lines.last?.hasPrefix(#"{"count":2,"digest":""#) == true)
     }
 
+    @Test func seedsWhoseRowIsNotWholeAreNotLeftOutWithoutAWord() async throws {
+        let seed = #"{"line":{"end":-1,"op":4,"site":"\#(site)"},"type":"seed"}"#
+        let run = try await fold([line(3, "todo", seed), line(4, "~reel", #"{"open":true,"type":"barrier"}"#)])
+        #expect(run.code == .done && run.errors.contains("warning: 1 seed of the stream"), "\(run)")
+    }
+
     @Test func seedsAreFoldedInTheirRowOnly() async throws {
         let seed = #"{"line":{"end":-1,"op":4,"site":"\#(site)"},"type":"seed"}"#
         let run = try await fold(

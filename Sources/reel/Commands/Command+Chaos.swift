@@ -14,8 +14,8 @@ extension Command {
             connections, those of clients with gateways and those of nodes with brokers (delays, black holes, resets,
             half-open ones, lost answers). Each fault is listed with the proof that it took effect. At the end all is
             healed, everything must arrive, and `reel check` judges what every client saw; its verdict is the exit code,
-            or 1 if a fault had no effect, something did not arrive, or no node had the folded state of a stream. The
-            evidence stays where the verdict is not valid.
+            or 1 if there was no fault or one had no effect, something did not arrive, or no node had the folded state
+            of a stream. The evidence stays where the verdict is not valid.
             """,
         settings: [
             seconds, CommonSettings.seed, gateways, snapshots, publishers, readers, rate, CommonSettings.apacheKafka,
@@ -37,7 +37,7 @@ extension Command {
         plan.kafka = try options[CommonSettings.apacheKafka].map { try KafkaHome($0) }
         let own = try options[evidence] == nil ? TemporaryFolder(prefix: "reel-chaos-") : nil
         guard let folder = own?.path ?? options[evidence] else { return .failed }
-        try console.print("seed \(plan.seed), evidence in \(folder)")
+        try console.print("seed \(plan.seed), evidence in \(folder)\(own == nil ? "" : ", until all is valid")")
         let chaos = try ChaosRun(plan, reel: try ownPath(), folder: folder) { line in
             try? console.print(line)
             try? console.flush()
@@ -55,7 +55,10 @@ extension Command {
         for fault in report.withoutEffect.map(\.fault) {
             try console.print("no effect: \(fault.target), \(fault.kind.rawValue)")
         }
-        let isComplete = report.load.isComplete && report.load.stateless == nil && report.withoutEffect.isEmpty
+        if report.rows.isEmpty { try console.print("nothing was broken: give it more --seconds") }
+        let isComplete =
+            report.load.isComplete && report.load.stateless == nil && report.withoutEffect.isEmpty
+            && !report.rows.isEmpty
         own?.keep = verdict.word != .valid || !isComplete
         switch verdict.word {
         case .valid: return isComplete ? .done : .failed

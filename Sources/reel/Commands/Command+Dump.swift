@@ -67,9 +67,6 @@ extension Command {
         "print what follows this seq; -1 is all that the log still has"
     )
 
-    /// What the value of a seed ends with, and no other valid record's.
-    private static let seedEnd = Array(#","type":"seed"}"#.utf8)
-
     /// How much is read at once, in bytes.
     private static let chunk = 4 << 20
 
@@ -92,7 +89,7 @@ extension Command {
             for entry in batch.entries {
                 batch.withRecord(entry) { found, value in
                     if let key, !found.elementsEqual(key), !StreamName.barrierKey.utf8.elementsEqual(found),
-                        !value.suffix(seedEnd.count).elementsEqual(seedEnd)
+                        !value.suffix(LogLine.seedEnd.count).elementsEqual(LogLine.seedEnd)
                     {
                         return
                     }

@@ -26,14 +26,24 @@ extension Command {
         let input = try StreamInput(lines, stream: options[stream], partitions: options[LogArguments.partitions])
         var folding = StreamFolding(input.stream, partition: input.partition, of: input.partitions, epoch: epoch)
         var judge: Judge? = options[judged] ? Judge(input, epoch: epoch) : nil
+        var lostSeeds = 0
         for line in input.lines {
             let outcome = line.key.withUnsafeBytes { key in
                 line.value.withUnsafeBytes { folding.fold(key: key, value: $0, seq: line.seq) }
             }
             try judge?.compare(line, outcome)
+            if outcome == .void, line.value.suffix(LogLine.seedEnd.count).elementsEqual(LogLine.seedEnd) {
+                lostSeeds += 1
+            }
             if let outcome, options[outcomes] {
                 try console.print(#"{"seq":\#(line.seq),"outcome":"\#(outcome)"}"#)
             }
+        }
+        if lostSeeds > 0 {
+            console.note(
+                "reel: warning: \(counted(lostSeeds, "seed")) of the stream count for nothing, because others of the row"
+                    + " that an epoch begins with are missing; `reel dump --stream` prints them all"
+            )
         }
         guard let snapshot = try folding.snapshot() else {
             throw Complaint(.badData, "the records end inside the seeds of an epoch, where there is no snapshot")

@@ -61,6 +61,9 @@ extension Command {
         var mint = TokenMint(key)
         mint.issuer = options[ServingArguments.issuer]
         mint.audience = options[ServingArguments.audience]
+        if options[read].isEmpty, options[publishing].isEmpty {
+            console.note("reel: warning: it gives nothing; --read and --publish say what it is to give")
+        }
         let grant = TokenGrant(
             subject: subject,
             expiresAt: now + Int64(options[lifetime]),

@@ -9,6 +9,9 @@ struct LogLine: Equatable {
     var seq: Seq
     var key: [UInt8]
     var value: [UInt8]
+
+    /// What the value of a seed ends with, and no other valid record's.
+    static let seedEnd = Array(#","type":"seed"}"#.utf8)
 }
 
 extension LogLine {
