@@ -41,8 +41,8 @@ extension Command {
         }
         if lostSeeds > 0 {
             console.note(
-                "reel: warning: \(counted(lostSeeds, "seed")) of the stream count for nothing, because others of the row"
-                    + " that an epoch begins with are missing; `reel dump --stream` prints them all"
+                "reel: warning: \(counted(lostSeeds, "seed")) of the stream count for nothing, because others of the"
+                    + " row that an epoch begins with are missing; `reel dump --stream` prints them all"
             )
         }
         guard let snapshot = try folding.snapshot() else {
