@@ -14,6 +14,10 @@ extension GatewayLoop {
             return subscriptions.becameLive(entry, head: ring.head) { client, frame in client.send(frame) }
         }
         guard client.isReady(orLater: { [self] in catchUp(entry) }) else { return }
+        let isInRing = entry.next >= ring.first
+        entry.awaitsTurn = !isInRing && client.logReads >= Self.logReadsMax
+        if entry.awaitsTurn { return }
+        if !isInRing { client.logReads += 1 }
         entry.isReading = true
         read(
             entry.stream,
@@ -23,6 +27,10 @@ extension GatewayLoop {
             to: ring.head,
             bytes: subscriptions.bodyLimit(entry.stream)
         ) { [self] result in
+            if !isInRing {
+                client.logReads -= 1
+                readOn(client)
+            }
             guard !entry.isOver else { return }
             switch result {
             case .success(let chunk): send(chunk, to: entry)
@@ -30,6 +38,19 @@ extension GatewayLoop {
             }
             // What is left out or packed costs time and is not held up by its client: others come in between.
             loop.bound { [self] in goOn(entry) }(())
+        }
+    }
+
+    /// So many reads of the log are under way for one client at once. A loop has few places for them, and one that a
+    /// client asks for and lets go of goes on to its end.
+    static let logReadsMax = 4
+
+    /// A read of the log has ended: the next one of the same client may begin.
+    private func readOn(_ client: SocketClient) {
+        for entry in subscriptions.all(of: client) where entry.awaitsTurn {
+            guard client.logReads < Self.logReadsMax else { return }
+            entry.awaitsTurn = false
+            catchUp(entry)
         }
     }
 

@@ -191,7 +191,8 @@ final class GatewayLoop {
         } then: { [self] bounds in
             var wait = wait
             if let bounds { share.bounds(partition, are: bounds) }
-            // What stopped the partition while the log was asked has not met this wait.
+            // What ended the log, or stopped the partition, while the log was asked has not met this wait.
+            if let divergence = share.divergence { return then(divergence) }
             if let error = share.stop(of: partition), wait.seq > rings[partition].head { return then(error) }
             step(wait.logEnds(at: bounds?.last, nowMs: nowMs), wait, then)
         }

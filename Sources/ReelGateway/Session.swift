@@ -96,7 +96,8 @@ struct Session {
         return .refuseAndClose(error, code: code)
     }
 
-    /// Bytes came, a pong or not: it is alive.
+    /// Bytes came, a pong or not, or the client has read of what waits for it: it is alive. Before it has read all that
+    /// it cannot answer a ping.
     mutating func heard(nowMs: Int64) {
         if case .pinged = pulse { pulse = .quiet(pingAtMs: nowMs + pingMs) }
     }

@@ -14,6 +14,8 @@ final class SocketClient {
     private var subscribing: [StreamName: Int] = [:]
     /// All that wait for their position, void or not.
     private var pendingSubscribes = 0
+    /// Reads of the log that are under way for its subscriptions, ended ones too.
+    var logReads = 0
     /// What waits until the client has read more.
     private var paused: [() -> Void] = []
     var fetches = Queue<Fetch>()
@@ -308,6 +310,7 @@ extension SocketClient: WebSocketHandler {
     func received(text: [UInt8], from socket: WebSocket) { received(text: text) }
     func receivedPong(from socket: WebSocket) { heard() }
     func receivedPart(from socket: WebSocket) { heard() }
+    func tookMore(_ socket: WebSocket) { heard() }
     func drained(_ socket: WebSocket) { drained() }
     func closed(_ socket: WebSocket, code: UInt16, reason: String) { closed() }
 }

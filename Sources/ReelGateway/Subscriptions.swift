@@ -20,6 +20,8 @@ final class Subscription<Client: AnyObject> {
     fileprivate(set) var isOver = false
     /// An answer of the log is awaited.
     var isReading = false
+    /// It begins to read once another read of its client has ended.
+    var awaitsTurn = false
     /// The part of the clients that its client belongs to.
     fileprivate let slot: UInt8
     /// Its place among those that listen to the stream.

@@ -38,7 +38,8 @@ final class EchoServer: Sendable {
 }
 
 /// `/echo` gives the body back; `/stream?bytes=N` streams N bytes as the reader takes them; `/later` answers by way of
-/// another thread; `/every-second` breaks off every other time; a WebSocket on any other path than `/refused` echoes.
+/// another thread; `/unchanged` says 304; `/every-second` breaks off every other time; a WebSocket on any other path
+/// than `/refused` echoes.
 final class EchoHandler: HTTPHandler {
     let sockets = EchoSockets()
     private var flaky = 0
@@ -53,6 +54,7 @@ final class EchoHandler: HTTPHandler {
         case "/later":
             exchange.loop.offload({ 7 }) { exchange.respond(HTTPResponse(status: 200, body: Array("\($0)".utf8))) }
         case "/never": break
+        case "/unchanged": exchange.respond(HTTPResponse(status: 304, headers: ["etag": "\"1\""]))
         case "/every-second":
             flaky += 1
             if flaky.isMultiple(of: 2) { exchange.abort() } else { exchange.respond(HTTPResponse(status: 200)) }
@@ -92,8 +94,11 @@ final class EchoHandler: HTTPHandler {
 final class EchoSockets: WebSocketHandler {
     /// The one opened last.
     private(set) var last: WebSocket?
+    /// How often a full kernel has taken more.
+    private(set) var took = 0
 
     func opened(_ socket: WebSocket) { last = socket }
+    func tookMore(_ socket: WebSocket) { took += 1 }
 
     func received(text: [UInt8], from socket: WebSocket) {
         if text == Array("close me".utf8) { socket.close(code: 4001) } else { socket.send(text: text) }

@@ -114,6 +114,19 @@ import Testing
         #expect(!socket.endsInOrder(), "nor does the kernel keep for it what it does not read")
     }
 
+    /// Of some of these, the last bytes wait for the kernel when the connection is finished.
+    @Test func whoTakesNothingOfTheLastBytesIsEnded() async throws {
+        var settings = HTTPServer.Settings()
+        settings.idleDeadline = .milliseconds(100)
+        let server = try EchoServer(settings)
+        let sockets = try (1...30).map { _ in try RawSocket(server.address) }
+        for (index, socket) in sockets.enumerated() {
+            socket.send("GET /stream?bytes=\((index + 1) * 200_000) HTTP/1.0\r\n\r\n")
+        }
+        try await eventually { try server.counters.requests == sockets.count }
+        try await eventually { try server.counters.open == 0 }
+    }
+
     @Test func refusesWithProperWordsAndEnds() throws {
         let server = try EchoServer()
         for (request, status) in [
@@ -144,6 +157,13 @@ import Testing
         socket.send("GET /later HTTP/1.1\r\nHost: a\r\n\r\n")
         socket.endSending()
         #expect(socket.receiveAll().hasSuffix("\r\n\r\n7"))
+    }
+
+    @Test func whatIsUnchangedVariesAsTheWholeDoes() throws {
+        let server = try EchoServer()
+        let socket = try RawSocket(server.address)
+        socket.send("GET /unchanged HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        #expect(socket.receiveAll().contains("\r\nvary: accept-encoding\r\n"))
     }
 
     @Test func drainsWhatIsUnderWay() async throws {

@@ -176,6 +176,18 @@ import Testing
         }
     }
 
+    /// It is finished while its last bytes wait for a client that does not read, and its deadline passes meanwhile.
+    @Test func aSlowReaderGetsAllAndTheWordThatItIsAll() async throws {
+        guard let certificates = try Certificates() else { return }
+        let server = try CuttingServer(certificates.server())
+        let client = try SecureClient(certificates.client())
+        let (read, sent) = try await client.fetchLate("/slow", port: server.port) {
+            await eventually { server.counts["asked again"] >= 2 }
+            return server.counts["pieces"]
+        }
+        #expect(read == sent * CuttingServer.pieceBytes)
+    }
+
     private func expect(_ code: NetError.Code, _ words: [String], _ body: () async throws -> Void) async throws {
         let error = await #expect(throws: NetError.self) { try await body() }
         #expect(error?.code == code, "\(String(describing: error))")
@@ -236,6 +248,32 @@ final class SecureClient: Sendable {
         return try await client.fetch(request)
     }
 
+    /// Asks, reads nothing of the body before `go` has come back, and gives its size, and what `go` says.
+    func fetchLate(_ target: String, port: UInt16, _ go: () async throws -> Int) async throws -> (Int, Int) {
+        final class Reading: @unchecked Sendable {
+            var call: HTTPCall?
+            var bytes = 0
+        }
+        let reading = Reading()
+        let (ends, end) = AsyncThrowingStream<Void, any Error>.makeStream()
+        var request = HTTPClientRequest("GET", host: "127.0.0.1", port: port, target: target)
+        request.tls = tls
+        loop.execute { [client, request] in
+            reading.call = client.value.send(request) { event in
+                switch event {
+                case .head: reading.call?.pause()
+                case .data(let bytes): reading.bytes += bytes.count
+                case .end: end.finish()
+                case .failed(let error): end.finish(throwing: error)
+                }
+            }
+        }
+        let said = try await go()
+        loop.execute { reading.call?.resume() }
+        for try await _ in ends {}
+        return (reading.bytes, said)
+    }
+
     /// Sends the messages one after the other over a WebSocket, and gives back what comes back.
     func echo(_ messages: [[UInt8]], _ server: EchoServer) async throws -> [[UInt8]] {
         try await withCheckedThrowingContinuation { continuation in
@@ -278,20 +316,23 @@ private final class Talk: WebSocketHandler {
     }
 }
 
-/// Answers with what the end of the connection ends: in order, or, to `/cut`, broken off.
+/// Answers with what the end of the connection ends: in order, or, to `/cut`, broken off; to `/slow` with as much as
+/// the kernel takes and a piece more.
 private final class CuttingServer: Sendable {
+    static let pieceBytes = 32 << 10
     let port: UInt16
+    let counts = Counts()
     private let loop: EventLoop
 
     init(_ tls: TLSServer) throws {
         let loop = try EventLoop()
         self.loop = loop
-        port = try loop.sync {
+        port = try loop.sync { [counts] in
             let listener = try TCPListener(on: loop, address: SocketAddress("127.0.0.1", port: 0)) { socket in
                 guard let tcp = try? TCPConnection(loop: loop, descriptor: socket.descriptor),
                     let session = try? TLSSession(tls)
                 else { return }
-                tcp.handler = Cutter(tcp)
+                tcp.handler = Cutter(tcp, counts)
                 tcp.secure(session)
                 tcp.resumeReading()
             }
@@ -306,19 +347,42 @@ private final class CuttingServer: Sendable {
 
     private final class Cutter: TCPHandler {
         private let tcp: TCPConnection
-        private var isCut = false
+        private let counts: Counts
+        private var path = ""
+        /// How often the deadline has passed since the kernel took all that there was.
+        private var waited = 0
 
-        init(_ tcp: TCPConnection) { self.tcp = tcp }
-
-        func received(_ bytes: Span<UInt8>) {
-            isCut = bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self).contains("/cut") }
-            tcp.write(Array("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nall there is".utf8))
-            if !isCut { tcp.finish() }
+        init(_ tcp: TCPConnection, _ counts: Counts) {
+            self.tcp = tcp
+            self.counts = counts
         }
 
-        func drained() { if isCut { tcp.close() } }
+        func received(_ bytes: Span<UInt8>) {
+            let text = bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+            path = text.components(separatedBy: " ")[1]
+            tcp.write(Array("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n".utf8))
+            if path != "/slow" { tcp.write(Array("all there is".utf8)) }
+            if path == "/whole" { tcp.finish() }
+        }
+
+        func drained() {
+            if path == "/cut" { return tcp.close() }
+            guard path == "/slow", !tcp.isClosed else { return }
+            tcp.write([UInt8](repeating: 0x61, count: pieceBytes))
+            counts.add("pieces")
+            waited = 0
+            tcp.setDeadline(.milliseconds(100))
+        }
+
+        func deadlinePassed() {
+            waited += 1
+            // Now it is full.
+            if waited == 3 { tcp.finish() }
+            if waited > 3 { counts.add("asked again") }
+            tcp.setDeadline(.milliseconds(100))
+        }
+
         func ended() {}
-        func deadlinePassed() {}
         func closed(_ error: NetError?) {}
     }
 }

@@ -73,6 +73,7 @@ import Testing
         let answer = socket.receive(until: "\r\n\r\n")
         #expect(answer.hasPrefix("HTTP/1.1 \(status) "))
         #expect(status != 426 || answer.contains("sec-websocket-version: 13\r\n"))
+        #expect(status != 426 || answer.contains("upgrade: websocket\r\nconnection: upgrade\r\n"))
         // The pair of RFC 6455, 1.3.
         #expect(status != 101 || answer.contains("sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"))
     }
@@ -151,6 +152,21 @@ import Testing
         var received = 0
         while received < 2 * ((8 << 20) + 10) { received += socket.receive(1 << 20).count }
         #expect(received == 2 * ((8 << 20) + 10))
+    }
+
+    @Test func aReaderIsHeardOfWhileItReadsWhatWaitsForIt() async throws {
+        let server = try EchoServer()
+        let socket = try open(server)
+        let count = 20_000_000
+        try server.loop.sync { [server] in
+            let text = [UInt8](repeating: UInt8(ascii: "a"), count: count)
+            try server.onHandler { $0.sockets.last?.send(text: text) }
+        }
+        try await eventually { try server.onHandler { $0.sockets.last?.pendingBytes ?? 0 } ?? 0 < count }
+        for _ in 0..<50 { #expect(try server.onHandler { $0.sockets.took } == 0, "it has not read") }
+        var received = 0
+        while received < count { received += socket.receive(1 << 20).count }
+        try await eventually { try server.onHandler { $0.sockets.took } ?? 0 > 0 }
     }
 
     @Test func aClientRefusesAServerThatDoesNotKnowTheKey() async throws {

@@ -103,7 +103,10 @@ final class EventsRange: Follower {
         guard exchange.isOpen else { return }
         let (count, to) = (reply.answer.count, reply.answer.to)
         guard to < last, count < limits.events, reply.answer.byteCount < limits.bytes else {
-            guard count == 0, timer != nil else { return finish() }
+            guard count == 0, timer != nil, !gateway.share.isLeaving else { return finish() }
+            if let divergence = gateway.share.divergence { return failed(divergence) }
+            // What has come since it was admitted has met no follower.
+            if gateway.rings[partition].head > last { return moved() }
             if let error = gateway.share.stop(of: partition) { return failed(error) }
             return gateway.join(self)
         }

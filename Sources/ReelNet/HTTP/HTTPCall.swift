@@ -86,7 +86,12 @@ public final class HTTPCall {
         self.receive = nil
         self.tcp = nil
         if let tcp {
-            if staysOpen { client.keep(tcp, request.origin) } else { tcp.finish() }
+            if staysOpen {
+                client.keep(tcp, request.origin)
+            } else {
+                tcp.handler = nil
+                tcp.finish()
+            }
         }
         receive?(.end)
     }

@@ -52,7 +52,8 @@ public final class HTTPExchange {
             return end()
         }
         var headers = response.headers
-        if hasBody { sayVary(&headers, response.body.count) }
+        // A 304 stands for an answer that may be long.
+        if response.status != 204 { sayVary(&headers, hasBody ? response.body.count : nil) }
         if hasBody { headers.add("content-length", String(response.body.count)) }
         var bytes = head(response.status, headers, connection)
         if hasBody, request.method != "HEAD" {

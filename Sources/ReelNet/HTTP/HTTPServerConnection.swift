@@ -129,9 +129,20 @@ final class HTTPServerConnection: TCPHandler {
         server.counters.refused += 1
         var response = server.handler.refusal(of: violation)
         response.headers.add("content-length", String(response.body.count))
-        if violation.status == 426 { response.headers.add("sec-websocket-version", "13") }
+        if violation.status == 426 {
+            response.headers.add("upgrade", "websocket")
+            response.headers.add("connection", "upgrade")
+            response.headers.add("sec-websocket-version", "13")
+        }
         closesAfterAnswer = true
         tcp.write(head(response.status, response.headers) + response.body)
+        finish()
+    }
+
+    /// What was written goes out first, as long as it is read.
+    private func finish() {
+        takenAtLastLook = written - tcp.pendingBytes
+        tcp.setDeadline(server.settings.idleDeadline)
         tcp.finish()
     }
 
@@ -158,7 +169,7 @@ final class HTTPServerConnection: TCPHandler {
 
     func exchangeEnded() {
         exchange = nil
-        if closesAfterAnswer { return tcp.finish() }
+        if closesAfterAnswer { return finish() }
         tcp.setDeadline(server.settings.idleDeadline)
         if !isDecoding { decodeHeld() }
     }
@@ -181,7 +192,7 @@ final class HTTPServerConnection: TCPHandler {
     // MARK: Ends
 
     func ended() {
-        if exchange != nil { closesAfterAnswer = true } else { tcp.finish() }
+        if exchange != nil { closesAfterAnswer = true } else { finish() }
     }
 
     func spokeWithoutTLS() {
@@ -204,7 +215,7 @@ final class HTTPServerConnection: TCPHandler {
 
     /// The server drains: an idle connection ends now, a busy one with its answer.
     func drain() {
-        if isBusy { closesAfterAnswer = true } else { tcp.finish() }
+        if isBusy { closesAfterAnswer = true } else { finish() }
     }
 
     func close() {

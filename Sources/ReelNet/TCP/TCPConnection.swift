@@ -9,6 +9,8 @@ protocol TCPHandler: AnyObject {
     func ended()
     /// All that was written is with the kernel.
     func drained()
+    /// The kernel, which was full, has taken more: the peer reads.
+    func tookMore()
     /// The deadline of the connection passed.
     func deadlinePassed()
     /// The connection is gone; nil if this side closed it.
@@ -20,6 +22,7 @@ protocol TCPHandler: AnyObject {
 }
 
 extension TCPHandler {
+    func tookMore() {}
     func secured() {}
     func spokeWithoutTLS() {}
 }
@@ -213,7 +216,9 @@ final class TCPConnection: Timed {
     fileprivate func wroteLate(_ status: Int32) {
         inFlight = 0
         if status < 0 { return close(NetError(status: status, "writing")) }
-        if pendingBytes > 0 { flush() } else { drained() }
+        handler?.tookMore()
+        // A finished connection may still have to say that this was the last of it.
+        if pendingBytes > 0 || state.contains(.isFinishing) { flush() } else { drained() }
     }
 
     private func shutDown() {
@@ -233,7 +238,8 @@ final class TCPConnection: Timed {
     // MARK: End
 
     override func deadlinePassed() {
-        if state.contains(.isFinishing) { close() } else { handler?.deadlinePassed() }
+        // Whether what is left of a finished connection is being read, its owner knows.
+        if let handler, !state.contains(.isShutDown) { handler.deadlinePassed() } else { close() }
     }
 
     /// Closes at once; what is pending is lost. The handler's `closed` follows before this returns.

@@ -169,6 +169,11 @@ extension WebSocket: TCPHandler {
         tcp.finish()
     }
 
+    /// More of what waits is with the kernel.
+    func tookMore() {
+        handler?.tookMore(self)
+    }
+
     /// All bytes are with the kernel.
     func drained() {
         handler?.drained(self)

@@ -11,6 +11,8 @@ public protocol WebSocketHandler: AnyObject {
     func receivedPong(from socket: WebSocket)
     /// Bytes came that end no message: one is on its way.
     func receivedPart(from socket: WebSocket)
+    /// The kernel, which was full, has taken more: the peer reads.
+    func tookMore(_ socket: WebSocket)
     /// All that was written is with the kernel.
     func drained(_ socket: WebSocket)
     /// The socket is gone. The code is the peer's (1005: it gave none), the one of the violation for which this side
@@ -32,6 +34,9 @@ extension WebSocketHandler {
 
     /// Nothing to do.
     public func receivedPart(from socket: WebSocket) {}
+
+    /// Nothing to do.
+    public func tookMore(_ socket: WebSocket) {}
 
     /// Nothing to do.
     public func drained(_ socket: WebSocket) {}

@@ -1,0 +1,136 @@
+import EventLogConformance
+import ReelCore
+import ReelLog
+import ReelNet
+import ReelNode
+import Testing
+
+@testable import ReelGateway
+
+/// What happens while the log takes its time to answer.
+@Suite(.timeLimit(.minutes(5))) struct HeldAnswerTests {
+    private let todo = StreamName("todo")!
+    private let site = Site(high: 1, low: 1)
+    private let path = "/v1/streams/todo/events"
+
+    /// Runs the body with a gateway whose ring holds the last of the three events in the log.
+    private func with(_ body: (LiveGateway, HeldLog) async throws -> Void) async throws {
+        let log = HeldLog(try MemoryLog(partitions: 1))
+        try await LiveGateway.with(log, { $0.ringBytes = 1 }) { live in
+            for op in 0..<3 { try await live.publish("other", Sent.insert(site, Int64(op), "\(op)")) }
+            do {
+                try await body(live, log)
+            } catch {
+                log.release()
+                throw error
+            }
+        }
+    }
+
+    @Test func whoSubscribesAgainAndAgainHasTheLogReadOnlyForWhatIsLeft() async throws {
+        try await with { live, log in
+            let socket = try await live.connect()
+            log.hold()
+            for turn in 0..<100 {
+                // The same stream once more, and others that are let go of at once.
+                let brief = StreamName("brief\(turn)")!
+                for stream in [todo, brief] { socket.send(.subscribe(.init(stream: stream, position: .after(-1)))) }
+                socket.send(.unsubscribe(brief))
+            }
+            for _ in 0..<200 { _ = try await socket.nextSubscribed() }
+            try await eventually("reads under way") { log.waiting == GatewayLoop.logReadsMax }
+            #expect(log.reads == GatewayLoop.logReadsMax)
+            log.release()
+            #expect(try await socket.events(of: todo, partition: 0, after: -1, through: 2).isEmpty)
+            #expect(log.reads == GatewayLoop.logReadsMax + 1, "the last one took over")
+        }
+    }
+
+    @Test func allSubscriptionsOfAClientHaveTheirTurn() async throws {
+        try await with { live, log in
+            let socket = try await live.connect()
+            let count = 5 * GatewayLoop.logReadsMax
+            log.hold()
+            for index in 0..<count {
+                socket.send(.subscribe(.init(stream: StreamName("s\(index)")!, position: .after(-1))))
+            }
+            for _ in 0..<count { _ = try await socket.nextSubscribed() }
+            log.release()
+            for index in 0..<count {
+                try await live.publish("s\(index)", Sent.insert(site, 0, "a"))
+                let frame = try await socket.next { frame in
+                    if case .events(let events) = frame.body { !events.events.isEmpty } else { false }
+                }
+                guard case .events(let events) = frame.body else { return }
+                #expect(events.stream.description == "s\(index)" && events.to == Seq(3 + index))
+            }
+        }
+    }
+
+    @Test func aLongPollMissesNoEventThatComesWhileTheLogIsRead() async throws {
+        try await with { live, log in
+            log.hold()
+            let poll = try live.reader(path + "?wait=30")
+            try await eventually("the log is read") { log.waiting == 1 }
+            try await live.publish("todo", Sent.insert(site, 0, "a"))
+            log.release()
+            try await eventually("an answer, or a sleep") {
+                poll.hasEnded || live.gateway.share.meters.followers.value == 1
+            }
+            #expect(MessageReader.Message(data: poll.text).seqs == [3])
+        }
+    }
+
+    @Test func aLongPollOfALogThatIsAnotherOneMeanwhileIsToldSo() async throws {
+        try await with { live, log in
+            log.hold()
+            let poll = try live.reader(path + "?wait=30")
+            try await eventually("the log is read") { log.waiting == 1 }
+            live.gateway.share.diverged(ReelError(.diverged, "found another record"))
+            log.release()
+            try await eventually("an answer, or a sleep") {
+                poll.hasEnded || live.gateway.share.meters.followers.value == 1
+            }
+            #expect(poll.head?.status == 409)
+        }
+    }
+
+    @Test func whoWaitsForThePlaceOfALogThatIsAnotherOneMeanwhileIsToldSo() async throws {
+        try await with { live, log in
+            let socket = try await live.connect()
+            log.hold()
+            socket.send(.subscribe(.init(stream: todo, position: .after(3), epoch: log.epoch)))
+            try await eventually("the log is asked for its end") { log.waiting == 1 }
+            try await live.publish("todo", Sent.insert(site, 0, "a"))
+            live.gateway.share.diverged(ReelError(.diverged, "found another record"))
+            log.release()
+            let answer = try await socket.next { frame in
+                switch frame.body {
+                case .error, .subscribed: true
+                default: false
+                }
+            }
+            guard case .error(let failure) = answer.body else {
+                Issue.record("found \(answer)")
+                return
+            }
+            #expect(failure.error.code == .diverged)
+        }
+    }
+
+    @Test func aNodeThatEndsAnswersALongPollThatHasNotBegunToWait() async throws {
+        try await with { live, log in
+            log.hold()
+            let poll = try live.reader(path + "?wait=30")
+            try await eventually("the log is read") { log.waiting == 1 }
+            live.gateway.end.begin()
+            try await eventually("it leaves") { live.gateway.share.isLeaving }
+            log.release()
+            try await eventually("an answer, or a sleep") {
+                poll.hasEnded || live.gateway.share.meters.followers.value == 1
+            }
+            #expect(poll.head?.status == 200)
+            #expect(MessageReader.Message(data: poll.text).member("to") == "2")
+        }
+    }
+}
