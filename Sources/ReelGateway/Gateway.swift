@@ -19,6 +19,7 @@ public final class Gateway: Sendable {
     private let announcer: Announcer
     private let parts: [LoopBound<Part>]
     private let feeds: [PartitionFeed]
+    private let brake: TailBrake
     /// Ends it in good order.
     public let end: NodeEnd
 
@@ -106,8 +107,10 @@ public final class Gateway: Sendable {
             throw error
         }
         url.withLock { [address] in $0 = settings.node.url(address) }
+        let brake = TailBrake(loops: all.count)
+        self.brake = brake
         feeds = starts.enumerated().map { partition, start in
-            Self.feed(partition, from: start, share: share, parts: all)
+            Self.feed(partition, from: start, share: share, parts: all, brake)
         }
         let open = Mutex(parts.count)
         end = NodeEnd(on: parts[0].loop, settings: settings.node, journal: journal) { withinMs in
@@ -137,13 +140,20 @@ public final class Gateway: Sendable {
         _ partition: Int,
         from: WarmStart,
         share: GatewayShare,
-        parts: [LoopBound<Part>]
+        parts: [LoopBound<Part>],
+        _ brake: TailBrake
     ) -> PartitionFeed {
         PartitionFeed(log: share.log, partition: partition, from: from) { feed, news in
             switch news {
             case .batch(let batch):
+                let load = brake.load(bytes: batch.costBytes)
                 share.read(batch)
-                for part in parts { part.loop.execute { part.value.gateway.received(batch) } }
+                for part in parts {
+                    part.loop.execute {
+                        part.value.gateway.received(batch)
+                        load.taken()
+                    }
+                }
             case .skipped(let first):
                 share.skipped(partition, to: first)
                 for part in parts { part.loop.execute { part.value.gateway.skipped(partition, to: first) } }
@@ -188,6 +198,7 @@ public final class Gateway: Sendable {
     /// Returns once it has ended and nothing of it runs any more.
     public func waitUntilEnded() async {
         await end.wait()
+        brake.release()
         for feed in feeds { feed.stop() }
         for part in parts { part.loop.stop() }
         for part in parts { part.loop.join() }

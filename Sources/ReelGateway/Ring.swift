@@ -113,7 +113,7 @@ struct Ring {
         }
         batches.append(batch)
         head = batch.last
-        byteCount += batch.byteCount + Self.overhead(batch)
+        byteCount += batch.costBytes
         witness = batch.witness ?? witness
         while byteCount > byteLimit, batches.count > 1 { evict() }
         return true
@@ -125,12 +125,9 @@ struct Ring {
         return base.map { $0 >= item.entry.seq - horizonSeqs } ?? false
     }
 
-    /// What the ring itself needs for a batch besides its records' bytes.
-    private static func overhead(_ batch: TailBatch) -> Int { 256 + 96 * batch.seqs.count }
-
     private mutating func evict() {
         guard let batch = batches.popFirst() else { return }
-        byteCount -= batch.byteCount + Self.overhead(batch)
+        byteCount -= batch.costBytes
         first = batch.seqs.upperBound
         while let seq = barriers.first, seq < first { _ = barriers.popFirst() }
         for (name, places) in zip(batch.streams, batch.places) {

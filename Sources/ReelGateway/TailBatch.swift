@@ -84,6 +84,8 @@ final class TailBatch: Sendable {
     }
 
     var partition: Int { records.partition }
+    /// Bytes that it takes in memory, about: its records' and what each needs besides.
+    var costBytes: Int { byteCount + 256 + 96 * seqs.count }
     /// The last seq that the batch accounts for.
     var last: Seq { seqs.upperBound - 1 }
 
