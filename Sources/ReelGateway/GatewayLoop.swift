@@ -144,7 +144,7 @@ final class GatewayLoop {
     /// Ends a subscription that cannot be served any longer.
     func end(_ entry: Subscription<SocketClient>, _ error: ReelError) {
         if subscriptions.remove(entry.client, entry.stream) { share.meters.subscriptions.add(-1) }
-        entry.client.refuse(failure(error, entry.stream), ref: nil)
+        entry.client.tell(failure(error, entry.stream), ref: nil)
     }
 
     /// About once a second: what is due by the clock.

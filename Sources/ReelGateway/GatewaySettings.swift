@@ -7,7 +7,7 @@ public struct GatewaySettings: Sendable {
 
     /// A new connection says hello within so long.
     public var helloMs: Int64 = 10_000
-    /// A connection on which nothing came for so long is pinged.
+    /// A connection is pinged so long after it has opened or answered a ping, busy or not.
     public var pingMs: Int64 = 25_000
     /// A ping is answered within so long; two that are not end the connection.
     public var pongMs: Int64 = 8_000
@@ -54,7 +54,7 @@ public struct GatewaySettings: Sendable {
     /// For each of a loop's clients that listen to a stream, what is sent to them keeps a distance of so many
     /// microseconds more: about four times what a write takes.
     var listenerMicros = 30
-    /// Errors that a connection is told before it is closed.
+    /// Errors of its own making that a connection is told before it is closed.
     public var errors = 100
 
     /// An event on its way into the log counts as so many bytes more than it has.

@@ -78,9 +78,10 @@ struct Session {
         }
     }
 
-    /// An error is to be said: does the connection stay?
+    /// An error is to be said: does the connection stay? It ends after too many that its client has caused.
     mutating func refused(_ error: ReelError) -> Action {
         if case .closing = phase { return .ignore }
+        guard error.code.blamesTheClient else { return .refuse(error) }
         errors += 1
         return errors >= errorsMax ? close(error, 1008) : .refuse(error)
     }
@@ -131,6 +132,16 @@ struct Session {
             pulse = .pinged(times: times + 1, pongByMs: nowMs + pongMs)
             return .ping
         default: return .nothing
+        }
+    }
+}
+
+extension ErrorCode {
+    /// Whether who asked has done something wrong: not where the log has moved on, or the node is in trouble.
+    fileprivate var blamesTheClient: Bool {
+        switch status {
+        case 409, 410, 429, 500...: false
+        default: true
         }
     }
 }

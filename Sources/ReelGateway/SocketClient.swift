@@ -64,7 +64,13 @@ final class SocketClient {
         return false
     }
 
-    /// Says an error; closes after too many.
+    /// Says an error.
+    func tell(_ failure: ServerFrame.Failure, ref: [UInt8]?) {
+        gateway.share.meters.failed(failure.error.code)
+        send(.error(failure), ref: ref)
+    }
+
+    /// Says an error about a frame; closes after too many that the client has caused.
     func refuse(_ failure: ServerFrame.Failure, ref: [UInt8]?) {
         perform(session.refused(failure.error), failure, ref)
     }
@@ -76,12 +82,9 @@ final class SocketClient {
 
     private func perform(_ action: Session.Action, _ failure: ServerFrame.Failure, _ ref: [UInt8]?) {
         switch action {
-        case .refuse:
-            gateway.share.meters.failed(failure.error.code)
-            send(.error(failure), ref: ref)
+        case .refuse: tell(failure, ref: ref)
         case .refuseAndClose(_, let code):
-            gateway.share.meters.failed(failure.error.code)
-            send(.error(failure), ref: ref)
+            tell(failure, ref: ref)
             socket?.close(code: code, reason: failure.error.message)
         case .welcome, .handle, .ignore: break
         }

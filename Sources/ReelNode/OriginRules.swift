@@ -6,7 +6,9 @@ public import ReelNet
 ///
 /// Whose a host is, only its name says, and whoever owns a name can have it lead to a node in somebody else's network
 /// or machine (DNS rebinding): the browser then takes that node for the page's own host. So without keys a name with a
-/// dot counts only if the node was told that it is its own.
+/// dot counts only if the node was told that it is its own. By another name no page may publish or open a socket. What
+/// a page reads from the host that it asks comes without `Origin`, like a program's request: that is refused only where
+/// no program of another machine can be meant.
 public struct OriginRules: Hashable, Sendable {
     /// As browsers write them, such as `https://app.example`; `*` stands for all.
     private let allowed: Set<String>

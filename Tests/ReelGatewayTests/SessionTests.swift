@@ -54,6 +54,22 @@ import Testing
         #expect(closeCode(session.refused(bad.error)) == 1008)
     }
 
+    @Test func onlyErrorsThatTheClientHasCausedAreCounted() {
+        var session = open()
+        let others: [ErrorCode] = [
+            .logUnavailable, .nodeBehind, .internal, .damaged, .epochChanged, .truncated, .aheadOfLog, .diverged,
+        ]
+        for code in others {
+            for _ in 0..<100 {
+                let error = ReelError(code, "not its fault")
+                #expect(session.refused(error) == .refuse(error))
+            }
+        }
+        #expect(session.errors == 0)
+        for code in [ErrorCode.limit, .forbidden, .badRange] { _ = session.refused(ReelError(code, "its fault")) }
+        #expect(session.errors == 3)
+    }
+
     @Test func twoPingsWithoutASignOfLifeCloseTheConnection() {
         var session = open()
         #expect(session.tick(nowMs: 24_999) == .nothing)

@@ -115,6 +115,18 @@ import Testing
         }
     }
 
+    @Test func whatIsPulledInOneRoundTripIsNoPartByModels() async throws {
+        try await eachWay { live in
+            let insert = event(0, #""insert","model":"m","id":"a","fields":{"n":1}"#)
+            let body = #"{"epoch":"\#(live.log.epoch)","after":-1,"models":["other"],"events":[\#(insert)]}"#
+            #expect(try await live.ask("POST", path + "/sync?models=other", body: body).status == 400)
+            #expect(try live.log.bounds(0).last == -1, "nothing is published")
+            let answer = try await live.ask("POST", path + "/sync", body: body)
+            #expect(answer.status == 200)
+            #expect(try lines(answer).contains { $0["object"] as? [String] == ["m", "a"] }, "the member means nothing")
+        }
+    }
+
     @Test func oneRoundTripPushesAndPulls() async throws {
         try await eachWay { live in
             func sync(_ after: Int, _ events: String...) async throws -> (HTTPResponse, [[String: Any]]) {

@@ -31,7 +31,7 @@ enum GatewayArguments {
         "N",
         1_000...3_600_000,
         default: 25_000,
-        "a connection that is silent for so long is pinged"
+        "a connection is pinged every so long"
     )
     static let pongMs = Setting<Int>.number(
         "pong-ms",
