@@ -38,27 +38,17 @@ import Testing
         await client.close()
     }
 
-    @Test(arguments: [false, true]) func whatWasQueuedWhileTheHorizonPassedIsMadeAnewAndApplied(
-        wasHandedOver: Bool
-    ) async throws {
+    @Test func whatWasQueuedWhileTheHorizonPassedIsMadeAnewAndApplied() async throws {
         let network = try FakeNetwork()
-        let client = try network.client()
-        let stream = try await client.open("s", from: .all)
-        try await stream.publish(.insert("m", "0")).fate()
-        try await network.on { network in
-            // What it sends on its last connection is lost with that.
-            (network.down, network.breaksPercent) = (["a"], 100)
-            if !wasHandedOver { network.kill("a") }
-        }
+        let (client, stream) = try await lost(network, .all)
         let publication = try await stream.publish(.insert("m", "mine"))
-        try await eventually { await client.connectedNode == nil }
         let count = Int(Limits.markEvery) * Limits.marks
         try await network.on { [name] network in
             let site = Site(high: 1, low: 1)
             for op in 0..<count {
                 network.append(name, Event.delete("m", "0").encoded(base: 0, author: .init(site: site, op: Op(op))))
             }
-            (network.down, network.breaksPercent) = ([], 0)
+            network.down = []
         }
         #expect(try await publication.fate() == .applied(Seq(count) + 1))
         await client.close()

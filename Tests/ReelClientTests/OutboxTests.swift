@@ -144,27 +144,6 @@ import Testing
         #expect(parcel?.events == [Event.insert("m", "1").encoded(base: 900, author: author)])
     }
 
-    @Test func whatMayLieInTheLogIsMadeAnewOnlyIfNoCopyOfItCanBeAppliedAnyMore() {
-        var outbox = Outbox(seed: 1)
-        let was = outbox.site
-        let insert = Event.insert("m", "1", ["a": 1])
-        let increment = Event.update("m", "2", operations: ["n": .increment(1)])
-        for event in [insert, increment] { _ = outbox.add(event, base: 0, isKnown: false) }
-        let old = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
-        outbox.connected()
-        _ = outbox.takeWrites()
-        let author = { Event.Author(site: was, op: $0) }
-        let new = [insert.encoded(base: 900, author: author(0)), increment.encoded(base: 0, author: author(1))]
-        #expect(outbox.handOver(Self.wide, base: 900, horizon: 400, nowMs: 0)?.events == new)
-        #expect(outbox.takeWrites() == [.put(outbox.entries[0])])
-        // The old copy comes late: it has no effect, and the event goes again.
-        _ = outbox.takeNotices()
-        outbox.folded(author(0), seq: 950, .rejected(.stale), content: old?.events[0] ?? [], base: 950, nowMs: 0)
-        #expect(outbox.takeNotices() == [.newSite(was: was, now: outbox.site)])
-        let again = insert.encoded(base: 900, author: Event.Author(site: outbox.site, op: 0))
-        #expect(outbox.handOver(Self.wide, base: 950, horizon: 400, nowMs: 100)?.events.first == again)
-    }
-
     @Test func whatIsNoEventsFaultHoldsTheQueueUntilTheNextConnection() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)

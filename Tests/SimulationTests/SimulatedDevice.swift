@@ -197,7 +197,7 @@ final class SimulatedDevice: @unchecked Sendable {
                     .update("item", item(), ["n": .number(-1)]),
                 ]
             )
-        case 97 where bytesPerMs == 1_000:
+        case 97:
             // Larger than the gateways take, and refused with what stands before and behind it.
             let text = JSON.string(String(repeating: "x", count: 17_000))
             event = Event(.insert("item", "large:\(mark)", ["text": text]))

@@ -122,9 +122,6 @@ public struct Event: Sendable, Equatable {
         }
     }
 
-    /// It makes an object: with a base below the horizon it is rejected as stale.
-    var makesObjects: Bool { changes.contains { $0.kind == .insert } }
-
     /// Makes an object, or writes these fields over the one that is alive.
     public static func insert(_ model: String, _ id: String, _ fields: Members<JSON> = [:]) -> Event {
         Event(.insert(model, id, fields))

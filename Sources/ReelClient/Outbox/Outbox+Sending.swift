@@ -40,7 +40,7 @@ extension Outbox {
 
     /// The next events for the connection, at least one if there is one; nil: nothing to send now. Those that never
     /// had an op get it here: commit the writes before the parcel is sent. `base`: the last seq folded; what was made
-    /// on less than the `horizon` is made anew on that, where it can be.
+    /// on less than the `horizon`, and does not depend on what its author saw, is made anew on that.
     mutating func handOver(_ window: Window, base: Seq, horizon: Seq, nowMs: Int64) -> Parcel? {
         guard let nextSendMs, nextSendMs <= nowMs else { return nil }
         var parcel = Parcel(ref: generation, events: [])
@@ -48,9 +48,8 @@ extension Outbox {
         var index = index(behind: sentThrough)
         while index < entries.endIndex, inFlight < Self.inFlightMax, parcel.events.count < window.events {
             let author = entries[index].author ?? Event.Author(site: site, op: nextOp)
-            if entries[index].base < horizon, canBeMadeAnew(entries[index]) {
+            if entries[index].author == nil, entries[index].base < horizon, !entries[index].event.dependsOnBase {
                 entries[index].base = base
-                write(.put(entries[index]))
             }
             let encoded = entries[index].event.encoded(base: entries[index].base, author: author)
             bytes += encoded.count + 1
@@ -62,13 +61,6 @@ extension Outbox {
             index += 1
         }
         return parcel.events.isEmpty ? nil : parcel
-    }
-
-    /// What depends on what its author saw cannot. What was handed over may lie in the log, or may come there late: it
-    /// only can if such a copy has no effect, because it is too old.
-    private func canBeMadeAnew(_ entry: Entry) -> Bool {
-        guard entry.acked == nil, !entry.event.dependsOnBase else { return false }
-        return entry.author == nil || entry.event.makesObjects
     }
 
     private mutating func give(_ author: Event.Author, at index: Int) {
