@@ -137,11 +137,12 @@ struct Session {
 }
 
 extension ErrorCode {
-    /// Whether who asked has done something wrong: not where the log has moved on, or the node is in trouble.
+    /// Whether who asked has done something wrong: not where the log is another or was trimmed, or the node is in
+    /// trouble.
     fileprivate var blamesTheClient: Bool {
-        switch status {
-        case 409, 410, 429, 500...: false
-        default: true
+        switch self {
+        case .epochChanged, .truncated, .diverged: false
+        default: status != 429 && status < 500
         }
     }
 }

@@ -2,6 +2,7 @@ import ReelCore
 import ReelLog
 import ReelNet
 import ReelNode
+import Synchronization
 
 // Snapshots and deltas, which are made once for all who ask for the same at the same time.
 extension SnapshotNode {
@@ -46,10 +47,13 @@ extension SnapshotNode {
         let (stream, question) = (request.stream, LinesQuestion(stream: request.stream, after: after))
         let isTaken = lines.ask(question, on: exchange.loop) {
             guard let turn = turns.take() else { return nil }
+            // Of the first time that it is done; each further one needs a turn of its own.
+            let first = Mutex<AnswerTurns.Turn?>(turn)
             return {
                 Result { () throws(Problem) in
+                    guard let turn = first.withLock({ $0.take() }) ?? turns.take() else { throw problem }
                     do {
-                        return SharedLines(lines: try reader.lines(of: stream, after: after), turn: turn)
+                        return SharedLines(try reader.lines(of: stream, after: after), turn)
                     } catch {
                         throw Self.problem(of: error, keeper)
                     }
@@ -61,8 +65,7 @@ extension SnapshotNode {
                 guard request.seqMin <= made.lines.seq else {
                     throw Self.problem(of: StateReader.behind(made.lines.seq, request.seqMin), keeper)
                 }
-                // Each reader of a file holds a piece of it.
-                guard let turn = made.lines.spool.memory != nil ? made.turn : turns.take() else { throw problem }
+                guard let turn = made.turn(turns) else { throw problem }
                 let etag = Self.etag(epoch, made.lines.seq)
                 LineAnswer(made.lines, preamble: request.preamble, etag: etag, turn).send(through: exchange)
             } catch {
@@ -77,8 +80,21 @@ extension SnapshotNode {
         var after: Seq
     }
 
-    struct SharedLines {
-        var lines: StateReader.Lines
-        var turn: AnswerTurns.Turn
+    /// Lines that were made once, for all who are answered with them.
+    final class SharedLines: Sendable {
+        let lines: StateReader.Lines
+        /// What is in memory is one answer, whoever reads it. Of a file each reader holds a piece: the first one goes
+        /// on with the turn in which the lines were made.
+        private let made: Mutex<AnswerTurns.Turn?>
+
+        init(_ lines: StateReader.Lines, _ turn: AnswerTurns.Turn) {
+            self.lines = lines
+            made = Mutex(turn)
+        }
+
+        /// The turn of another reader; nil: too many are under way.
+        func turn(_ turns: AnswerTurns) -> AnswerTurns.Turn? {
+            made.withLock { lines.spool.memory != nil ? $0 : $0.take() } ?? turns.take()
+        }
     }
 }

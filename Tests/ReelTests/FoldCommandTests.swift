@@ -1,4 +1,5 @@
 import Foundation
+import ReelCore
 import ReelLab
 import Testing
 
@@ -75,6 +76,27 @@ import Testing
         let inside = try await fold([line(0, "todo", seed)])
         #expect(inside.code == .badData)
         #expect(inside.errors.contains("inside the seeds"))
+    }
+
+    @Test("the dump of one stream has the seeds of others beside its own, and is folded as if they were not there")
+    func seedsOfOthers() async throws {
+        func seed(_ number: Int) -> String {
+            #"{"line":{"end":-1,"op":4,"site":"00000000-0000-4000-8000-00000000000\#(number)"},"type":"seed"}"#
+        }
+        let todo = try #require(StreamName("todo"))
+        let place = todo.partition(of: 16)
+        let others = (0..<200).compactMap { StreamName("other-\($0)") }.filter { $0.partition(of: 16) == place }
+        var lines: [String] = []
+        for (number, name) in [others[0], others[1], todo, others[2], todo].map(\.description).enumerated() {
+            lines.append(try line(number, name, seed(number), partition: place))
+        }
+        lines.append(try line(5, "~reel", #"{"open":true,"type":"barrier"}"#, partition: place))
+        lines.append(try line(6, "todo", insert(0), partition: place))
+        for words in [[], ["--stream", "todo"]] {
+            let run = try await fold(lines, words + ["--outcomes", "--check"])
+            #expect(run.code == .done && run.errors.isEmpty, "\(run)")
+            #expect(run.output.contains(#"{"seq":4,"outcome":"seed"}"#) && !run.output.contains("void"), "\(run)")
+        }
     }
 
     @Test func severalStreamsNeedAName() async throws {

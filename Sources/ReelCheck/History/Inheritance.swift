@@ -9,7 +9,8 @@ struct Inheritance {
                 let next = LineReader.hex64(name.bytes), let new = evidence.logs[next]
             else { continue }
             guard (old.partitions + new.partitions).allSatisfy({ $0.isWhole && !$0.isPartial }),
-                old.partitions.allSatisfy({ $0.foldable == .max }), new.partitions.allSatisfy({ $0.planted != nil })
+                old.partitions.allSatisfy({ $0.foldable == .max && $0.fold.next == name }),
+                new.partitions.allSatisfy({ $0.planted != nil })
             else {
                 findings.unjudged("what an epoch begins with, and a dump of it or of the one before is not whole")
                 continue

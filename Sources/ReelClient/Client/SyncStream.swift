@@ -6,7 +6,7 @@ public enum SyncStart: Sendable {
     /// by its result.
     case snapshot
     /// With what comes from now on, shown at once; what is missing before is fetched meanwhile, also on a device that
-    /// holds an older state.
+    /// holds an older state. What the device itself has to say is sent once that is there.
     case now
     /// With the stream's first event.
     case all

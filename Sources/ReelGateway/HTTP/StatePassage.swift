@@ -51,8 +51,9 @@ final class StatePassage {
         }
     }
 
-    /// So long a node may be silent where there are others: longer than one that is behind takes to say so.
-    private static let patienceWithOthers = Duration.seconds(6)
+    /// So long a node may be silent where there are others: longer than one that is behind waits, and then makes what
+    /// was asked for.
+    private static let patienceWithOthers = Duration.seconds(8)
 
     private func ask(_ nodes: ArraySlice<NodeAnnouncement>, _ question: StateRequest, _ exchange: HTTPExchange) {
         // Nobody is there any more to whom an answer could be given.

@@ -141,6 +141,7 @@ final class HTTPServerConnection: TCPHandler {
 
     /// What was written goes out first, as long as it is read.
     private func finish() {
+        guard !tcp.isClosed else { return }
         takenAtLastLook = written - tcp.pendingBytes
         tcp.setDeadline(server.settings.idleDeadline)
         tcp.finish()

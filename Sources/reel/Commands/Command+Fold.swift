@@ -32,7 +32,7 @@ extension Command {
                 line.value.withUnsafeBytes { folding.fold(key: key, value: $0, seq: line.seq) }
             }
             try judge?.compare(line, outcome)
-            if outcome == .void, line.value.suffix(LogLine.seedEnd.count).elementsEqual(LogLine.seedEnd) {
+            if outcome == .void, line.isSeed {
                 lostSeeds += 1
             }
             if let outcome, options[outcomes] {
@@ -77,9 +77,11 @@ private struct StreamInput {
     let lines: [LogLine]
 
     /// Finds the stream and its partition. A partition count that nobody said is the smallest that puts the stream
-    /// where it lies.
+    /// where it lies, and most of what lies beside it.
     init(_ lines: [LogLine], stream name: String?, partitions: Int?) throws(Complaint) {
-        let names = Set(lines.compactMap { $0.key.withUnsafeBytes { StreamName(bytes: $0) } })
+        var names = Self.names(lines)
+        // A dump of one stream has all seeds of its partition.
+        if names.count > 1, case let own = Self.names(lines.filter { !$0.isSeed }), !own.isEmpty { names = own }
         if let name {
             guard let stream = StreamName(name) else { throw Complaint(.usage, "`\(name)` is no name of a stream") }
             self.stream = stream
@@ -100,7 +102,8 @@ private struct StreamInput {
             (self.partitions, partition) = (partitions, self.stream.partition(of: partitions))
         } else {
             let place = found.min() ?? lines.first?.partition ?? 0
-            guard let fitting = Self.partitions(putting: self.stream, into: place), found.count <= 1 else {
+            let beside = Self.names(lines.filter { $0.partition == place }).sorted().prefix(64)
+            guard let fitting = Self.partitions(putting: self.stream, and: beside, into: place), found.count <= 1 else {
                 throw Complaint(
                     .badData,
                     "records of \(self.stream) lie in the partitions \(found.sorted()); say with --partitions how "
@@ -115,8 +118,19 @@ private struct StreamInput {
         }
     }
 
-    private static func partitions(putting stream: StreamName, into partition: Int) -> Int? {
-        (partition + 1...LogArguments.partitionsMax).first { stream.partition(of: $0) == partition }
+    private static func names(_ lines: [LogLine]) -> Set<StreamName> {
+        Set(lines.compactMap { $0.key.withUnsafeBytes { StreamName(bytes: $0) } })
+    }
+
+    private static func partitions(
+        putting stream: StreamName,
+        and others: some Collection<StreamName>,
+        into partition: Int
+    ) -> Int? {
+        guard partition < LogArguments.partitionsMax else { return nil }
+        let fitting = (partition + 1...LogArguments.partitionsMax).filter { stream.partition(of: $0) == partition }
+        let counts = fitting.map { count in others.count { $0.partition(of: count) == partition } }
+        return zip(fitting, counts).first { $0.1 == counts.max() }?.0
     }
 }
 

@@ -12,6 +12,9 @@ struct LogLine: Equatable {
 
     /// What the value of a seed ends with, and no other valid record's.
     static let seedEnd = Array(#","type":"seed"}"#.utf8)
+
+    /// It is of the state that an epoch begins with.
+    var isSeed: Bool { value.suffix(Self.seedEnd.count).elementsEqual(Self.seedEnd) }
 }
 
 extension LogLine {

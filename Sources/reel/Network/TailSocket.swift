@@ -19,6 +19,8 @@ final class TailSocket: WebSocketHandler {
         var isPinned = false
         /// Whether a gateway has ever answered for it.
         var isKnown = false
+        /// The number of the log that it is in, or goes on in: a gateway with a lower one is behind.
+        var number = 0
     }
 
     private let stream: StreamName
@@ -27,6 +29,8 @@ final class TailSocket: WebSocketHandler {
     private let deliver: (DeliveredEvent) throws(Complaint) -> Void
     private var finish: ((Position, End) -> Void)?
     private var pulse: LoopTimer?
+    /// The number of the gateway's log.
+    private var number = 0
     private var wasHeard = true
 
     /// A connection on which nothing came for two of these is dead.
@@ -118,7 +122,7 @@ final class TailSocket: WebSocketHandler {
         switch error.code {
         case .nodeBehind, .logUnavailable, .overloaded, .rateLimited: return .lost(error.message)
         case .epochChanged where !position.isPinned:
-            (position.epoch, position.seq) = (nil, Seq.none)
+            (position.epoch, position.seq, position.number) = (nil, Seq.none, number)
             return .lost("\(error.message); goes on behind the state that the new epoch begins with")
         case .truncated where position.seq == Seq.none:
             guard let first = failure.first, first > 0 else { return .refused(Complaint(error)) }
@@ -135,6 +139,10 @@ final class TailSocket: WebSocketHandler {
     private func taken(_ frame: ServerFrame, _ socket: WebSocket) throws(Complaint) -> End? {
         switch frame.body {
         case .welcome(let welcome):
+            guard welcome.number >= position.number else {
+                return .lost("this gateway has not gone over to the present epoch yet")
+            }
+            number = welcome.number
             let epoch = position.epoch ?? welcome.epoch
             let subscribe = ClientFrame.Subscribe(
                 stream: stream,
@@ -144,6 +152,7 @@ final class TailSocket: WebSocketHandler {
             socket.send(text: ClientFrame(.subscribe(subscribe)).encoded())
         case .subscribed(let subscribed):
             (position.epoch, position.seq, position.isKnown) = (subscribed.epoch, subscribed.after, true)
+            position.number = number
         case .events(let events):
             let seq = position.seq ?? .none
             guard events.from <= seq + 1 else {
