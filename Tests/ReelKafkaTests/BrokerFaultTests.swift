@@ -98,6 +98,17 @@ struct BrokerFaultTests {
         expectOrder(sink, 40)
     }
 
+    @Test("a producer whose coordinator is still loading waits for it") func coordinatorLoads() async throws {
+        let brokers = try MockBrokers()
+        brokers.fail(.producerId, RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS, RD_KAFKA_RESP_ERR_NOT_COORDINATOR)
+        let log = try brokers.log()
+        defer { log.close() }
+        let author = Author()
+        author.append(20, to: log)
+        try await eventually("all answered") { author.count == 20 }
+        #expect(author.failures.isEmpty)
+    }
+
     @Test("a duplicate is a success at a seq that nobody says") func duplicate() async throws {
         let brokers = try MockBrokers()
         let log = try brokers.log()
@@ -113,6 +124,8 @@ struct BrokerFaultTests {
             (RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, ErrorCode.tooLarge),
             (RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, .forbidden),
             (RD_KAFKA_RESP_ERR_INVALID_RECORD, .logUnavailable),
+            (RD_KAFKA_RESP_ERR_POLICY_VIOLATION, .logUnavailable),
+            (RD_KAFKA_RESP_ERR_THROTTLING_QUOTA_EXCEEDED, .logUnavailable),
         ]
     )
     func refused(_ error: rd_kafka_resp_err_t, _ code: ErrorCode) async throws {
