@@ -19,7 +19,7 @@ public final class Gateway: Sendable {
     private let announcer: Announcer
     private let parts: [LoopBound<Part>]
     private let feeds: [PartitionFeed]
-    private let brake: TailBrake
+    let brake: TailBrake
     /// Ends it in good order.
     public let end: NodeEnd
 

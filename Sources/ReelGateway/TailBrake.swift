@@ -27,6 +27,7 @@ final class TailBrake: @unchecked Sendable {
 
     private let loops: Int
     private var bytes = 0
+    private var waitingTails = 0
     private var isReleased = false
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let eased = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -45,10 +46,19 @@ final class TailBrake: @unchecked Sendable {
         eased.deallocate()
     }
 
+    /// How many tails wait now.
+    var waiting: Int {
+        pthread_mutex_lock(lock)
+        defer { pthread_mutex_unlock(lock) }
+        return waitingTails
+    }
+
     /// Waits until there is room, and counts a batch of so many bytes as on its way. Not on an event loop.
     func load(bytes: Int) -> Load {
         pthread_mutex_lock(lock)
+        waitingTails += 1
         while self.bytes >= Self.bytesMax, !isReleased { pthread_cond_wait(eased, lock) }
+        waitingTails -= 1
         self.bytes += bytes
         pthread_mutex_unlock(lock)
         return Load(self, bytes: bytes, loops: loops)

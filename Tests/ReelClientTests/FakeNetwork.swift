@@ -95,6 +95,14 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         )
     }
 
+    /// Another device, connected with this node, that has made so many objects in the stream `s`: `m/0`, `m/1`, …
+    func author(of count: Int, on node: String) async throws -> (SyncClient, SyncStream) {
+        let client = try client(nodes: [node], seed: 6)
+        let stream = try await client.open("s", from: .all)
+        for id in 0..<count { try await stream.publish(.insert("m", "\(id)")).fate() }
+        return (client, stream)
+    }
+
     // MARK: Transport
 
     func connect(to node: String, _ receive: @escaping @Sendable (TransportEvent) -> Void) -> any TransportConnection {

@@ -111,9 +111,7 @@ import Testing
 
     @Test func whatFailedBeforeTheWelcomeDoesNotCountBehindIt() async throws {
         let network = try FakeNetwork()
-        let other = try network.client(nodes: ["b"], seed: 6)
-        let theirs = try await other.open("s", from: .all)
-        for id in 0..<5 { try await theirs.publish(.insert("m", "\(id)")).fate() }
+        let (other, _) = try await network.author(of: 5, on: "b")
         try await network.on { $0.hasSnapshots = false }
         let (gate, opening) = AsyncStream.makeStream(of: Never.self)
         let client = try network.client(renewToken: {

@@ -81,9 +81,7 @@ import Testing
 
     @Test func aFetchWithoutAnAnswerIsAskedElsewhere() async throws {
         let network = try FakeNetwork()
-        let writer = try network.client(nodes: ["a"], seed: 1)
-        let source = try await writer.open("s", from: .all)
-        for id in 0..<5 { try await source.publish(.insert("m", "\(id)")).fate() }
+        let (writer, source) = try await network.author(of: 5, on: "a")
         try await network.on { $0.dropsFetches = true }
         let client = try network.client(nodes: ["a", "b"], seed: 3)
         let reader = try await client.open("s", from: .now)

@@ -242,9 +242,7 @@ import Testing
 
     @Test func aFetchWhoseAnswerComesInPiecesIsNotAskedAgain() async throws {
         let network = try FakeNetwork()
-        let other = try network.client(nodes: ["b"], seed: 6)
-        let theirs = try await other.open("s", from: .all)
-        for id in 0..<6 { try await theirs.publish(.insert("m", "\(id)")).fate() }
+        let (other, _) = try await network.author(of: 6, on: "b")
         try await network.on { network in
             network.heldPauses = Set((0...SyncClient.fetchDoublings).map { SyncClient.fetchMs << Int64($0) })
             network.dropsFetches = true

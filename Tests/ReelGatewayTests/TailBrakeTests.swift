@@ -17,8 +17,8 @@ import Testing
         let loads = Loads()
         Thread.detachNewThread { loads.add(brake.load(bytes: 1)) }
         first.taken()
-        try await Task.sleep(for: .milliseconds(20))
-        #expect(loads.count == 0, "one loop has not taken it yet")
+        try await eventually("it waits: one loop has not taken the first") { brake.waiting == 1 }
+        #expect(loads.count == 0)
         first.taken()
         try await eventually("room") { loads.count == 1 }
     }
@@ -28,6 +28,7 @@ import Testing
         _ = brake.load(bytes: TailBrake.bytesMax)
         let loads = Loads()
         for _ in 0..<2 { Thread.detachNewThread { loads.add(brake.load(bytes: 1)) } }
+        try await eventually("both wait") { brake.waiting == 2 }
         brake.release()
         try await eventually("both go on") { loads.count == 2 }
     }
@@ -54,11 +55,8 @@ import Testing
                 }
             }
             func read() -> Seq { (0..<2).reduce(0) { $0 + live.gateway.share.seq($1) + 1 } }
-            try await eventually("the tail has come as far as it may") { read() >= 8 }
-            for _ in 0..<50 {
-                try await Task.sleep(for: .milliseconds(2))
-                #expect(read() <= 16)
-            }
+            try await eventually("the tail has come as far as it may") { live.gateway.brake.waiting == 1 }
+            #expect((8...16).contains(read()))
             isHeld.signal()
             try await eventually("all was read") { read() == 2 * count }
         }

@@ -14,6 +14,31 @@ struct WakingTests {
         return poll(&waiting, 1, 0) == 1
     }
 
+    /// A sink that waits at a gate with the first batch that it gets.
+    private func sinkHeldAtItsFirstBatch() -> (CollectingSink, Gate) {
+        let gate = Gate()
+        return (CollectingSink { _ in gate.pass() }, gate)
+    }
+
+    /// Holds up who comes first until it is opened.
+    private final class Gate: Sendable {
+        private let hasCome = Mutex(false)
+        private let opening = DispatchSemaphore(value: 0)
+
+        /// Somebody has come.
+        var isReached: Bool { hasCome.withLock { $0 } }
+
+        func pass() {
+            let isFirst = hasCome.withLock { hasCome in
+                defer { hasCome = true }
+                return !hasCome
+            }
+            if isFirst { opening.wait() }
+        }
+
+        func open() { opening.signal() }
+    }
+
     @Test("the bell rings if somebody else listens, and for nobody it does not") func bell() async throws {
         try await withFolder { folder in
             let (own, other) = (try FileLock(path: folder + "/lock"), try FileLock(path: folder + "/lock"))
@@ -64,15 +89,7 @@ struct WakingTests {
         try await withFolder { folder in
             let log = try SQLiteLog(path: folder + "/log.db", partitions: 2)
             defer { log.close() }
-            let gate = DispatchSemaphore(value: 0)
-            let isFirst = Mutex(true)
-            let busy = CollectingSink { _ in
-                let waits = isFirst.withLock { isFirst in
-                    defer { isFirst = false }
-                    return isFirst
-                }
-                if waits { gate.wait() }
-            }
+            let (busy, gate) = sinkHeldAtItsFirstBatch()
             let other = CollectingSink()
             _ = log.tail(0, from: 0, to: busy)
             _ = log.tail(1, from: 0, to: other)
@@ -80,10 +97,11 @@ struct WakingTests {
             _ = try await log.append([LogAppend("s", "x")], to: 1)
             try await eventually("the other tail's first record") { other.count == 1 }
             _ = try await log.append([LogAppend("s", "0")], to: 0)
+            try await eventually("the reader is held up") { gate.isReached }
             // As many as are kept: with the next one, they are dropped.
             for i in 0..<65 { _ = try await log.append([LogAppend("s", "\(i)")], to: 1) }
             _ = try await log.append([LogAppend("s", "1")], to: 0)
-            gate.signal()
+            gate.open()
             for i in 2..<6 {
                 try await eventually("the record before") { busy.count == i }
                 _ = try await log.append([LogAppend("s", "\(i)")], to: 0)
@@ -96,20 +114,12 @@ struct WakingTests {
         try await withFolder { folder in
             let log = try SQLiteLog(path: folder + "/log.db", partitions: 1)
             defer { log.close() }
-            let gate = DispatchSemaphore(value: 0)
-            let isFirst = Mutex(true)
-            let sink = CollectingSink { _ in
-                let waits = isFirst.withLock { isFirst in
-                    defer { isFirst = false }
-                    return isFirst
-                }
-                if waits { gate.wait() }
-            }
+            let (sink, gate) = sinkHeldAtItsFirstBatch()
             _ = log.tail(0, from: 0, to: sink)
             // More groups than are kept for the tails.
             for i in 0..<300 { _ = try await log.append([LogAppend("s", "\(i)")], to: 0) }
             #expect(sink.count < 300)
-            gate.signal()
+            gate.open()
             try await eventually("all records") { sink.count >= 300 }
             #expect(sink.texts == (0..<300).map { "\($0)" })
         }
