@@ -123,7 +123,7 @@ let package = Package(
         tests("ReelNetTests", ["ReelNet"]),
         tests("ReelLogTests", ["EventLogConformance", "ReelCore", "ReelLog", "ReelSQLite", "log-writer"]),
         tests("ReelKafkaTests", ["CRdkafka", "EventLogConformance", "ReelCore", "ReelKafka", "ReelLog"]),
-        tests("ReelNodeTests", ["ReelCore", "ReelNet", "ReelNode"]),
+        tests("ReelNodeTests", ["EventLogConformance", "ReelCore", "ReelNet", "ReelNode"]),
         tests(
             "ReelGatewayTests",
             ["EventLogConformance", "ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode", "ReelSnapshot"]

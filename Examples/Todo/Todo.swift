@@ -14,18 +14,24 @@ struct Todo {
         usage: example-todo [--node URL]... [--store FILE] COMMAND
           add TITLE   puts a task on the list; without a node in reach it waits in the store
           done ID     marks a task as done
-          list        shows what this device has read of it; what still waits in the store is not there yet
+          list        shows what this device has read and said; what no node has confirmed yet "waits"
           watch       shows the list again whenever it changes
           feed        adds each line of standard input, and prints its id once it is safe in the store
 
         """
 
+    /// What is wrong, in a line for the user.
+    struct Failure: Error {
+        var text: String
+    }
+
     static func main() async {
         do {
             try await run(Array(CommandLine.arguments.dropFirst()))
+        } catch let failure as Failure {
+            end(failure.text)
         } catch {
-            print("example-todo: \(error)")
-            exit(1)
+            end("\(error)")
         }
     }
 
@@ -33,38 +39,46 @@ struct Todo {
         var nodes: [String] = []
         var store = SyncClient.Store.memory
         var words = arguments
-        if words == ["--help"] { end(usage, code: 0) }
+        if words == ["--help"] {
+            print(usage, terminator: "")
+            return
+        }
         while words.count >= 2, words[0].hasPrefix("--") {
             switch words[0] {
             case "--node": nodes.append(words[1])
             case "--store": store = .file(words[1])
-            default: end(usage)
+            default: end(usage, code: 2)
             }
             words.removeFirst(2)
         }
         let client = try SyncClient(nodes: nodes, store: store)
+        let notices = await client.notices
         let todo = try await client.open("todo")
+        // A device that holds nothing yet gets a moment to read the list first.
+        if !nodes.isEmpty { await moment { await todo.seq >= 0 } }
         switch (words.first, words.dropFirst().first) {
         case ("add", let title?): print(try await add(title, to: todo))
         case ("done", let id?):
-            if await todo.object("task", id) == nil { print("not read yet: if there is no such task, nothing changes") }
+            guard await todo.object("task", id) != nil else { throw Failure(text: "there is no task \(id) here") }
             try await todo.publish(.update("task", id, ["done": true]))
         case ("list", nil): show(await todo.objects("task"))
         case ("watch", nil):
-            for await _ in await todo.changes { show(await todo.objects("task")) }
+            let changes = await todo.changes
+            show(await todo.objects("task"))
+            for await _ in changes { show(await todo.objects("task")) }
         case ("feed", nil):
             while let title = readLine() {
                 print(try await add(title, to: todo))
                 fflush(nil)
             }
-        default: end(usage)
+        default: end(usage, code: 2)
         }
-        // Give what was just said a moment to reach a node; what does not waits in the store for the next time.
-        for _ in 0..<50 where !nodes.isEmpty {
-            guard await todo.queued > 0 else { break }
-            try await Task.sleep(for: .milliseconds(20))
-        }
+        // What was just said gets a moment to reach a node; what does not waits in the store for the next time.
+        if !nodes.isEmpty { await moment { await isDone(client, todo) } }
+        let (isConnected, waiting) = (await client.connectedNode != nil, await todo.queued)
         await client.close()
+        if !nodes.isEmpty, !isConnected { await say(whyNot: notices) }
+        if waiting > 0, case .memory = store { say("nothing is kept without --store, and no node has it: it is lost") }
     }
 
     /// Returns the task's id once it is durable on this device.
@@ -76,13 +90,47 @@ struct Todo {
 
     static func show(_ tasks: [SyncObject]) {
         for task in tasks {
-            print(task["done"]?.bool == true ? "[x]" : "[ ]", task.name.id, task["title"]?.string ?? "")
+            let box = task["done"]?.bool == true ? "[x]" : "[ ]"
+            print(box, task.name.id, (task["title"]?.string ?? "") + (task.isPending ? " (waits)" : ""))
         }
         print("--")
+        fflush(nil)
     }
 
-    static func end(_ text: String, code: Int32 = 2) -> Never {
-        print(text, terminator: "")
+    /// A node was reached, and has all that was said.
+    static func isDone(_ client: SyncClient, _ todo: SyncStream) async -> Bool {
+        guard await client.connectedNode != nil else { return false }
+        return await todo.queued == 0
+    }
+
+    /// Waits until it is so, but not long.
+    static func moment(until isSo: () async -> Bool) async {
+        for _ in 0..<50 {
+            if await isSo() { return }
+            try? await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    /// Says what came of the attempts to reach a node. The client is closed: its notices end.
+    static func say(whyNot notices: AsyncStream<SyncNotice>) async {
+        var reasons: [String] = []
+        for await case .disconnected(let node, let reason) in notices where !reasons.contains("\(node): \(reason)") {
+            reasons.append("\(node): \(reason)")
+        }
+        say("no node answered; this is what the device holds. \(reasons.joined(separator: ", "))")
+    }
+
+    static func say(_ text: String) {
+        complain("example-todo: \(text)\n")
+    }
+
+    static func complain(_ text: String) {
+        let bytes = Array(text.utf8)
+        _ = write(STDERR_FILENO, bytes, bytes.count)
+    }
+
+    static func end(_ text: String, code: Int32 = 1) -> Never {
+        if code == 2 { complain(text) } else { say(text) }
         exit(code)
     }
 }

@@ -17,7 +17,7 @@ public final class Gateway: Sendable {
     public let address: SocketAddress
     let share: GatewayShare
     private let announcer: Announcer
-    private let parts: [LoopBound<Part>]
+    let parts: [LoopBound<Part>]
     private let feeds: [PartitionFeed]
     let brake: TailBrake
     /// Ends it in good order.

@@ -150,8 +150,9 @@ final class GatewayLoop {
     /// About once a second: what is due by the clock.
     func tick() {
         let nowMs = nowMs
-        proveHeads()
         share.backlog(ofLoop: index, is: Backlog(ledger, nowMs: nowMs))
+        subscriptions.log = share.logState
+        proveHeads()
         share.rate.withLock { $0.tick(nowMs: nowMs) }
         for client in clients.values { client.tick(nowMs: nowMs) }
         for publish in publishes.values { publish.tick(nowMs: nowMs) }
@@ -226,7 +227,7 @@ final class GatewayLoop {
     // MARK: Reading
 
     /// Reads events of a stream from `from` on, up to `to` at most, from the ring or else from the log. The chunk may
-    /// end earlier than asked; it always goes on by at least one seq.
+    /// end earlier than asked; it always goes on by at least one seq. Of a log that has diverged nothing is read.
     func read(
         _ stream: StreamName,
         through filter: EventFilter? = nil,
@@ -237,6 +238,7 @@ final class GatewayLoop {
         events: Int = .max,
         then: @escaping (Result<EventsChunk, LogError>) -> Void
     ) {
+        if let divergence { return then(.failure(divergence)) }
         if let chunk = rings[partition].chunk(
             of: stream,
             through: filter,
@@ -259,9 +261,14 @@ final class GatewayLoop {
         let end = min(to, rings[partition].first - 1)
         loop.offload {
             reader.read(log, from: from, to: end, bytes: bytes, events: events)
-        } then: { result in
-            then(result)
+        } then: { [self] result in
+            then(divergence.map { .failure($0) } ?? result)
         }
+    }
+
+    /// Why nothing is read any more, also for who asked before: the log is not what was read before.
+    private var divergence: LogError? {
+        share.divergence.map { LogError($0.code, $0.message) }
     }
 
     // MARK: Appending
@@ -289,7 +296,7 @@ final class GatewayLoop {
             return LogAppend(key: key, value: flight.value, witness: ring.witness)
         }
         let done: @Sendable (Result<[Seq], LogError>) -> Void = loop.bound { [self] result in
-            share.meters.appendMs.record(Int(nowMs - startedMs))
+            share.meters.appends.record(.milliseconds(nowMs - startedMs))
             reported(taken, partition, result)
         }
         share.log.append(records, to: partition, done: done)

@@ -13,7 +13,7 @@ struct GatewayMeters: Sendable {
     let voids: VoidWatch
     let acks: Counter
     let lagged: Counter
-    let appendMs: Histogram
+    let appends: Histogram
     private let nacks: [ErrorCode: Counter]
     private let errors: [ErrorCode: Counter]
 
@@ -34,10 +34,10 @@ struct GatewayMeters: Sendable {
             "reel_gateway_lagged_total",
             "Subscriptions ended because their client read too slowly."
         )
-        appendMs = metrics.histogram(
-            "reel_gateway_append_ms",
-            "From handing records to the log to its report, in milliseconds.",
-            bounds: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000]
+        appends = metrics.histogram(
+            "reel_gateway_append_seconds",
+            "From handing records to the log to its report.",
+            bounds: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000].map { .milliseconds($0) }
         )
         func family(_ name: String, _ help: String) -> [ErrorCode: Counter] {
             var counters: [ErrorCode: Counter] = [:]
@@ -67,8 +67,8 @@ struct GatewayMeters: Sendable {
                 labels: ["state": state.rawValue]
             ) { share.logState == state ? 1 : 0 }
         }
-        metrics.gauge("reel_gateway_oldest_publish_ms", "How long the oldest event has waited for the log.") {
-            Int(share.backlog.waitedMs)
+        metrics.gauge("reel_gateway_oldest_publish_seconds", "How long the oldest event has waited for the log.") {
+            .milliseconds(share.backlog.waitedMs)
         }
         metrics.gauge("reel_gateway_in_flight_events", "Events on their way into the log.") { share.backlog.events }
         metrics.gauge("reel_gateway_in_flight_bytes", "Their bytes, with what each costs besides.") {

@@ -51,9 +51,17 @@ public struct GatewaySettings: Sendable {
     public var echoes = false
     /// A snapshot node that is asked may be silent for so long: longer than it waits for what it is to fold.
     public var peerMs: Int64 = 10_000
+    /// Where there are others, it begins to answer within so long: longer than one that is behind waits, and then makes
+    /// what was asked for.
+    var peerHeadMs: Int64 = 8_000
     /// For each of a loop's clients that listen to a stream, what is sent to them keeps a distance of so many
     /// microseconds more: about four times what a write takes.
     var listenerMicros = 30
+    /// So long a nack holds up later ops. What a client's fold has consumed is not sent again, and the gateway may have
+    /// read it before the nack.
+    var nackHoldMs: Int64 = 10_000
+    /// A long poll waits for so many seconds at most.
+    var pollS: Int64 = 30
     /// Errors of its own making that a connection is told before it is closed.
     public var errors = 100
 

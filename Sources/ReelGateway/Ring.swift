@@ -11,30 +11,30 @@ struct Ring {
 
         /// Adds the events of a batch. `mayBegin`: those of a site from op 0 on may be its first.
         mutating func remember(_ batch: TailBatch, _ places: [Int], mayBegin: Bool) {
-            var last = SiteRun()
+            var runs = RunPlaces()
             for place in places {
                 guard case .event(_, let site, let op) = batch.kinds[place] else { continue }
                 let seq = batch.records.entries[place].seq
                 seqs.append(seq)
                 if op == 0, mayBegin, sites[site] == nil, Ring.isFresh(batch[place], batch) {
                     sites[site] = Run()
-                    last = SiteRun()
+                    runs = RunPlaces()
                 }
-                guard let run = last.index(of: site, in: sites) else { continue }
+                guard let run = runs.index(of: site, in: sites) else { continue }
                 sites.values[run].remember(seq, op)
             }
         }
 
         /// Takes the events of a batch, the oldest, out again.
         mutating func forget(_ batch: TailBatch, _ places: [Int]) {
-            var last = SiteRun()
+            var runs = RunPlaces()
             for place in places {
                 guard case .event(_, let site, _) = batch.kinds[place], let seq = seqs.popFirst() else { continue }
-                guard let run = last.index(of: site, in: sites), sites.values[run].seqs.first == seq else { continue }
+                guard let run = runs.index(of: site, in: sites), sites.values[run].seqs.first == seq else { continue }
                 _ = sites.values[run].seqs.popFirst()
                 guard sites.values[run].seqs.isEmpty else { continue }
                 sites.remove(at: run)
-                last = SiteRun()
+                runs = RunPlaces()
             }
         }
     }
@@ -56,15 +56,17 @@ struct Ring {
         }
     }
 
-    /// Where the run of the last site is: most often the next event is of the same one. Good as long as no run is added
-    /// or removed.
-    private struct SiteRun {
-        private var last: (site: Site, index: [Site: Run].Index?)?
+    /// Where the runs of the last sites are: most often the next event is of one of the same few. Good as long as no
+    /// run is added or removed.
+    private struct RunPlaces {
+        private typealias Place = (site: Site, index: [Site: Run].Index?)
+        private var places = InlineArray<8, Place?>(repeating: nil)
 
         mutating func index(of site: Site, in runs: [Site: Run]) -> [Site: Run].Index? {
-            if let last, last.site == site { return last.index }
+            let slot = Int(site.low & 7)
+            if let place = places[slot], place.site == site { return place.index }
             let index = runs.index(forKey: site)
-            last = (site, index)
+            places[slot] = (site, index)
             return index
         }
     }

@@ -3,7 +3,7 @@ import ReelNet
 import ReelNode
 
 /// One connection: what its session decides is done here.
-final class SocketClient {
+final class SocketClient: Subscriber {
     let number: Int
     let gateway: GatewayLoop
     private var session: Session
@@ -154,6 +154,7 @@ final class SocketClient {
         ServerFrame.Welcome(
             node: gateway.share.nodeID,
             epoch: gateway.share.epoch,
+            log: gateway.share.logState.rawValue,
             number: gateway.share.number,
             partitions: gateway.share.partitions,
             limits: ServerFrame.Limits(

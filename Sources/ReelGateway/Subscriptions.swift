@@ -4,7 +4,7 @@ import ReelNet
 import ReelNode
 
 /// A client's place in one stream.
-final class Subscription<Client: AnyObject> {
+final class Subscription<Client: Subscriber> {
     let client: Client
     let stream: StreamName
     let partition: Int
@@ -60,8 +60,14 @@ private final class KeptFilter {
     init(_ filter: EventFilter) { self.filter = filter }
 }
 
+/// A client that subscribes.
+protocol Subscriber: AnyObject {
+    /// Its own on this loop. Not its address: a simulated run is the same each time.
+    var number: Int { get }
+}
+
 /// Who on this loop listens to what. A frame is made once for all clients that stand at the same seq.
-struct Subscriptions<Client: AnyObject> {
+struct Subscriptions<Client: Subscriber> {
     typealias Entry = Subscription<Client>
 
     /// The clients in so many parts, so that not all have to be told of a head at once.
@@ -69,16 +75,26 @@ struct Subscriptions<Client: AnyObject> {
 
     private var live: [StreamName: [Entry]] = [:]
     /// In arrays: most clients have few.
-    private var clients: [ObjectIdentifier: [Entry]] = [:]
+    private var clients: [Int: [Entry]] = [:]
     private var nextSlot: UInt8 = 0
     private(set) var count = 0
-    /// For each slot and partition the head up to which every live subscription has been proven.
-    private var settled: [[Seq]]
+    /// What `upto` says of the log besides.
+    var log = LogState.ok
+    /// For each slot and partition what everybody in it has been told.
+    private var settled: [[Standing]]
     private let frameLimit: Int
+
+    private struct Standing: Equatable {
+        /// The head up to which every live subscription has been proven.
+        var head: Seq
+        /// Nil: not everybody has been told of it.
+        var log: LogState?
+    }
 
     /// For a log of so many partitions; a frame has at most `frameLimit` bytes unless one event has more.
     init(partitions: Int, frameLimit: Int) {
-        settled = [[Seq]](repeating: [Seq](repeating: -2, count: partitions), count: Self.slots.count)
+        let none = [Standing](repeating: Standing(head: -2, log: .ok), count: partitions)
+        settled = [[Standing]](repeating: none, count: Self.slots.count)
         self.frameLimit = frameLimit
     }
 
@@ -91,17 +107,17 @@ struct Subscriptions<Client: AnyObject> {
 
     /// The client's subscription to the stream, where it has one.
     func entry(_ client: Client, _ stream: StreamName) -> Entry? {
-        clients[ObjectIdentifier(client)]?.first { $0.stream == stream }
+        clients[client.number]?.first { $0.stream == stream }
     }
 
     /// All that a client listens to.
     func all(of client: Client) -> [Entry] {
-        clients[ObjectIdentifier(client)] ?? []
+        clients[client.number] ?? []
     }
 
     /// How many subscriptions a client has.
     func count(_ client: Client) -> Int {
-        clients[ObjectIdentifier(client)]?.count ?? 0
+        clients[client.number]?.count ?? 0
     }
 
     /// Begins a subscription that catches up; one to the same stream ends.
@@ -123,24 +139,24 @@ struct Subscriptions<Client: AnyObject> {
             after: after,
             filter: filter
         )
-        clients[ObjectIdentifier(client), default: []].append(entry)
+        clients[client.number, default: []].append(entry)
         count += 1
         return entry
     }
 
     /// Ends a subscription. False if there was none.
     mutating func remove(_ client: Client, _ stream: StreamName) -> Bool {
-        guard let place = clients[ObjectIdentifier(client)]?.firstIndex(where: { $0.stream == stream }),
-            let entry = clients[ObjectIdentifier(client)]?.remove(at: place)
+        guard let place = clients[client.number]?.firstIndex(where: { $0.stream == stream }),
+            let entry = clients[client.number]?.remove(at: place)
         else { return false }
-        if clients[ObjectIdentifier(client)]?.isEmpty == true { clients[ObjectIdentifier(client)] = nil }
+        if clients[client.number]?.isEmpty == true { clients[client.number] = nil }
         end(entry)
         return true
     }
 
     /// The client is gone.
     mutating func removeAll(_ client: Client) {
-        for entry in clients.removeValue(forKey: ObjectIdentifier(client)) ?? [] { end(entry) }
+        for entry in clients.removeValue(forKey: client.number) ?? [] { end(entry) }
     }
 
     private mutating func end(_ entry: Entry) {
@@ -175,7 +191,7 @@ struct Subscriptions<Client: AnyObject> {
         live[entry.stream, default: []].append(entry)
         let proof = provable(entry.client, entry.partition, head: head)
         if proof == head {
-            send(entry.client, Self.upto(entry.partition, head))
+            send(entry.client, upto(entry.partition, head))
             prove(entry.client, entry.partition, head)
         } else if entry.proven < head {
             // Another stream of the partition catches up here, so `upto` must wait: a frame of this stream proves it.
@@ -254,41 +270,49 @@ struct Subscriptions<Client: AnyObject> {
         }
     }
 
-    /// Proves the head of a partition to all clients of some slots that have not been told of it: about once a second.
-    /// What `send` could not send to a client that reads too slowly stays unproven.
+    /// Proves the head of a partition to all clients of some slots that have not been told of it, or of the log's
+    /// state: about once a second. What `send` could not send to a client that reads too slowly stays unproven.
     mutating func tick(
         slots: Range<Int> = Self.slots,
         partition: Int,
         head: Seq,
         send: (Client, WebSocketFrame) -> Bool
     ) {
-        guard slots.contains(where: { settled[$0][partition] != head }) else { return }
-        for slot in slots { settled[slot][partition] = head }
-        let frame = Self.upto(partition, head)
+        let now = Standing(head: head, log: log)
+        guard slots.contains(where: { settled[$0][partition] != now }) else { return }
+        let isNews = slots.map { settled[$0][partition].log != log }
+        for slot in slots { settled[slot][partition] = now }
+        let frame = upto(partition, head)
         for entries in clients.values {
             guard let (client, slot) = entries.first.map({ ($0.client, Int($0.slot)) }), slots.contains(slot) else {
                 continue
             }
-            var (least, proof) = (head, head)
+            var (least, proof, isNew) = (head, head, false)
             for entry in entries where entry.partition == partition {
+                isNew = isNews[slot - slots.lowerBound]
                 if entry.isLive { least = min(least, entry.proven) } else { proof = min(proof, entry.proven) }
             }
-            guard least < head else { continue }
-            if proof < head { settled[slot][partition] = -2 }
-            guard proof > least else { continue }
-            if send(client, proof == head ? frame : Self.upto(partition, proof)) {
+            guard least < head || isNew else { continue }
+            if proof < head { settled[slot][partition].head = -2 }
+            guard proof > least || isNew else { continue }
+            if send(client, proof == head ? frame : upto(partition, proof)) {
                 prove(client, partition, proof)
             } else {
-                settled[slot][partition] = -2
+                settled[slot][partition].head = -2
+                if isNew { settled[slot][partition].log = nil }
             }
         }
     }
 
-    private static func upto(_ partition: Int, _ seq: Seq) -> WebSocketFrame {
+    private func upto(_ partition: Int, _ seq: Seq) -> WebSocketFrame {
         var frame = Array(#"{"t":"upto","partition":"#.utf8)
         frame.append(integer: partition)
         frame.append(#","seq":"#)
         frame.append(integer: seq)
+        if log != .ok {
+            frame.append(#","log":"#)
+            frame.append(quoted: log.rawValue)
+        }
         frame.append(UInt8(ascii: "}"))
         return WebSocketFrame.text(frame)
     }

@@ -1,9 +1,9 @@
-import Glibc
+import ReelLog
 import Synchronization
 
 /// Holds the tails up while the loops have too much of them before them: what the log brings faster than the slowest
 /// loop takes it would pile up in memory. The log's thread waits, and with it all that it reads.
-final class TailBrake: @unchecked Sendable {
+final class TailBrake: Sendable {
     /// A batch on its way to all loops.
     final class Load: Sendable {
         private let brake: TailBrake
@@ -25,57 +25,45 @@ final class TailBrake: @unchecked Sendable {
     /// With so many bytes before the loops the tails wait.
     static let bytesMax = 8 << 20
 
+    private struct State {
+        var bytes = 0
+        var waitingTails = 0
+        var isReleased = false
+    }
+
     private let loops: Int
-    private var bytes = 0
-    private var waitingTails = 0
-    private var isReleased = false
-    private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let eased = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private let state = Monitor(State())
 
     /// For so many loops.
     init(loops: Int) {
         self.loops = loops
-        pthread_mutex_init(lock, nil)
-        pthread_cond_init(eased, nil)
-    }
-
-    deinit {
-        pthread_mutex_destroy(lock)
-        pthread_cond_destroy(eased)
-        lock.deallocate()
-        eased.deallocate()
     }
 
     /// How many tails wait now.
-    var waiting: Int {
-        pthread_mutex_lock(lock)
-        defer { pthread_mutex_unlock(lock) }
-        return waitingTails
-    }
+    var waiting: Int { state.read { $0.waitingTails } }
 
     /// Waits until there is room, and counts a batch of so many bytes as on its way. Not on an event loop.
     func load(bytes: Int) -> Load {
-        pthread_mutex_lock(lock)
-        waitingTails += 1
-        while self.bytes >= Self.bytesMax, !isReleased { pthread_cond_wait(eased, lock) }
-        waitingTails -= 1
-        self.bytes += bytes
-        pthread_mutex_unlock(lock)
+        let hasRoom = state.change { state in
+            guard state.bytes < Self.bytesMax || state.isReleased else { return false }
+            state.bytes += bytes
+            return true
+        }
+        if hasRoom { return Load(self, bytes: bytes, loops: loops) }
+        state.change { $0.waitingTails += 1 }
+        state.wait(until: { $0.bytes < Self.bytesMax || $0.isReleased }) { state in
+            state.waitingTails -= 1
+            state.bytes += bytes
+        }
         return Load(self, bytes: bytes, loops: loops)
     }
 
     private func took(_ bytes: Int) {
-        pthread_mutex_lock(lock)
-        self.bytes -= bytes
-        pthread_cond_broadcast(eased)
-        pthread_mutex_unlock(lock)
+        state.change { $0.bytes -= bytes }
     }
 
     /// Nothing waits any more: the loops end.
     func release() {
-        pthread_mutex_lock(lock)
-        isReleased = true
-        pthread_cond_broadcast(eased)
-        pthread_mutex_unlock(lock)
+        state.change { $0.isReleased = true }
     }
 }

@@ -4,6 +4,8 @@ public struct KafkaConfiguration: Sendable {
     public var brokers: [String]
     /// What a user set of the client's properties, by name.
     public var properties: [String: String]
+    /// How many times as long as usual questions wait for their answers.
+    package var patience = 1
 
     /// These brokers, with librdkafka's own properties as given.
     public init(brokers: [String], properties: [String: String] = [:]) {
@@ -27,7 +29,7 @@ public struct KafkaConfiguration: Sendable {
         let (usual, fixed) =
             switch kind {
             case .producer: (Self.producing, Self.producerFixed)
-            case .telling: (Self.producing, Self.tellingFixed)
+            case .telling: (Self.producing, tellingFixed)
             case .tail: (Self.tailing, Self.consumerFixed)
             case .reading: (Self.reading, Self.consumerFixed)
             }
@@ -66,11 +68,13 @@ public struct KafkaConfiguration: Sendable {
     ]
 
     /// One record at a time, whose outcome is asked for at once: a place behind a lost one does not matter.
-    private static let tellingFixed = [
-        (name: "acks", value: "all"),
-        (name: "message.timeout.ms", value: "4500"),
-        (name: "message.max.bytes", value: "\(messageBytesMax)"),
-    ]
+    private var tellingFixed: [(name: String, value: String)] {
+        [
+            (name: "acks", value: "all"),
+            (name: "message.timeout.ms", value: "\(4500 * patience)"),
+            (name: "message.max.bytes", value: "\(Self.messageBytesMax)"),
+        ]
+    }
 
     /// A full queue makes librdkafka 2.0.2 sleep for a second, so it holds about that much.
     private static let tailing = [

@@ -9,7 +9,10 @@ extension LogError {
             case EMFILE: "; this process has too few file descriptors: raise `ulimit -n`"
             case ENFILE: "; the machine has no file descriptor left"
             case ENOSPC, EDQUOT: "; there is no room on the disk: it works again when there is"
-            case EACCES, EPERM, EROFS: "; this user must be able to write the file and its folder"
+            case EROFS:
+                "; who reads a log writes beside it, too: copy the file, with its -wal if there is one, to where this"
+                    + " user can write, and name the copy"
+            case EACCES, EPERM: "; this user must be able to write the file and its folder"
             case ENOENT: "; its folder must exist"
             default: ""
             }

@@ -1,4 +1,4 @@
-/// Where a tail delivers. Called on one thread of the log, one call at a time.
+/// Where a tail delivers. Called on threads of the log, one call at a time.
 public protocol LogSink: AnyObject, Sendable {
     /// The next records. The batch may be kept and shared between threads.
     func received(_ batch: RecordBatch)

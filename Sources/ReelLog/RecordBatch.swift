@@ -17,8 +17,13 @@ public final class RecordBatch: @unchecked Sendable {
         /// rest.
         private enum Origin {
             case known(Witness?)
-            case kept(UnsafeMutableRawPointer, find: @Sendable (UnsafeMutableRawPointer) -> Witness?)
+            case kept(UnsafeMutableRawPointer, find: WitnessFinder)
         }
+
+        /// Stores the witness of the record in `memory` into `place`, a `Witness`; false: there is none. On any thread.
+        /// No closure: entries are copied and dropped by the thousand, and so need no count of references.
+        public typealias WitnessFinder =
+            @convention(c) (_ memory: UnsafeMutableRawPointer, _ place: UnsafeMutableRawPointer) -> Bool
 
         /// A record whose bytes lie in memory that the batch keeps.
         public init(
@@ -34,7 +39,7 @@ public final class RecordBatch: @unchecked Sendable {
         public init(
             seq: Seq,
             witnessIn memory: UnsafeMutableRawPointer,
-            find: @escaping @Sendable (UnsafeMutableRawPointer) -> Witness?,
+            find: WitnessFinder,
             key: UnsafeRawBufferPointer,
             value: UnsafeRawBufferPointer
         ) {
@@ -55,7 +60,10 @@ public final class RecordBatch: @unchecked Sendable {
         public var witness: Witness? {
             switch origin {
             case .known(let witness): witness
-            case .kept(let memory, let find): find(memory)
+            case .kept(let memory, let find):
+                withUnsafeTemporaryAllocation(of: Witness.self, capacity: 1) { place in
+                    find(memory, place.baseAddress!) ? place[0] : nil
+                }
             }
         }
 

@@ -7,6 +7,7 @@ public final class Metrics: Sendable {
         case gauge(Gauge)
         case histogram(Histogram)
         case measured(@Sendable () -> Int)
+        case timed(@Sendable () -> Duration)
     }
 
     private struct Family: Sendable {
@@ -55,11 +56,16 @@ public final class Metrics: Sendable {
         add(name, help, "gauge", labels, .measured(measure))
     }
 
-    /// How often a value fell at or below each of the bounds, which ascend.
+    /// A time that is asked for when it is read, and said in seconds.
+    public func gauge(_ name: String, _ help: String, time: @escaping @Sendable () -> Duration) {
+        add(name, help, "gauge", [:], .timed(time))
+    }
+
+    /// How often a time was at or below each of the bounds, which ascend; said in seconds.
     public func histogram(
         _ name: String,
         _ help: String,
-        bounds: [Int],
+        bounds: [Duration],
         labels: [String: String] = [:]
     ) -> Histogram {
         let histogram = Histogram(bounds: bounds)
@@ -102,6 +108,7 @@ public final class Metrics: Sendable {
                 case .counter(let counter): text += "\(family.name)\(braced) \(counter.value)\n"
                 case .gauge(let gauge): text += "\(family.name)\(braced) \(gauge.value)\n"
                 case .measured(let measure): text += "\(family.name)\(braced) \(measure())\n"
+                case .timed(let time): text += "\(family.name)\(braced) \(time().inSeconds)\n"
                 case .histogram(let histogram): text += histogram.lines(family.name, labels)
                 }
             }
@@ -142,27 +149,27 @@ public final class Gauge: Sendable {
     }
 }
 
-/// How often a value fell at or below each bound.
+/// How often a time was at or below each bound.
 public final class Histogram: Sendable {
     private struct State {
         var counts: [Int]
-        var sum = 0
+        var sum = Duration.zero
     }
 
-    private let bounds: [Int]
+    private let bounds: [Duration]
     private let state: Mutex<State>
 
-    fileprivate init(bounds: [Int]) {
+    fileprivate init(bounds: [Duration]) {
         self.bounds = bounds
         state = Mutex(State(counts: [Int](repeating: 0, count: bounds.count + 1)))
     }
 
-    /// Counts one value.
-    public func record(_ value: Int) {
-        let index = bounds.firstIndex { value <= $0 } ?? bounds.count
+    /// Counts one time.
+    public func record(_ time: Duration) {
+        let index = bounds.firstIndex { time <= $0 } ?? bounds.count
         state.withLock { state in
             state.counts[index] += 1
-            state.sum &+= value
+            state.sum += time
         }
     }
 
@@ -174,9 +181,13 @@ public final class Histogram: Sendable {
         var total = 0
         for (index, count) in counts.enumerated() {
             total += count
-            let bound = index < bounds.count ? "\(bounds[index])" : "+Inf"
+            let bound = index < bounds.count ? "\(bounds[index].inSeconds)" : "+Inf"
             text += "\(name)_bucket{\(prefix)le=\"\(bound)\"} \(total)\n"
         }
-        return text + "\(name)_sum\(braced) \(sum)\n\(name)_count\(braced) \(total)\n"
+        return text + "\(name)_sum\(braced) \(sum.inSeconds)\n\(name)_count\(braced) \(total)\n"
     }
+}
+
+extension Duration {
+    fileprivate var inSeconds: Double { self / .seconds(1) }
 }

@@ -56,6 +56,9 @@ public struct NodeSettings: Sendable {
 
     /// Reads the files of certificate and keys again; what cannot be used stays as it was.
     func reload(_ journal: Journal) {
+        if tls == nil, tokens == nil {
+            journal.info("nothing to read again", ["detail": "this node has no certificate and no keys"])
+        }
         if let tls {
             do throws(NetError) {
                 try tls.reload()

@@ -6,7 +6,8 @@ import Synchronization
 ///
 /// SIGTERM and SIGINT end the present node in good order, and no other follows; where there is none at the moment, a
 /// second one ends the process at once. A log that hangs does not keep the process: what has not closed soon after the
-/// node has ended is left behind. At SIGHUP the files of certificate and keys are read again, if there are any.
+/// node has ended is left behind. At SIGHUP the files of certificate and keys are read again; a node that has none says
+/// so and goes on.
 public final class NodeSignals: Sendable {
     private struct State {
         var requests = 0
@@ -32,7 +33,6 @@ public final class NodeSignals: Sendable {
         loop = try EventLoop()
         try loop.sync { [self] in
             for signal in [SIGTERM, SIGINT] { loop.onSignal(signal) { self.received() } }
-            guard settings.tls != nil || settings.tokens != nil else { return }
             loop.onSignal(SIGHUP) { settings.reload(journal) }
         }
     }

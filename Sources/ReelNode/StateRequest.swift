@@ -110,7 +110,7 @@ extension Router.Match {
     public var stream: StreamName {
         get throws(Problem) {
             guard let stream = StreamName(path["stream"] ?? "") else {
-                throw Problem(.badStream, "found '\(path["stream"] ?? "")', expected 1 to 128 of A-Z a-z 0-9 . _ : ~ -")
+                throw Problem(.badStream, "found '\(path["stream"] ?? "")', expected \(StreamName.rule)")
             }
             return stream
         }

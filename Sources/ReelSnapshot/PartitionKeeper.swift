@@ -159,8 +159,8 @@ final class PartitionKeeper: @unchecked Sendable {
             rest = rest.dropFirst(part.count)
             let end = rest.first?.seq ?? batch.seqs.upperBound
             let report = try folder.fold(part, of: batch, upTo: end)
-            metrics.commits.record(Int(folder.commitTime / .microseconds(1)))
-            if let time = folder.checkpointTime { metrics.checkpoints.record(Int(time / .microseconds(1))) }
+            metrics.commits.record(folder.commitTime)
+            if let time = folder.checkpointTime { metrics.checkpoints.record(time) }
             note(report, folder)
         } while !rest.isEmpty && !isStopping.load(ordering: .sequentiallyConsistent)
     }

@@ -9,23 +9,23 @@ struct SnapshotMetrics: Sendable {
     let voids: VoidWatch
     /// Snapshots, deltas and objects answered.
     let answers: Counter
-    /// How long the transactions took, in microseconds.
+    /// How long the transactions took.
     let commits: Histogram
-    /// How long copying the WAL into the file took, in microseconds.
+    /// How long copying the WAL into the file took.
     let checkpoints: Histogram
 
-    private static let bounds = [1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 1_000_000]
+    private static let bounds = [1, 2, 5, 10, 20, 50, 100, 1_000].map { Duration.milliseconds($0) }
 
     init(_ metrics: Metrics, epoch: Epoch, journal: Journal) {
         events = metrics.counter("reel_snapshot_events_total", "Events folded.")
         voids = VoidWatch("reel_snapshot_void_records_total", epoch: epoch, metrics: metrics, journal: journal)
         commits = metrics.histogram(
-            "reel_snapshot_commit_microseconds",
+            "reel_snapshot_commit_seconds",
             "How long a transaction took, from its first row to its commit.",
             bounds: Self.bounds
         )
         checkpoints = metrics.histogram(
-            "reel_snapshot_checkpoint_microseconds",
+            "reel_snapshot_checkpoint_seconds",
             "How long copying the WAL into its file took, between two transactions.",
             bounds: Self.bounds
         )

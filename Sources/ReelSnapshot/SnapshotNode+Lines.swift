@@ -29,10 +29,12 @@ extension SnapshotNode {
         } then: { [self] etag in
             switch etag {
             case .failure(let problem): exchange.respond(problem.response)
-            case .success(let etag) where exchange.request.holds(etag: etag):
-                let headers: HTTPHeaders = ["etag": etag, "cache-control": "no-cache"]
+            case .success(let etag):
+                guard let held = exchange.request.held(etag: etag) else {
+                    return shareLines(request, after: after, keeper, exchange)
+                }
+                let headers: HTTPHeaders = ["etag": held, "cache-control": "no-cache"]
                 exchange.respond(HTTPResponse(status: 304, headers: headers))
-            case .success: shareLines(request, after: after, keeper, exchange)
             }
         }
     }

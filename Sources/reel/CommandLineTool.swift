@@ -33,7 +33,7 @@ enum CommandLineTool {
         } catch {
             try? console.flush()
             let complaint = Complaint(error)
-            console.note("reel: \(complaint.message)")
+            if complaint != .brokenPipe { console.note("reel: \(complaint.message)") }
             return complaint.code
         }
     }
@@ -44,18 +44,29 @@ extension Complaint {
     init(_ error: any Error) {
         switch error {
         case let error as Complaint: self = error
-        case let error as ReelError: self.init(ExitCode(error.code), error.description)
+        case let refusal as Refusal: self = refusal.complaint
+        case let error as ReelError:
+            self.init(ExitCode(error.code), error.description + (error.code == .unauthorized ? Self.whoAsks : ""))
         case let error as LogError where error.code == .badRequest: self.init(.usage, error.message)
         case let error as LogError: self.init(ExitCode(error.code), "\(error.message) (\(error.code.rawValue))")
         case let error as SnapshotError: self.init(ExitCode(error.code), error.message)
         case let error as NetError where error.code == .addressInUse:
             self.init(.failed, "\(error.message); say with --listen where else")
+        case let error as NetError where error.code == .permissionDenied:
+            self.init(
+                .failed,
+                "\(error.message); ports below 1024 need root or CAP_NET_BIND_SERVICE: say with --listen another"
+            )
         case let error as NetError: self.init(error.code == .badAddress ? .usage : .failed, error.message)
-        case let error as LoadFailure: self.init(ExitCode(error.code), error.message)
+        case let error as LoadFailure:
+            self.init(ExitCode(error.code), error.message + (error.code == .unauthorized ? Self.whoAsks : ""))
         case let error as ChildProcess.Failure: self.init(.failed, error.description)
         default: self.init(.failed, "\(error)")
         }
     }
+
+    /// What to do where a node does not take a token, or there is none.
+    private static let whoAsks = "; say with --token, or REEL_TOKEN, who asks"
 }
 
 extension ExitCode {
@@ -64,7 +75,7 @@ extension ExitCode {
         switch code {
         case .plan: self = .usage
         case .unreachable: self = .unreachable
-        case .descriptors, .history: self = .failed
+        case .descriptors, .history, .unauthorized: self = .failed
         }
     }
 

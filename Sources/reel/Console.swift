@@ -57,6 +57,8 @@ private func writeAll(_ bytes: [UInt8], to descriptor: Int32) throws(Complaint) 
         let written = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress! + done, bytes.count - done) }
         if written >= 0 {
             done += written
+        } else if errno == EPIPE {
+            throw .brokenPipe
         } else if errno != EINTR {
             throw Complaint(.failed, "standard output cannot be written: \(String(cString: strerror(errno)))")
         }

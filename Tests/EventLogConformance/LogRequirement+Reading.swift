@@ -23,7 +23,7 @@ extension LogRequirement {
             _ = log.tail(2, from: 0, to: sink)
             for i in 0..<20 {
                 try await log.append("\(i)", to: 2)
-                try await eventually("record \(i)", seconds: 30) { sink.count == i + 1 }
+                try await eventually("record \(i)") { sink.count == i + 1 }
             }
         },
         LogRequirement("a tail from beyond the end ends with ahead_of_log, which names the end") { log in

@@ -5,7 +5,7 @@ extension Fault {
     static let brokers: [Fault] = [
         Fault(name: "leader killed", isShort: true) { scene in
             let kafka = try scene.kafka
-            let victim = try scene.leader { $0 != kafka.controller() }
+            let victim = try await scene.leader { $0 != kafka.controller() }
             return try await scene.broker(victim, isLostBy: { kafka.kill(victim) }, for: 3)
         },
         Fault(name: "leader and controller killed") { scene in
@@ -17,7 +17,7 @@ extension Fault {
         },
         Fault(name: "leader hung 10 s") { scene in
             let kafka = try scene.kafka
-            let victim = try scene.leader { $0 != kafka.controller() }
+            let victim = try await scene.leader { $0 != kafka.controller() }
             let proof = try await scene.broker(victim, isLostBy: { kafka.pause(victim) }, for: 10) {
                 guard kafka.process(victim)?.state == "T" else {
                     throw Scene.NoEffect("broker \(victim) is not stopped")
@@ -68,7 +68,7 @@ extension Fault {
         Fault(name: "all brokers down 30 s") { scene in
             let kafka = try scene.kafka
             for broker in 1...3 { kafka.kill(broker) }
-            let acked = try await scene.statistics().acked
+            let acked = try await scene.lastAcks()
             try await scene.seconds(30)
             let more = try await scene.statistics().acked - acked
             try kafka.start([1, 2, 3])
@@ -79,12 +79,12 @@ extension Fault {
         Fault(name: "too few replicas in sync") { scene in
             let kafka = try scene.kafka
             try scene.minimumInSync(3)
-            let victim = try scene.leader { $0 != kafka.controller() }
+            let victim = try await scene.leader { $0 != kafka.controller() }
             kafka.kill(victim)
             try await scene.eventually("a replica is missing everywhere") {
                 try scene.partitions().allSatisfy { $0.inSync.count == 2 }
             }
-            let acked = try await scene.statistics().acked
+            let acked = try await scene.lastAcks()
             try await scene.seconds(5)
             let more = try await scene.statistics().acked - acked
             guard more == 0 else { throw Scene.NoEffect("\(more) acks with 2 replicas of 3 that are wanted") }

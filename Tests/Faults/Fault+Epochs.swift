@@ -81,7 +81,7 @@ private final class AwayDevices {
     func total(_ expected: Int) async throws -> Int {
         func counted() async throws -> Int {
             let node = scene.nodes.gateways[0]
-            let body = try await scene.nodes.get(node, "/v1/streams/\(Self.stream)/objects/counter/1")
+            let body = try await scene.get(node, "/v1/streams/\(Self.stream)/objects/counter/1")
             let object = try JSONSerialization.jsonObject(with: Data(body)) as? [String: Any]
             let field = (object?["fields"] as? [String: [Int]])?["total"]
             return field?.first ?? -1

@@ -10,8 +10,6 @@ struct Fault: Sendable {
     var snapshots = 1
     /// What must be so before clients come.
     var prepare: @Sendable (Scene) async throws -> Void = { _ in }
-    /// Does it when the clients have gone and were judged; returns the proof that it took effect and that nodes say so.
-    var aftermath: (@Sendable (Scene) async throws -> String)?
     /// Does it, undoes it, and returns the proof that it took effect. Clients publish all the time.
     let strike: @Sendable (Scene) async throws -> String
 

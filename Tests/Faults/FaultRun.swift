@@ -22,7 +22,6 @@ struct FaultRun {
             try await fault.prepare(scene)
             try await run.load(scene)
             try await run.judge(scene)
-            if let aftermath = fault.aftermath { run.proof = try await aftermath(scene) }
         } catch {
             run.problems.append("\(error)")
         }
@@ -53,7 +52,7 @@ struct FaultRun {
 
     private mutating func judge(_ scene: Scene) async throws {
         for stream in scene.streams {
-            let snapshot = try await scene.nodes.get(scene.nodes.gateways[1], "/v1/streams/\(stream)/snapshot")
+            let snapshot = try await scene.get(scene.nodes.gateways[1], "/v1/streams/\(stream)/snapshot")
             try Data(snapshot).write(to: URL(filePath: "\(scene.folder)/\(stream).snapshot.jsonl"))
         }
         try scene.dump(to: "log-\(scene.epoch).jsonl")
@@ -76,9 +75,11 @@ struct FaultRun {
             guard let verdict else { return "?" }
             return "\(verdict.counts.filter { invariants.contains($0.invariant) }.reduce(0) { $0 + $1.violations })"
         }
+        let lost =
+            verdict.map { $0.printedAsLost > 0 ? "; \($0.printedAsLost) acked events printed as lost" : "" } ?? ""
         let named: Set<Invariant> = [.ackedLoss, .doubled, .oneOrder, .siteOrder]
         let cells = [
-            fault.name, proof, "\(acked)", "\(Int(Double(acked) / max(1, secondsOfLoad)))",
+            fault.name, proof + lost, "\(acked)", "\(Int(Double(acked) / max(1, secondsOfLoad)))",
             broken([.ackedLoss]), broken([.doubled]), broken([.oneOrder, .siteOrder]),
             broken(Set(Invariant.allCases).subtracting(named)),
             String(format: "%.2f s", Double(report?.statistics.pause.max ?? 0) / 1e9),

@@ -34,9 +34,20 @@ final class Ground {
             try wait("the old topics are gone") { !(try brokers.tool(topics, ["--list"]).contains("reel.")) }
         }
         let create = ["topic", "create", "--log", log, "--partitions", "6", "--replication", "3"]
-        let (code, said) = try run(reel, create)
-        guard code == 0 else { throw Scene.NoEffect("no topic could be made: \(said)") }
+        try Self.again {
+            let (code, said) = try run(reel, create)
+            guard code == 0 else { throw Scene.NoEffect("no topic could be made: \(said)") }
+        }
         return log
+    }
+
+    /// What a command or a node cannot do while a broker stands still it can do a little later.
+    static func again<T>(_ body: () throws -> T) throws -> T {
+        for _ in 0..<9 {
+            if let result = try? body() { return result }
+            sleep(2)
+        }
+        return try body()
     }
 
     /// Runs a program to its end: its exit code and all that it said, standard output into `output` if that is given.
@@ -51,7 +62,7 @@ final class Ground {
     }
 
     private func wait(_ what: String, _ isTrue: () throws -> Bool) throws {
-        let end = Clock.nowMs() + 30_000
+        let end = Clock.nowMs() + 120_000
         while try !isTrue() {
             guard Clock.nowMs() < end else { throw Scene.NoEffect("in vain: \(what)") }
             usleep(100_000)

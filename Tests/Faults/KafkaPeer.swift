@@ -21,6 +21,8 @@ final class KafkaPeer {
     }
 
     private let handle: OpaquePointer
+    /// So long a busy machine may need.
+    private static let patienceMs: Int32 = 120_000
 
     /// Speaks to these brokers, with these settings of librdkafka.
     init(_ bootstrap: String, _ settings: [String: String] = [:]) throws {
@@ -104,7 +106,7 @@ final class KafkaPeer {
 
     /// Waits until all is in the log.
     func flush() throws {
-        let code = rd_kafka_flush(handle, 20_000)
+        let code = rd_kafka_flush(handle, Self.patienceMs)
         guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw Failure("records did not arrive", code) }
     }
 
@@ -114,15 +116,15 @@ final class KafkaPeer {
         try body()
         try flush()
         if commits {
-            try check("a transaction is committed", rd_kafka_commit_transaction(handle, 20_000))
+            try check("a transaction is committed", rd_kafka_commit_transaction(handle, Self.patienceMs))
         } else {
-            try check("a transaction is aborted", rd_kafka_abort_transaction(handle, 20_000))
+            try check("a transaction is aborted", rd_kafka_abort_transaction(handle, Self.patienceMs))
         }
     }
 
     /// Before the first transaction; the setting `transactional.id` says whose they are.
     func beginTransactions() throws {
-        try check("transactions are prepared", rd_kafka_init_transactions(handle, 30_000))
+        try check("transactions are prepared", rd_kafka_init_transactions(handle, Self.patienceMs))
     }
 
     /// Deletes the records of partitions below these offsets.
@@ -139,7 +141,7 @@ final class KafkaPeer {
             rd_kafka_topic_partition_list_destroy(list)
         }
         rd_kafka_DeleteRecords(handle, &request, 1, nil, queue)
-        let answer = rd_kafka_queue_poll(queue, 20_000)
+        let answer = rd_kafka_queue_poll(queue, Self.patienceMs)
         defer { rd_kafka_event_destroy(answer) }
         let code = answer.map(rd_kafka_event_error) ?? RD_KAFKA_RESP_ERR__TIMED_OUT
         guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw Failure("records are not deleted", code) }

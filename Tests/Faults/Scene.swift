@@ -32,16 +32,19 @@ final class Scene {
     /// A new log, nodes on it, and clients that are ready to begin.
     init(_ fault: Fault, on ground: Ground, seed: UInt64) async throws {
         self.ground = ground
-        folder = "\(ground.evidence)/\(fault.name.map { $0.isLetter || $0.isNumber ? "\($0)" : "-" }.joined())"
+        let folder = "\(ground.evidence)/\(fault.name.map { $0.isLetter || $0.isNumber ? "\($0)" : "-" }.joined())"
+        self.folder = folder
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         let log = try ground.makeLog(in: folder)
-        let nodes = try LocalCluster(
-            reel: ground.reel,
-            log: log,
-            folder: folder,
-            snapshots: fault.snapshots,
-            common: ground.hasKafka ? [] : ["--partitions", "6"]
-        )
+        let nodes = try Ground.again {
+            try LocalCluster(
+                reel: ground.reel,
+                log: log,
+                folder: folder,
+                snapshots: fault.snapshots,
+                common: ground.hasKafka ? [] : ["--partitions", "6"]
+            )
+        }
         self.nodes = nodes
         epoch = try await Self.epoch(nodes, nodes.gateways[0])
         histories = try HistoryFolder(folder)
@@ -52,7 +55,8 @@ final class Scene {
         plan.readers = 8
         plan.rate = Self.rate
         plan.seed = seed
-        plan.settleSeconds = 60
+        plan.patienceSeconds = 120
+        plan.settleSeconds = 240
         plan.histories = histories
         load = try LoadRun(plan)
     }
@@ -78,17 +82,47 @@ final class Scene {
     /// The data topic.
     var topic: String { "reel.\(epoch)" }
 
-    /// The data topic's partitions.
+    /// The data topic's partitions. A broker that is asked may hang, or not know them yet: the next one is asked then.
     func partitions() throws -> [KafkaPeer.Partition] {
-        try KafkaPeer(kafka.bootstrap).partitions(of: topic)
+        let end = Clock.nowMs() + Self.patienceMs
+        while true {
+            let found = Result { try KafkaPeer(kafka.bootstrap).partitions(of: topic) }
+            if case .success(let partitions) = found, !partitions.isEmpty { return partitions }
+            if Clock.nowMs() >= end { return try found.get() }
+            usleep(20_000)
+        }
     }
 
     /// A broker that leads partitions with streams, of those that fit.
-    func leader(where fits: (Int) -> Bool) throws -> Int {
-        let partitions = try partitions()
-        let used = streams.map { partitions[$0.partition(of: partitions.count)].leader }
-        guard let leader = used.first(where: fits) else { throw NoEffect("no broker leads what is published on") }
+    func leader(where fits: (Int) -> Bool) async throws -> Int {
+        var leader = 0
+        try await eventually("a broker that fits leads what is published on") {
+            let partitions = try partitions()
+            let used = streams.map { partitions[$0.partition(of: partitions.count)].leader }
+            leader = used.first { $0 > 0 && fits($0) } ?? 0
+            if leader == 0 { spreadLeaders() }
+            return leader > 0
+        }
         return leader
+    }
+
+    /// A broker that was slow for a moment has lost what it led: all lead again what they led at first.
+    private func spreadLeaders() {
+        _ = try? kafka.tool(
+            "org.apache.kafka.tools.LeaderElectionCommand",
+            ["--election-type", "preferred", "--all-topic-partitions"]
+        )
+    }
+
+    /// The gateway that most clients are connected with: those of one that was slow for a moment have left it.
+    func busiestGateway() async throws -> LocalNode {
+        var (busiest, most) = (nodes.gateways[0], -1)
+        for gateway in nodes.gateways {
+            let metrics = String(decoding: try await get(gateway, "/metrics"), as: UTF8.self)
+            let count = metrics.firstMatch(of: /reel_gateway_connections (\d+)/).flatMap { Int($0.1) } ?? 0
+            if count > most { (busiest, most) = (gateway, count) }
+        }
+        return busiest
     }
 
     /// What clients have counted so far.
@@ -96,7 +130,7 @@ final class Scene {
 
     /// The records of the log that the first gateway has found to be void.
     func voids() async throws -> Int {
-        let metrics = String(decoding: try await nodes.get(nodes.gateways[0], "/metrics"), as: UTF8.self)
+        let metrics = String(decoding: try await get(nodes.gateways[0], "/metrics"), as: UTF8.self)
         return metrics.split(separator: "\n").filter { $0.hasPrefix("reel_gateway_void_records_total") }
             .compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }
             .reduce(0) { $0 + Int($1) }
@@ -104,7 +138,7 @@ final class Scene {
 
     /// How far a node has read each partition.
     func heads(of node: LocalNode) async throws -> [Int: Seq] {
-        let metrics = String(decoding: try await nodes.get(node, "/metrics"), as: UTF8.self)
+        let metrics = String(decoding: try await get(node, "/metrics"), as: UTF8.self)
         var heads: [Int: Seq] = [:]
         for match in metrics.matches(of: /reel_(?:gateway|snapshot)_seq\{partition="(\d+)"\} (-?\d+)/) {
             if let partition = Int(match.1) { heads[partition] = Seq(match.2) }
@@ -112,9 +146,14 @@ final class Scene {
         return heads
     }
 
-    /// The answer of the first gateway to a request for the events of a stream.
-    func events(of stream: StreamName) async throws -> [UInt8] {
-        try await nodes.get(nodes.gateways[0], "/v1/streams/\(stream)/events?limit=1000")
+    /// The body of a GET, once the node has one: it may not be ready yet, or stand still for a moment.
+    func get(_ node: LocalNode, _ target: String) async throws -> [UInt8] {
+        var body: [UInt8] = []
+        try await eventually("\(node.name) answers \(target)") {
+            body = try await nodes.get(node, target)
+            return true
+        }
+        return body
     }
 
     /// What the first gateway says to a new event.
@@ -132,28 +171,15 @@ final class Scene {
         return (members?["log"] as? String ?? "nothing", members?["detail"] as? String ?? "")
     }
 
-    /// All objects with their values, in every stream, as a snapshot node has folded them.
-    func objects() async throws -> Set<String> {
-        var objects: Set<String> = []
-        for stream in streams {
-            let lines = try await nodes.get(nodes.snapshots[0], "/v1/streams/\(stream)/snapshot").split(separator: 0x0a)
-            for line in lines {
-                let members = try JSONSerialization.jsonObject(with: Data(line)) as? [String: Any]
-                guard let name = members?["object"], let fields = members?["fields"] as? [String: [Any]] else {
-                    continue
-                }
-                let values = fields.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.first ?? "")" }
-                objects.insert("\(stream) \(name) \(values)")
-            }
-        }
-        return objects
-    }
-
     /// Dumps a log, in whole, into the evidence: the current one, or that of another epoch.
     func dump(to name: String, epoch: Epoch? = nil) throws {
         let words = ["dump", "--log", nodes.log] + (epoch.map { ["--epoch", "\($0)"] } ?? [])
-        let (code, said) = try ground.run(ground.reel, words, output: "\(folder)/\(name)")
-        guard code == 0 else { throw NoEffect("the log cannot be dumped: \(said)") }
+        let path = "\(folder)/\(name)"
+        try Ground.again {
+            try? FileManager.default.removeItem(atPath: path)
+            let (code, said) = try ground.run(ground.reel, words, output: path)
+            guard code == 0 else { throw NoEffect("the log cannot be dumped: \(said)") }
+        }
     }
 
     // MARK: Waiting
@@ -168,11 +194,33 @@ final class Scene {
         try await eventually("\(goal) acks") { try await statistics().acked >= goal }
     }
 
-    /// Waits, for as long as a busy machine may need.
+    /// Waits until no more acks come, those that were on their way included. Returns how many there are then.
+    func lastAcks() async throws -> Int {
+        var acked = -1
+        try await eventually("no more acks come") {
+            let before = acked
+            acked = try await statistics().acked
+            if acked == before { return true }
+            try await seconds(3)
+            return false
+        }
+        return acked
+    }
+
+    /// As long as a busy machine may need.
+    private static let patienceMs: Int64 = 120_000
+
+    /// Waits. Who cannot say whether it is so is asked again.
     func eventually(_ what: String, _ isTrue: () async throws -> Bool) async throws {
-        let end = Clock.nowMs() + 120_000
-        while try await !isTrue() {
-            guard Clock.nowMs() < end else { throw NoEffect("never came: \(what)") }
+        let end = Clock.nowMs() + Self.patienceMs
+        while true {
+            var reason = ""
+            do {
+                if try await isTrue() { return }
+            } catch {
+                reason = "; \(error)"
+            }
+            guard Clock.nowMs() < end else { throw NoEffect("never came: \(what)\(reason)") }
             try await Task.sleep(for: .milliseconds(20))
         }
     }
@@ -208,8 +256,12 @@ final class Scene {
         for seconds: Double,
         _ look: () throws -> Void = {}
     ) async throws -> String {
-        let led = try partitions().count { $0.leader == victim }
-        guard led > 0 else { throw NoEffect("broker \(victim) leads nothing") }
+        var led = 0
+        try await eventually("broker \(victim) leads something") {
+            led = try partitions().count { $0.leader == victim }
+            if led == 0 { spreadLeaders() }
+            return led > 0
+        }
         let start = Clock.nowMs()
         try loss()
         try await eventually("others lead what broker \(victim) led") {

@@ -1,3 +1,4 @@
+import Foundation
 import ReelCore
 import ReelLog
 import Testing
@@ -142,7 +143,82 @@ import Testing
         var partitions: Int
         var number: Int?
 
-        func state(of partition: Int) throws -> ArchivedState? { nil }
+        var fold: PartitionFold?
+
+        func state(of partition: Int) throws -> ArchivedState? {
+            fold.map { ArchivedState(fold: $0, last: nil, origin: "") }
+        }
+    }
+
+    @Test func `What is lost is said by the run that comes to the end, wherever it was killed before`() async throws {
+        var step = 0
+        while true {
+            let store = try await store(seed: testSeed(3_295), steps: 30)
+            var archive = BareArchive(epoch: Epoch(0xaa), partitions: 1, number: 0)
+            var fold = PartitionFold(partition: 0, of: 1, epoch: Epoch(0xaa))
+            try store.currentLog().scan(0, from: 0) { batch in
+                for entry in batch.entries {
+                    _ = batch.withRecord(entry) { fold.read(key: $0, value: $1, seq: entry.seq) }
+                }
+            }
+            archive.fold = fold
+            // The log is rolled back to its beginning.
+            store.lose(Epoch(0xaa))
+            try store.create(Epoch(0xaa), partitions: 1)
+
+            store.die(atStep: step, .before)
+            let wasKilled = (try? EpochChange(store, archive: archive).run()) == nil
+            store.revive()
+            guard wasKilled else { break }
+            let report = try EpochChange(store, archive: archive).run()
+            #expect(report.losses.map(\.seq) == [fold.next - 1], "killed at step \(step)")
+            step += 1
+        }
+        #expect(step >= 5, "create, end, seeds, open, advance")
+    }
+
+    /// A store whose log begins behind half of its history, with what snapshots hold of that half and of all of it.
+    private func trimmed() async throws -> (store: FragileStore, half: BareArchive, whole: BareArchive) {
+        let store = try await store(seed: testSeed(3_297), steps: 60)
+        let log = try store.currentLog()
+        let last = try log.bounds(0).last
+        func archive(upTo seq: Seq) throws -> BareArchive {
+            var fold = PartitionFold(partition: 0, of: 1, epoch: Epoch(0xaa))
+            try log.scan(0, from: 0, to: seq) { batch in
+                for entry in batch.entries {
+                    _ = batch.withRecord(entry) { fold.read(key: $0, value: $1, seq: entry.seq) }
+                }
+            }
+            return BareArchive(epoch: Epoch(0xaa), partitions: 1, number: 0, fold: fold)
+        }
+        let (half, whole) = (try archive(upTo: last / 2), try archive(upTo: last))
+        log.trim(0, before: last / 2 + 5)
+        return (store, half, whole)
+    }
+
+    @Test func `Who finishes another's run hears of its loss with the same snapshots, and of none with others`()
+        async throws
+    {
+        let clean = try await trimmed()
+        clean.store.die(atStep: .max, .before)
+        let loss = try EpochChange(clean.store, archive: clean.half).run().losses.map(\.seq)
+        #expect(loss.count == 1)
+        for (isHalf, isThere) in [(true, true), (false, true), (false, false)] {
+            let (store, half, whole) = try await trimmed()
+            store.die(atStep: clean.store.steps - 1, .before)
+            #expect(throws: LogError.self) { try EpochChange(store, archive: half).run() }
+            store.revive()
+            let run = EpochChange(store, archive: isThere ? isHalf ? half : whole : nil)
+            if isThere, !isHalf {
+                let error = #expect(throws: LogError.self) { try run.run() }
+                #expect(error?.code == .badRequest)
+                continue
+            }
+            let report = try run.run()
+            #expect(report.wasWritten && report.lossesAreKnown == isThere)
+            #expect(report.losses.map(\.seq) == (isThere ? loss : []))
+            #expect(try store.current()?.number == 1)
+        }
     }
 
     @Test func `A log that nobody names any more is gone on with all the same`() async throws {
@@ -153,6 +229,28 @@ import Testing
         #expect(report.losses.isEmpty)
         #expect(try store.current()?.number == 6)
         #expect(try judged(store) == before)
+    }
+
+    @Test func `Of a log that is gone the nodes say how far it went, and those of other logs do not`() async throws {
+        let store = try await store(seed: testSeed(3_290), steps: 50)
+        let log = try store.open(Epoch(0xaa))
+        for (id, epoch, seq) in [("a", 0xaa, 70), ("b", 0xaa, 60), ("c", 0xbb, 90)] as [(String, UInt64, Seq)] {
+            try log.announce(
+                NodeAnnouncement(
+                    id: id,
+                    role: "gateway",
+                    url: "",
+                    advertised: nil,
+                    build: "",
+                    epoch: Epoch(epoch),
+                    positions: [.init(partition: 0, seq: seq)],
+                    atMs: Int64(Date.now.timeIntervalSince1970 * 1_000)
+                )
+            )
+        }
+        store.lose(Epoch(0xaa))
+        let report = try EpochChange(store, archive: BareArchive(epoch: Epoch(0xaa), partitions: 1, number: 0)).run()
+        #expect(report.losses.map(\.seq) == [-1] && report.losses.map(\.end) == [70])
     }
 
     @Test func `A stream in which no event has an effect holds up nobody`() async throws {

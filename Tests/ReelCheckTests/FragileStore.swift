@@ -15,6 +15,8 @@ final class FragileStore: LogStore {
     private struct State {
         var logs: [Epoch: MemoryLog] = [:]
         var current: CurrentLog?
+        /// One table for all epochs.
+        var nodes: [NodeAnnouncement] = []
         var steps = 0
         var death: (step: Int, Death)?
         var isDead = false
@@ -72,6 +74,9 @@ final class FragileStore: LogStore {
 
     /// The read that answers with nothing has not come yet.
     var lagIsToCome: Bool { state.withLock { $0.readsToEmpty ?? -1 >= 0 } }
+
+    fileprivate var nodes: [NodeAnnouncement] { state.withLock { $0.nodes } }
+    fileprivate func announce(_ node: NodeAnnouncement) { state.withLock { $0.nodes.append(node) } }
 
     fileprivate var lags: Bool {
         state.withLock { state in
@@ -169,7 +174,7 @@ private final class FragileLog: EventLog {
         return try log.read(partition, from: from, to: to, bytes: bytes)
     }
 
-    func announce(_ node: NodeAnnouncement) throws(LogError) { try log.announce(node) }
-    func nodes() throws(LogError) -> [NodeAnnouncement] { try log.nodes() }
+    func announce(_ node: NodeAnnouncement) throws(LogError) { store.announce(node) }
+    func nodes() throws(LogError) -> [NodeAnnouncement] { store.nodes }
     func close() {}
 }

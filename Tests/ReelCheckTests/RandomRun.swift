@@ -15,6 +15,7 @@ struct RandomRun {
         let site: Int
         let stream: String
         var acked = -1
+        var handedOver = -1
     }
 
     private struct Reader {
@@ -85,7 +86,10 @@ struct RandomRun {
 
     private mutating func publish(_ number: Int, mayFail: Bool) {
         let publisher = publishers[number]
-        let ops = (publisher.acked + 1)...(publisher.acked + 1 + random.below(4))
+        // In the end all is handed over again that was not acked.
+        let most = max(publisher.acked + 1 + random.below(4), mayFail ? -1 : publisher.handedOver)
+        let ops = (publisher.acked + 1)...most
+        publishers[number].handedOver = max(publisher.handedOver, most)
         say(
             publisher.name,
             #"{"e":"sent","ms":\#(now),"stream":"\#(publisher.stream)","site":\#(publisher.site),"#

@@ -140,7 +140,13 @@ struct RecordedRun {
         var text = ""
         for (partition, records) in log.enumerated() {
             for (seq, record) in records.enumerated() {
-                guard let record else { continue }
+                guard let record else {
+                    // kcat does not say it, and before its first record a log was trimmed.
+                    if !kcat, records[..<seq].contains(where: { $0 != nil }) {
+                        text += #"{"partition":\#(partition),"seq":\#(seq),"empty":true}"# + "\n"
+                    }
+                    continue
+                }
                 let value = record.value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
                 text +=
                     kcat

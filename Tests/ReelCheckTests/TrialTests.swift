@@ -47,6 +47,14 @@ import Testing
         #expect(verdict.counts.allSatisfy { $0.facts > 0 || $0.invariant == .inheritance }, "\(verdict.text)")
     }
 
+    @Test func onlyRecordsThatAreInTheDumpAreCounted() async throws {
+        var run = RecordedRun()
+        #expect(try await run.verdict().notes[0].hasSuffix("; 6 records of the log, epoch \(RecordedRun.epoch)"))
+        run.log[0][3] = nil
+        #expect(try await run.verdict().notes[0].contains("; 5 records of the log, "))
+        #expect(try await run.verdict(logName: "").notes[0].hasSuffix("; no record of a log"))
+    }
+
     @Test func aDumpOfKcatIsAsGood() async throws {
         let verdict = try await RecordedRun().verdict(kcat: true)
         #expect(verdict.word == .valid, "\(verdict.text)")
@@ -278,8 +286,9 @@ import Testing
         run.log[0].append(("s", RecordedRun.event(site: 1, op: 6)))
         run.histories["reader"]!.insert(#"{"e":"upto","ms":42,"partition":0,"seq":6}"#, at: 7)
         run.histories["reader"]!.insert(run.frame("s", partition: 0, from: 7, to: 7), at: 8)
-        run.histories["publisher"]![run.histories["publisher"]!.count - 1] =
-            #"{"e":"sent","ms":50,"stream":"s","site":1,"ops":[6,6]}"#
+        let sent = #"{"e":"sent","ms":50,"stream":"s","site":1,"ops":[6,6]}"#
+        let ack = #"{"e":"ack","ms":19000,"stream":"s","epoch":"\#(RecordedRun.epoch)","acks":[[1,6,7]]}"#
+        run.histories["publisher"]!.insert(contentsOf: [sent, ack], at: run.histories["publisher"]!.count - 1)
         #expect(try await run.verdict().word == .valid)
         try await expectUnknown(run, "no dump", logName: "")
         run.files["log-\(RecordedRun.epoch).jsonl"] = ""
@@ -337,9 +346,11 @@ import Testing
         run.histories["reader"] = nil
         for end in [lines.utf8.count - 30, lines.utf8.count - 130, 200, 20] {
             run.files["reader.history.jsonl"] = String(lines.prefix(end))
-            let verdict = try await run.verdict()
-            #expect(verdict.word == .valid && verdict.notes.contains { $0.contains("no end") }, "\(verdict.text)")
+            try await expectUnknown(run, "no line of end in reader.history.jsonl: cut")
         }
+        run = RecordedRun()
+        run.files["driver.history.jsonl"] = run.histories.removeValue(forKey: "driver")!.joined(separator: "\n")
+        try await expectUnknown(run, "driver.history.jsonl: cut")
     }
 
     @Test func aDumpThatIsCutProvesNoLoss() async throws {

@@ -15,7 +15,7 @@ import Testing
     private func count(_ network: FakeNetwork) async throws -> Double? {
         let value = try await network.on { [name] network -> JSON? in
             let object = network.fold(name).object(model: "m", id: "0")
-            return object.map { SyncObject($0, readAt: 0)["n"] ?? .null }
+            return object.map { SyncObject($0, readAt: ReadPosition(epoch: nil, seq: 0))["n"] ?? .null }
         }
         guard case .number(let number)? = value else { return nil }
         return number
@@ -64,6 +64,27 @@ import Testing
         try await add(stream).fate()
         #expect(try await count(network) == 3)
         #expect(await client.connectedNode == "old")
+        await client.close()
+    }
+
+    @Test func whatWasReadInAnEpochThatHasEndedIsNoBaseInTheNext() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s")
+        try await stream.publish(.insert("m", "0", ["text": "old", "n": 1])).fate()
+        let read = try #require(await stream.object("m", "0"))
+        #expect(read.readAt == ReadPosition(epoch: await stream.epoch, seq: 0))
+        try await network.on { $0.goOver(to: Epoch(2), lagging: []) }
+        try await add(stream).fate()
+        #expect(await stream.epoch == Epoch(2))
+        let splice = Event.update("m", "0", operations: ["text": .splice([Splice(3, 0, "er")])])
+        let error = await #expect(throws: ReelError.self) { try await stream.publish(splice, base: read.readAt) }
+        #expect(error?.code == .epochChanged)
+        // What depends on nothing that was read goes on, and so does what is read anew.
+        let plain = try await stream.publish(.update("m", "0", ["n": 5]), base: read.readAt)
+        guard case .applied = try await plain.fate() else { return #expect(Bool(false)) }
+        try await stream.publish(splice, base: stream.object("m", "0")?.readAt).fate()
+        #expect(await stream.object("m", "0")?["text"] == "older")
         await client.close()
     }
 

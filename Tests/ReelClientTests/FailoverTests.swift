@@ -24,6 +24,20 @@ import Testing
         }
     }
 
+    @Test func onASlowNetworkAnAttemptGetsMoreTimeOnceAllNodesHaveFailed() {
+        var failover = Failover(nodes: ["a", "b"], seed: 1)
+        let patience = (0..<9).map { _ in
+            _ = failover.next(nowMs: 0)
+            defer { failover.lost(nowMs: 0) }
+            return failover.attemptMs
+        }
+        #expect(patience == [3_000, 3_000, 3_000, 6_000, 6_000, 12_000, 12_000, 12_000, 12_000])
+        _ = failover.next(nowMs: 0)
+        failover.welcomed(nowMs: 0)
+        failover.lost(nowMs: Failover.steadyMs)
+        #expect(failover.attemptMs == 3_000)
+    }
+
     @Test func aLostConnectionIsReplacedByAnotherNode() {
         Seeds.run(50) { seed in
             var failover = Failover(nodes: ["a", "b"], seed: seed)
@@ -80,6 +94,27 @@ import Testing
             #expect(failover.nodes == ["a", "b", "d"], "seed \(seed)")
             failover.lost(nowMs: 1)
             #expect(Set((0..<3).compactMap { _ in failover.next(nowMs: 1)?.node }) == ["a", "b", "d"], "seed \(seed)")
+        }
+    }
+
+    @Test func aNodeHeardOfThatAnsweredIsKeptThoughItDidNotSayWelcome() {
+        Seeds.run(50) { seed in
+            var failover = Failover(nodes: ["a"], seed: seed)
+            failover.learn(["b", "c"])
+            // One is still at an earlier log, or does not take the token; the other is gone.
+            func attempt() -> String? {
+                let node = failover.next(nowMs: 0)?.node
+                if node == "b" { failover.answered() }
+                return node
+            }
+            for _ in 0..<3 {
+                _ = attempt()
+                failover.lost(nowMs: 0)
+            }
+            while attempt() != "a" { failover.lost(nowMs: 0) }
+            failover.welcomed(nowMs: 0)
+            #expect(failover.nodes.contains("b"), "seed \(seed): \(failover.nodes)")
+            #expect(!failover.nodes.contains("c"), "seed \(seed): \(failover.nodes)")
         }
     }
 

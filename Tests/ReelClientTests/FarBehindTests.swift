@@ -112,7 +112,7 @@ import Testing
     @Test func whatFailedBeforeTheWelcomeDoesNotCountBehindIt() async throws {
         let network = try FakeNetwork()
         let (other, _) = try await network.author(of: 5, on: "b")
-        try await network.on { $0.hasSnapshots = false }
+        try await network.on { ($0.hasSnapshots, $0.heldPauses) = (false, [SyncClient.tokenMs]) }
         let (gate, opening) = AsyncStream.makeStream(of: Never.self)
         let client = try network.client(renewToken: {
             for await _ in gate {}

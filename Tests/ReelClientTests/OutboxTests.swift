@@ -82,6 +82,14 @@ import Testing
         #expect(outbox.entries.count == 3, "the insert may be in the log already")
     }
 
+    @Test func aDeleteGoesWhereSomebodyElseHasMadeTheObjectMeanwhile() {
+        var outbox = Outbox(seed: 1)
+        let insert = outbox.add(.insert("m", "1", ["a": 1]), base: 0, isKnown: false)
+        _ = outbox.add(.delete("m", "1"), base: 5, isKnown: true)
+        #expect(outbox.entries.map(\.event) == [.delete("m", "1")])
+        #expect(outbox.takeNotices() == [.settled(number: insert, .reduced)])
+    }
+
     @Test func aRefusedEventIsReportedAndItsOpFilled() {
         var outbox = Outbox(seed: 1)
         let bad = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
@@ -103,26 +111,108 @@ import Testing
         #expect(again?.events.count == 2)
     }
 
+    /// What was typed into a text that is not there must not land in another one.
+    @Test func behindARefusedTextNoSpliceIsAppliedThatMayCountOnIt() throws {
+        let name = try #require(StreamName("s"))
+        var outbox = Outbox(seed: 1)
+        var fold = Fold(stream: name, partition: 0, epoch: Epoch(1))
+        func splice(_ offset: Int64, _ text: String) -> Event {
+            .update("page", "1", operations: ["text": .splice([Splice(offset, 0, text)])])
+        }
+        func take(_ parcel: Outbox.Parcel?, from seq: Seq) throws -> [Outcome] {
+            try #require(parcel).events.enumerated().map { index, bytes in
+                var event = ParsedEvent()
+                return try bytes.withUnsafeBytes { bytes in
+                    try event.parse(bytes)
+                    return fold.apply(event, bytes, seq: seq + Seq(index))
+                }
+            }
+        }
+        _ = outbox.add(.insert("page", "1", ["text": "old words"]), base: -1, isKnown: false)
+        #expect(try take(outbox.handOver(Self.wide, base: -1, horizon: -1, nowMs: 0), from: 0) == [.applied])
+        _ = outbox.add(splice(0, "too much"), base: 0, isKnown: true)
+        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        // Typed into what is shown, before and after it is refused.
+        _ = outbox.add(splice(4, "x"), base: 0, isKnown: true)
+        let author = { [site = outbox.site] in Event.Author(site: site, op: $0) }
+        outbox.acked(author(0), seq: 0, folded: -1, nowMs: 0)
+        outbox.nacked(author(1), ReelError(.tooLarge, ""), ref: parcel?.ref, nowMs: 0)
+        _ = outbox.add(splice(5, "y"), base: 0, isKnown: true)
+        let outcomes = try take(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0), from: 1)
+        #expect(outcomes == [.rejected(.noObject), .rejected(.stale), .rejected(.stale)])
+        // Its author has seen the rejection.
+        _ = outbox.add(splice(3, ","), base: 3, isKnown: true)
+        #expect(try take(outbox.handOver(Self.wide, base: 3, horizon: -1, nowMs: 0), from: 4) == [.applied])
+    }
+
     @Test func anEventIsRefusedForGoodWhereverItStandsInItsParcel() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
         let bad = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
         _ = outbox.add(.update("m", "3", ["a": 1]), base: 0, isKnown: true)
-        let refs = (0..<2).map { round in
-            let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
-            // The first is nacked for the sake of the second, and all goes again before that one is nacked.
-            let gap = ReelError(.gap, "", retryMs: 0)
-            if round == 0 { outbox.nacked(.init(site: outbox.site, op: 0), gap, ref: parcel?.ref, nowMs: 0) }
-            return parcel?.ref
-        }
-        #expect(refs[0] != refs[1])
+        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.takeNotices()
+        // The first is nacked for the sake of the second, and so all is to go again before that one is nacked.
+        let gap = ReelError(.gap, "", retryMs: 0)
         let error = ReelError(.tooLarge, "300 KiB found, at most 256 KiB expected")
-        for ref in refs { outbox.nacked(.init(site: outbox.site, op: 1), error, ref: ref, nowMs: 0) }
+        for (op, error) in [(0, gap), (1, error), (2, gap)] as [(Op, ReelError)] {
+            outbox.nacked(.init(site: outbox.site, op: op), error, ref: parcel?.ref, nowMs: 0)
+        }
         #expect(outbox.takeNotices() == [.settled(number: bad, .refused(error))])
         let again = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: Outbox.retryMaxMs)
         #expect(again?.events.count == 3)
         #expect(again?.events[1] == Event.noop.encoded(base: 0, author: .init(site: outbox.site, op: 1)))
+    }
+
+    @Test func whatIsSentAgainWaitsUntilAllThatWasSentIsAnswered() {
+        var outbox = Outbox(seed: 1)
+        for id in 0..<3 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
+        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        let author = { [site = outbox.site] in Event.Author(site: site, op: $0) }
+        outbox.nacked(author(1), ReelError(.overloaded, "", retryMs: 200), ref: parcel?.ref, nowMs: 0)
+        #expect(outbox.nextSendMs == nil, "two are on their way")
+        outbox.nacked(author(2), ReelError(.gap, "", retryMs: 0), ref: parcel?.ref, nowMs: 0)
+        #expect(outbox.nextSendMs == nil, "one is on its way")
+        outbox.acked(author(0), seq: 7, folded: 5, nowMs: 0)
+        #expect(outbox.nextSendMs == 200)
+        let again = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 200)
+        #expect(again?.events == parcel.map { Array($0.events.dropFirst()) }, "an ack that came meanwhile counts")
+    }
+
+    @Test func manyRefusalsInAFullPipeSendAllOnceMoreAndNotOnceForEach() {
+        var world = OutboxSimulation(seed: 1)
+        world.connect()
+        for id in 0..<300 { world.publish(.insert("m", "\(id)", [id % 13 == 5 ? "bad" : "n": 1])) }
+        var (sent, refs) = (0, Set<Int64>())
+        for _ in 0..<100_000 where !world.outbox.entries.isEmpty {
+            // A link that takes a second for each parcel.
+            world.nowMs += 1_000
+            let count = world.inbox.count
+            for _ in 0..<100 { world.send() }
+            sent += world.inbox.dropFirst(count).reduce(0) { $0 + $1.events.count }
+            refs.formUnion(world.inbox.map(\.ref))
+            world.gatewayTurn(calm: true)
+            while !world.answers.isEmpty { world.answerTurn() }
+            world.foldTurn()
+        }
+        #expect(world.outbox.entries.isEmpty)
+        #expect(world.refused.count == 23)
+        #expect(refs.count == 2, "began anew \(refs.count - 1) times")
+        #expect(sent <= 600, "sent \(sent) events for 300")
+    }
+
+    @Test func manyAcksForPlacesThatTheFoldHasPassedSendAllOnceMore() {
+        var outbox = Outbox(seed: 1)
+        for id in 0..<100 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
+        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        for op in 0..<100 {
+            outbox.acked(.init(site: outbox.site, op: Op(op)), seq: Seq(op), folded: 100, nowMs: 0)
+            if op < 99 { #expect(outbox.nextSendMs == nil) }
+        }
+        #expect(outbox.nextSendMs == 0, "one hole, no pause for each answer behind it")
+        let again = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        #expect(again?.events == parcel?.events)
+        #expect(again?.ref == parcel.map { $0.ref + 1 })
     }
 
     @Test func whatALostConnectionLeftOpenGoesAgainOnTheNextFromTheFirstOpWithoutAnAck() {
@@ -146,14 +236,16 @@ import Testing
 
     @Test func whatIsNoEventsFaultHoldsTheQueueUntilTheNextConnection() {
         var outbox = Outbox(seed: 1)
-        _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
+        for id in 0..<2 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
         let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let error = ReelError(.forbidden, "no")
-        outbox.nacked(Event.Author(site: outbox.site, op: 0), error, ref: parcel?.ref, nowMs: 0)
-        #expect(outbox.takeNotices() == [.held(error)])
+        for op in 0..<2 as Range<Op> {
+            outbox.nacked(Event.Author(site: outbox.site, op: op), error, ref: parcel?.ref, nowMs: 0)
+        }
+        #expect(outbox.takeNotices() == [.held(error)], "one reason, said once")
         #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 1_000_000) == nil)
         outbox.connected()
-        #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)?.events.count == 1)
+        #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)?.events.count == 2)
     }
 
     @Test func retryIsHonouredWithinBounds() {
@@ -169,6 +261,22 @@ import Testing
                 nowMs: 100
             )
             #expect(outbox.nextSendMs == 100 + expected)
+        }
+    }
+
+    @Test func anAckOfWhatTheFoldHasMetAlreadyEndsTheGrowthOfPausesToo() {
+        var outbox = Outbox(seed: 1)
+        var nowMs: Int64 = 0
+        for op in 0..<10 as Range<Op> {
+            let author = Event.Author(site: outbox.site, op: op)
+            _ = outbox.add(.insert("m", "\(op)"), base: 0, isKnown: false)
+            let refused = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: nowMs)
+            outbox.nacked(author, ReelError(.rateLimited, "", retryMs: 100), ref: refused?.ref, nowMs: nowMs)
+            nowMs += 100
+            #expect(outbox.nextSendMs == nowMs)
+            let taken = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: nowMs)
+            outbox.folded(author, seq: op, .applied, content: taken?.events[0] ?? [], base: op, nowMs: nowMs)
+            outbox.acked(author, seq: op, folded: op, nowMs: nowMs)
         }
     }
 
@@ -199,9 +307,10 @@ import Testing
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
         _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
-        _ = outbox.takeNotices()
         // The other device's event took op 0.
         let author = Event.Author(site: was, op: 0)
+        outbox.acked(author, seq: 4, folded: 2, nowMs: 0)
+        _ = outbox.takeNotices()
         let theirs = Event.delete("m", "9").encoded(base: 0, author: author)
         outbox.folded(author, seq: 3, .applied, content: theirs, base: 3, nowMs: 0)
         #expect(outbox.site != was)
@@ -218,6 +327,7 @@ import Testing
         let was = outbox.site
         for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
         _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        for op in 0..<3 { outbox.acked(Event.Author(site: was, op: Op(op)), seq: Seq(4 + op), folded: 2, nowMs: 0) }
         _ = outbox.takeNotices()
         for op in 0..<3 {
             let author = Event.Author(site: was, op: Op(op))
@@ -265,6 +375,7 @@ import Testing
             isKnown: true
         )
         _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        for op in 0..<2 as Range<Op> { outbox.acked(.init(site: was, op: op), seq: 70_000 + op, folded: 0, nowMs: 0) }
         _ = outbox.takeNotices()
         outbox.folded(Event.Author(site: was, op: 0), seq: 70_000, .stale, content: [], base: 70_000, nowMs: 0)
         #expect(outbox.site != was)
@@ -283,6 +394,7 @@ import Testing
         let guarded = outbox.add(Event(.delete("m", "1").guarded(["a": 3])), base: 50, isKnown: true)
         _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let site = outbox.site
+        outbox.connected()
         outbox.epochChanged(consumed: { $0 == site ? (0, 6) : nil }, seq: 7)
         #expect(outbox.site == site)
         let author = { Event.Author(site: site, op: $0) }

@@ -36,7 +36,7 @@ import Testing
 
         // Back again. Whatever is fetched comes too late for the live event.
         let after = try network.client(nodes: ["a", "b"], store: .file(path), gaps: .peers, seed: 2)
-        try await network.on { $0.down = ["b"] }
+        try await network.on { $0.down = ["a", "b"] }
         let reader = try await after.open("s", from: .now)
         #expect(await reader.coverage == SeqRanges([0...9]), "what was stored is there at once")
         try await network.on { $0.down = [] }
@@ -111,9 +111,11 @@ import Testing
         await cold.close()
 
         try await source.publish(.insert("m", "new")).fate()
+        try await network.on { $0.down = ["a"] }
         let warm = try network.client(store: .file(path), seed: 2)
         let again = try await warm.open("s")
         #expect(await again.seq == head, "what was stored is there at once")
+        try await network.on { $0.down = [] }
         try await again.waitUntil(seq: head + 1)
         #expect(await again.digest == source.digest)
         #expect(await warm.statistics.deltas == 1)
@@ -216,16 +218,18 @@ import Testing
 
     @Test func theLargestEventThatIsTakenFitsIntoAFrame() async throws {
         let network = try FakeNetwork()
+        // No node names a limit of its own.
+        try await network.on { $0.down = ["a"] }
         let client = try network.client()
         let name = String(repeating: "s", count: 128)
         let stream = try await client.open(name)
         func event(_ count: Int) -> Event { .insert("m", "1", ["x": .string(String(repeating: "x", count: count))]) }
         let author = Event.Author(site: Site(high: .max, low: .max), op: 0)
         let stamp = #""at":0,"#.utf8.count
-        let most = SyncClient.eventBytes - stamp - event(0).encoded(base: -1, author: author).count
-        let tooLarge = await #expect(throws: ReelError.self) { try await stream.publish(event(most + 1), base: -1) }
+        let most = await client.eventBytes - stamp - event(0).encoded(base: -1, author: author).count
+        let tooLarge = await #expect(throws: ReelError.self) { try await stream.publish(event(most + 1)) }
         #expect(tooLarge?.code == .tooLarge)
-        try await stream.publish(event(most), base: -1)
+        try await stream.publish(event(most))
         let last = Event.Author(site: author.site, op: largestInteger)
         let publish = ClientFrame.Publish(
             stream: StreamName(name)!,

@@ -5,6 +5,12 @@ import Testing
 
 /// What a node may say besides events, and how a device goes on.
 @Suite(.timeLimit(.minutes(5))) struct TroubleTests {
+    @Test(arguments: ["~a", "..", "a b", ""]) func aNameThatIsNoStreamsIsToldTheWholeRule(_ name: String) async throws {
+        let client = try FakeNetwork().client()
+        let error = await #expect(throws: ReelError.self) { try await client.open(name) }
+        #expect(error == ReelError(.badStream, "found \(name.debugDescription), expected \(StreamName.rule)"))
+    }
+
     @Test func aNodeThatAsksToBeLeftIsLeftForOneThatItNames() async throws {
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a"])
@@ -186,7 +192,7 @@ import Testing
         try await diverged(network, client, stream)
         try await stream.publish(.insert("m", "1"))
         #expect(await stream.queued == 1, "it keeps what it made")
-        #expect(await stream.objects("m").count == 1, "and shows what it has")
+        #expect(await stream.confirmed.objects("m").count == 1, "and shows what it has")
         // What is said late wakes it no more.
         try await network.on { network in
             network.sayToAll(.lagged(StreamName("s")!, seq: 0, head: 0))
@@ -222,7 +228,7 @@ import Testing
         let client = try network.client()
         let other = try network.client(nodes: ["b"], seed: 6)
         try await other.open("s", from: .all).publish(.insert("m", "0")).fate()
-        try await network.on { $0.holdsAnswers = true }
+        try await network.on { ($0.holdsAnswers, $0.heldPauses) = (true, [SyncClient.fetchMs]) }
         let stream = try await client.open("s")
         try await eventually {
             (try? await network.on { !$0.heldAnswers.isEmpty && $0.connections.count == 2 }) == true

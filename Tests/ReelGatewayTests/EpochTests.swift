@@ -7,7 +7,7 @@ import Testing
 @testable import ReelGateway
 
 /// What a gateway knows of the epoch's beginning and end, also where it has not read them.
-@Suite(.timeLimit(.minutes(5))) struct EpochTests {
+@Suite(.timeLimit(.minutes(15))) struct EpochTests {
     private let todo = StreamName("todo")!
     private let site = Site(high: 0x11, low: 0x22)
     private let next = Epoch(0x77)

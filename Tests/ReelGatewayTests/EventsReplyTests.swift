@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// An answer of events that is longer than what is sent at once.
-@Suite(.timeLimit(.minutes(5))) struct EventsReplyTests {
+@Suite(.timeLimit(.minutes(15))) struct EventsReplyTests {
     /// Answers with so many pieces, and looks at each what waits for the reader.
     private final class Pieces: HTTPHandler {
         private let count: Int
@@ -67,7 +67,7 @@ import Testing
         let heard = Mutex(Heard())
         let (pieces, address) = try loop.sync {
             let pieces = Pieces(count)
-            let server = HTTPServer(on: loop, handler: pieces)
+            let server = HTTPServer(on: loop, .patient, handler: pieces)
             return (LoopBound(pieces, on: loop), try server.listen(on: try SocketAddress("127.0.0.1", port: 0)))
         }
         let readers = try EventLoop()
@@ -77,7 +77,8 @@ import Testing
         }
         let reader = try readers.sync {
             let reader = Reader()
-            let request = HTTPClientRequest("GET", host: address.host, port: address.port, target: target)
+            var request = HTTPClientRequest("GET", host: address.host, port: address.port, target: target)
+            request.timeout = LiveGateway.patience
             reader.call = HTTPClient(on: readers).send(request) { event in
                 heard.withLock { heard in
                     switch event {

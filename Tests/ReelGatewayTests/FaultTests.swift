@@ -9,7 +9,7 @@ import Testing
 @testable import ReelGateway
 
 /// What a client is told while the log fails, and what is true of it.
-@Suite(.timeLimit(.minutes(5))) struct FaultTests {
+@Suite(.timeLimit(.minutes(15))) struct FaultTests {
     let todo = StreamName("todo")!
     let site = Site(high: 1, low: 1)
     static let away = LogError(.logUnavailable, "the disk is away")

@@ -7,7 +7,7 @@ import Testing
 
 /// Partial sync: a subscription that names models gets their events, all of its own site's, and the proof that there
 /// are no others.
-@Suite(.timeLimit(.minutes(5))) struct FilterTests {
+@Suite(.timeLimit(.minutes(15))) struct FilterTests {
     private let todo = StreamName("todo")!
     private let own = Site(high: 1, low: 1)
     private let other = Site(high: 2, low: 2)

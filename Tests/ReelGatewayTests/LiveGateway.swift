@@ -30,10 +30,13 @@ final class LiveGateway: Sendable {
         settings.node.drainSpreadMs = 100
         settings.node.drainLimitMs = 60_000
         // A test process may be without the processor for long.
+        settings.node.handshakeMs = 1_000_000
         settings.helloMs = 1_000_000
         settings.pingMs = 1_000_000
         (settings.degradedMs, settings.unavailableMs) = (1_000_000, 1_000_000)
-        settings.behindMs = 200
+        (settings.behindMs, settings.publishMs, settings.nackHoldMs) = (1_000_000, 1_000_000, 1_000_000)
+        (settings.peerMs, settings.peerHeadMs) = (1_000_000, 1_000_000)
+        settings.pollS = 1_000
         settings.aheadMs = 200
         change(&settings)
         self.log = log
@@ -57,13 +60,24 @@ final class LiveGateway: Sendable {
         lines.all.filter { $0.contains("event=\(event) ") || $0.contains("event=\"\(event)\" ") }
     }
 
-    /// The value of a metric, with its labels as they stand.
-    func metric(_ name: String) async throws -> Int? {
-        let text = String(decoding: try await get("/metrics").body, as: UTF8.self)
-        return text.split(separator: "\n").first { $0.hasPrefix(name + " ") }.flatMap {
-            Int($0.dropFirst(name.count + 1))
-        }
+    /// Waits until the journal has so many of these lines: what they tell of can be seen a little before.
+    func journal(_ event: String, has count: Int) async throws {
+        try await eventually("\(count) lines of \(event)") { journal(event).count == count }
     }
+
+    /// The value of a metric, with its labels as they stand.
+    func metric(_ name: String) async throws -> Int? { try await shown(name).flatMap { Int($0) } }
+
+    /// The same of one that is no whole number.
+    func seconds(_ name: String) async throws -> Double? { try await shown(name).flatMap { Double($0) } }
+
+    private func shown(_ metric: String) async throws -> Substring? {
+        let text = String(decoding: try await get("/metrics").body, as: UTF8.self)
+        return text.split(separator: "\n").first { $0.hasPrefix(metric + " ") }?.dropFirst(metric.count + 1)
+    }
+
+    /// No client gives up sooner.
+    static let patience = Duration.seconds(1_000)
 
     /// The body of `/readyz`; a gateway that has read the log's end is ready whatever the log does.
     func ready() async throws -> String {
@@ -72,9 +86,16 @@ final class LiveGateway: Sendable {
         return String(decoding: answer.body, as: UTF8.self)
     }
 
-    /// Waits until the gateway has read what its log held when it started.
+    /// Waits until the gateway has read what its log held when it started, and so has each of its loops: they get it
+    /// a little later.
     func started() async throws {
         try await eventually("the gateway is ready") { try await get("/readyz").status == 200 }
+        let goals = (0..<log.partitions).map { gateway.share.goal($0) }
+        for part in gateway.parts {
+            try await eventually("its loop has it") {
+                try await part.loop.run { zip(part.value.gateway.rings, goals).allSatisfy { $0.head >= $1 } }
+            }
+        }
     }
 
     /// Waits until the log is said to be in this state.
@@ -141,6 +162,7 @@ final class LiveGateway: Sendable {
             body: Array(body.utf8)
         )
         request.headers = headers
+        request.timeout = Self.patience
         return try await http.fetch(request)
     }
 
@@ -191,6 +213,7 @@ final class TestSocket: Sendable {
                     subprotocols: ["reel.v1"]
                 )
                 target.headers = headers
+                target.timeout = LiveGateway.patience
                 let handler = Handler(self) { continuation.resume() }
                 WebSocketClient.connect(on: loop, to: target, handler: handler) { continuation.resume(throwing: $0) }
             }
@@ -303,6 +326,16 @@ final class TestSocket: Sendable {
             test.state.withLock { $0.closed = code }
             test.wake()
         }
+    }
+}
+
+extension HTTPServer.Settings {
+    /// Of a server whose clients may be without the processor for long.
+    static var patient: HTTPServer.Settings {
+        var settings = HTTPServer.Settings()
+        settings.headDeadline = LiveGateway.patience
+        settings.idleDeadline = LiveGateway.patience
+        return settings
     }
 }
 

@@ -28,7 +28,7 @@ extension LogStateTests {
             log.lose(0, nil)
             // Though nothing new is in it.
             try await live.state(becomes: "ok")
-            #expect(live.journal("log state").count == 2)
+            try await live.journal("log state", has: 2)
             publish(socket, 1...1)
             #expect(try await socket.nextAck().acks.map(\.seq) == [1])
         }
@@ -107,7 +107,7 @@ extension LogStateTests {
             log.damaged = nil
             memory.resume(0)
             try await live.state(becomes: "ok")
-            #expect(live.journal("log state").count == 2)
+            try await live.journal("log state", has: 2)
         }
     }
 }

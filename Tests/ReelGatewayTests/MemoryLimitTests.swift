@@ -9,7 +9,7 @@ import Testing
 @testable import ReelGateway
 
 /// A node that has as much memory as it may have.
-@Suite(.timeLimit(.minutes(5))) struct MemoryLimitTests {
+@Suite(.timeLimit(.minutes(15))) struct MemoryLimitTests {
     private final class Memory: Sendable {
         let bytes = Atomic<Int>(0)
     }

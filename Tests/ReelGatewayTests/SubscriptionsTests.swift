@@ -2,6 +2,7 @@ import ReelCore
 import ReelLog
 import ReelNet
 import ReelNode
+import Synchronization
 import Testing
 
 @testable import ReelGateway
@@ -9,7 +10,9 @@ import Testing
 /// What subscribers are sent, frame by frame, against what lies in the log.
 @Suite struct SubscriptionsTests {
     /// A client that keeps what it is told as a real one does: ranges proven, events by seq.
-    final class Client {
+    final class Client: Subscriber {
+        private static let numbers = Atomic(0)
+        let number = Client.numbers.add(1, ordering: .relaxed).newValue
         var proven: [StreamName: Seq] = [:]
         var events: [StreamName: [Seq]] = [:]
         var uptos: [Seq] = []
@@ -121,6 +124,41 @@ import Testing
         subscriptions.tick(partition: 0, head: 1) { client, frame in client.isSent(frame) }
         subscriptions.tick(partition: 0, head: 1) { client, frame in client.isSent(frame) }
         #expect(client.uptos == [1])
+    }
+
+    @Test func whoListensIsToldOnceOfEachStateOfTheLog() {
+        var subscriptions = Subscriptions<Client>(partitions: 2, frameLimit: 1 << 20)
+        let client = Client()
+        becomeLive(&subscriptions, client, todo, after: -1, head: 3)
+        var told: [String] = []
+        func take(_ client: Client, _ frame: WebSocketFrame) -> Bool {
+            told.append(String(decoding: frame.bytes.dropFirst(2), as: UTF8.self))
+            return client.isSent(frame)
+        }
+        for state in [.ok, .degraded, .degraded, .unavailable, .ok] as [LogState] {
+            subscriptions.log = state
+            for partition in 0...1 { subscriptions.tick(partition: partition, head: 3, send: take) }
+        }
+        let upto = #"{"t":"upto","partition":0,"seq":3"#
+        #expect(told == [upto + #","log":"degraded"}"#, upto + #","log":"unavailable"}"#, upto + "}"])
+        subscriptions.log = .ended
+        told = []
+        let entry = subscriptions.add(Client(), note, partition: 0, after: 3)
+        subscriptions.becameLive(entry, head: 3) { _ = take($0, $1) }
+        #expect(told == [upto + #","log":"ended"}"#])
+    }
+
+    @Test func whoDidNotKeepUpIsToldOfTheLogsStateAgain() {
+        var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
+        let client = Client()
+        becomeLive(&subscriptions, client, todo, after: -1, head: 3)
+        subscriptions.log = .degraded
+        client.uptos = []
+        for keepsUp in [false, true, true] {
+            client.keepsUp = keepsUp
+            subscriptions.tick(partition: 0, head: 3) { client, frame in client.isSent(frame) }
+        }
+        #expect(client.uptos == [3], "once it keeps up, and once only")
     }
 
     @Test func barriersReachEveryStreamAndVoidsNone() {

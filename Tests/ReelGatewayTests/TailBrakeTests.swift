@@ -10,7 +10,7 @@ import Testing
 @testable import ReelNode
 
 /// The log does not run ahead of the loops without bound.
-@Suite(.timeLimit(.minutes(5))) struct TailBrakeTests {
+@Suite(.timeLimit(.minutes(15))) struct TailBrakeTests {
     @Test func theTailWaitsForTheSlowestLoop() async throws {
         let brake = TailBrake(loops: 2)
         let first = brake.load(bytes: TailBrake.bytesMax)

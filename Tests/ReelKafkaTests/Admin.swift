@@ -34,7 +34,7 @@ final class Admin {
         rd_kafka_NewTopic_set_config(wanted, "max.message.bytes", "2097152")
         let options = rd_kafka_AdminOptions_new(handle, RD_KAFKA_ADMIN_OP_CREATETOPICS)
         defer { rd_kafka_AdminOptions_destroy(options) }
-        rd_kafka_AdminOptions_set_operation_timeout(options, 10_000, reason, 512)
+        rd_kafka_AdminOptions_set_operation_timeout(options, 60_000, reason, 512)
         rd_kafka_CreateTopics(handle, &wanted, 1, options, queue)
         let event = try answer()
         defer { rd_kafka_event_destroy(event) }
@@ -48,7 +48,7 @@ final class Admin {
         let asked = rd_kafka_topic_new(handle, topic, nil)
         defer { rd_kafka_topic_destroy(asked) }
         var found: UnsafePointer<rd_kafka_metadata>?
-        try #require(rd_kafka_metadata(handle, 0, asked, &found, 20_000) == RD_KAFKA_RESP_ERR_NO_ERROR)
+        try #require(rd_kafka_metadata(handle, 0, asked, &found, 60_000) == RD_KAFKA_RESP_ERR_NO_ERROR)
         let answer = try #require(found)
         defer { rd_kafka_metadata_destroy(answer) }
         let description = try #require(answer.pointee.topics?.pointee)
@@ -81,7 +81,7 @@ final class Admin {
 
     /// Begins to be a transactional producer; needs `transactional.id`.
     func beginTransactions() throws {
-        try succeed(rd_kafka_init_transactions(handle, 20_000))
+        try succeed(rd_kafka_init_transactions(handle, 60_000))
     }
 
     /// Appends a record in a transaction of its own. Its end, a commit or an abort, takes an offset too.
@@ -92,8 +92,8 @@ final class Admin {
         var bytes = Array(value.utf8)
         #expect(rd_kafka_produce(record, partition, RD_KAFKA_MSG_F_COPY, &bytes, bytes.count, "s", 1, nil) == 0)
         // An abort drops what is still here.
-        #expect(rd_kafka_flush(handle, 10_000) == RD_KAFKA_RESP_ERR_NO_ERROR)
-        try succeed(commit ? rd_kafka_commit_transaction(handle, 10_000) : rd_kafka_abort_transaction(handle, 10_000))
+        #expect(rd_kafka_flush(handle, 60_000) == RD_KAFKA_RESP_ERR_NO_ERROR)
+        try succeed(commit ? rd_kafka_commit_transaction(handle, 60_000) : rd_kafka_abort_transaction(handle, 60_000))
     }
 
     private func succeed(_ error: OpaquePointer?) throws {
@@ -105,7 +105,7 @@ final class Admin {
 
     private func answer() throws -> OpaquePointer {
         while true {
-            let event = try #require(rd_kafka_queue_poll(queue, 30_000))
+            let event = try #require(rd_kafka_queue_poll(queue, 100_000))
             guard rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR else {
                 #expect(rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR_NO_ERROR)
                 return event

@@ -176,12 +176,14 @@ struct BatchLimitTests {
     @Test("brokers that take their time to say how much they take hold up no report") func slowToSay() async throws {
         let brokers = try MockBrokers()
         let answer = Mutex(false)
-        let log = try brokers.log(messageBytesMax: {
-            while !answer.withLock({ $0 }) { usleep(1_000) }
-            return 100_000
-        })
+        let log = try brokers.log(
+            leaderless: 1,
+            messageBytesMax: {
+                while !answer.withLock({ $0 }) { usleep(1_000) }
+                return 100_000
+            }
+        )
         defer { log.close() }
-        brokers.lead(log, 1, by: -1)
         let waiting = Atomic(false)
         log.append([record(10)], to: 1) { _ in waiting.store(true, ordering: .relaxed) }
         brokers.fail(.produce, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)
@@ -189,7 +191,8 @@ struct BatchLimitTests {
         #expect(refused?.code == .tooLarge)
         brokers.lead(log, 1, by: 1)
         try await eventually("the other one is answered") { waiting.load(ordering: .relaxed) }
-        #expect(log.counts.rebuilds == 1, "the next producer waits for the answer")
+        // The next producer waits for the answer.
+        try await eventually("the producer has ended") { log.counts.rebuilds == 1 }
         #expect(log.recordBytesMax > 1 << 20)
         answer.withLock { $0 = true }
         try await log.appendOnceItGoes("on")
@@ -199,9 +202,8 @@ struct BatchLimitTests {
     @Test("a partition without a leader does not keep the others from a producer that makes smaller batches")
     func leaderless() async throws {
         let brokers = try MockBrokers()
-        let log = try brokers.log(messageBytesMax: { 100_000 })
+        let log = try brokers.log(leaderless: 1, messageBytesMax: { 100_000 })
         defer { log.close() }
-        brokers.lead(log, 1, by: -1)
         let fates = Mutex<[Result<[Seq], LogError>]>([])
         for _ in 0..<3 { log.append([record(10)], to: 1) { fate in fates.withLock { $0.append(fate) } } }
         brokers.fail(.produce, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)

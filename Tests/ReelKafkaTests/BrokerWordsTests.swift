@@ -22,6 +22,11 @@ import Testing
             "TLS with a:1 fails (unexpected eof while reading); expected is", true
         ),
         (
+            "ssl://a:1/bootstrap: Receive failed: ../ssl/record/rec_layer_s3.c:1602:ssl3_read_bytes error:0A000416:SSL"
+                + " routines::sslv3 alert certificate unknown: SSL alert number 46 (after 3ms in state APIVERSION_QUERY)",
+            "a:1 does not let this client in (sslv3 alert certificate unknown: SSL alert number 46); expected is", true
+        ),
+        (
             "sasl_ssl://a:1/bootstrap: SASL authentication error: Authentication failed: Invalid username or password (after 3ms in state AUTH_REQ)",
             "a:1 refuses the login (SASL authentication error: Authentication failed: Invalid username or password)",
             true
@@ -54,6 +59,19 @@ import Testing
         let trouble = BrokerTrouble(reason)
         #expect(trouble.text.hasPrefix(says), "\(trouble.text)")
         #expect(trouble.isLasting == lasts)
+    }
+
+    @Test func whoLogsInByAMechanismThatTheLibraryGetsWrongIsToldWhichOneDoesNot() {
+        func told(_ mechanism: String, strict: Bool) -> Bool {
+            let reason =
+                "sasl_ssl://a:1/bootstrap: SASL authentication error: Authentication failed during authentication due to"
+                + " invalid credentials with SASL mechanism \(mechanism) (after 3ms in state AUTH_REQ)"
+            let text = BrokerTrouble(reason, hasStrictSCRAM: strict).text
+            #expect(text.hasPrefix("a:1 refuses the login"))
+            return text.contains("librdkafka 2.6.1 or newer")
+        }
+        #expect(told("SCRAM-SHA-512", strict: false))
+        #expect(!told("SCRAM-SHA-512", strict: true) && !told("PLAIN", strict: false))
     }
 
     @Test(arguments: [

@@ -40,9 +40,17 @@ final class MockBrokers: @unchecked Sendable {
         #expect(rd_kafka_mock_set_apiversion(cluster, 1, 0, version) == RD_KAFKA_RESP_ERR_NO_ERROR)
     }
 
-    /// How a client talks to these brokers.
+    /// How a client talks to these brokers. It waits for them as long as a busy machine may hold them up: what it gave
+    /// up and sent again, they would take twice.
     var configuration: KafkaConfiguration {
-        KafkaConfiguration(brokers: brokers, properties: ["fetch.wait.max.ms": "1"])
+        var configuration = KafkaConfiguration(
+            brokers: brokers,
+            properties: [
+                "fetch.wait.max.ms": "1", "socket.timeout.ms": "300000", "request.timeout.ms": "300000",
+            ]
+        )
+        configuration.patience = 20
+        return configuration
     }
 
     /// A producer that waits for each answer. The mock checks no sequence numbers: it would take a request behind one
@@ -55,7 +63,7 @@ final class MockBrokers: @unchecked Sendable {
 
     /// A kind of request, by its number in Kafka's protocol.
     enum Request: Int16 {
-        case produce = 0, fetch, ends, metadata
+        case produce = 0, fetch, ends
         case producerId = 22
     }
 
@@ -84,15 +92,21 @@ final class MockBrokers: @unchecked Sendable {
         #expect(reel_rd_kafka_mock_delay(cluster, broker, request.rawValue, ms) == RD_KAFKA_RESP_ERR_NO_ERROR)
     }
 
+    /// What brokers that are asked say of the log's topic from now on.
+    func say(_ error: rd_kafka_resp_err_t, of log: KafkaLog) {
+        rd_kafka_mock_topic_set_error(cluster, "reel.\(log.epoch)", error)
+    }
+
     /// Another broker leads the partition; −1: none does.
     func lead(_ log: KafkaLog, _ partition: Int32, by broker: Int32) {
         rd_kafka_mock_partition_set_leader(cluster, "reel.\(log.epoch)", partition, broker)
     }
 
-    /// A log in a topic of its own.
+    /// A log in a topic of its own. `leaderless`: nobody leads this partition yet, so no producer has ever sent to it.
     func log(
         epoch: Epoch = .random(),
         partitions: Int = 4,
+        leaderless: Int32? = nil,
         configuration: KafkaConfiguration? = nil,
         lines: @escaping KafkaLogLine = { _, _ in },
         messageBytesMax: @escaping @Sendable () -> Int? = { nil }
@@ -100,6 +114,7 @@ final class MockBrokers: @unchecked Sendable {
         let topic = "reel.\(epoch)"
         let code = rd_kafka_mock_topic_create(cluster, topic, Int32(partitions), 1)
         #expect(code == RD_KAFKA_RESP_ERR_NO_ERROR)
+        if let leaderless { rd_kafka_mock_partition_set_leader(cluster, topic, leaderless, -1) }
         return try KafkaLog(
             epoch: epoch,
             partitions: partitions,

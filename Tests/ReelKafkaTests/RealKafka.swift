@@ -27,19 +27,14 @@ struct RealKafka: LogKind {
         let store = try KafkaLogStore(KafkaConfiguration(brokers: brokers)) { _, _ in }
         defer { store.close() }
         try store.create(epoch, partitions: partitions)
-        return try open(epoch, partitions: partitions)
+        return try open(epoch)
     }
 
     /// A log in a topic that is there.
-    func open(_ epoch: Epoch, partitions: Int = 1) throws -> KafkaLog {
-        try KafkaLog(
-            epoch: epoch,
-            partitions: partitions,
-            topic: "reel.\(epoch)",
-            configuration: KafkaConfiguration(brokers: brokers),
-            directory: NoDirectory(),
-            log: { _, _ in }
-        )
+    func open(_ epoch: Epoch) throws -> KafkaLog {
+        let store = try KafkaLogStore(KafkaConfiguration(brokers: brokers)) { _, _ in }
+        defer { store.close() }
+        return try #require(try store.open(epoch) as? KafkaLog)
     }
 }
 

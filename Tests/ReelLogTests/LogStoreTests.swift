@@ -27,7 +27,12 @@ struct LogStoreTests {
             #expect(try store.current() == nil)
             #expect(throws: LogError.self) { try store.open(first) }
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+            try Data().write(to: URL(filePath: folder + "/log.db"))
+            #expect(try store.current() == nil && store.epochs().isEmpty)
+            #expect(throws: LogError.self) { try store.open(first) }
+            #expect(try Data(contentsOf: URL(filePath: folder + "/log.db")).isEmpty)
             try store.create(first, partitions: 3)
+            #expect(try store.epochs() == [first])
             #expect(try store.current() == nil, "a log that was made is not the current one yet")
             let log = try store.open(first)
             defer { log.close() }

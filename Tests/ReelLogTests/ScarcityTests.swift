@@ -58,6 +58,17 @@ struct ScarcityTests {
         }
     }
 
+    @Test("a disk that can only be read is named, and what to do") func readOnlyDisk() async throws {
+        try await withSmallDisk(20_000) { folder in
+            let path = folder + "/log.db"
+            try SQLiteLog(path: path, partitions: 1).close()
+            try #require(mount("reel-test", folder, "tmpfs", UInt(MS_REMOUNT | MS_RDONLY), nil) == 0)
+            let error = #expect(throws: LogError.self) { try SQLiteLogStore(path: path).current() }
+            #expect(error?.message.contains("copy the file") == true, "\(error?.message ?? "")")
+            #expect(error?.message.contains("this user must be able") == false)
+        }
+    }
+
     @Test("too few file descriptors are named") func descriptors() async throws {
         try await withFolder { folder in
             try SQLiteLog(path: folder + "/log.db").close()

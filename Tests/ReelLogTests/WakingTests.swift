@@ -56,6 +56,61 @@ struct WakingTests {
         }
     }
 
+    @Test("where no bell can be heard, another's commits are read at the next of one's own, and not late")
+    func withoutInotify() async throws {
+        try await withFolder { folder in
+            let other = try SQLiteLog(path: folder + "/log.db", partitions: 2)
+            defer { other.close() }
+            let file = try LogFile(path: folder + "/log.db", partitions: nil, walFrames: 1_024)
+            let reader = try LogReader(file, watch: nil)
+            defer { reader.close() }
+            let writer = try LogWriter(file, checkpointFrames: 1_024) { reader.take($0) }
+            defer { writer.close() }
+            let sinks = [CollectingSink(), CollectingSink()]
+            for partition in 0...1 {
+                reader.start(RunningTail(partition: partition, from: 0, sink: sinks[partition]))
+            }
+            var own = 0
+            let rounds = 10
+            for round in 1...rounds {
+                _ = try await other.append([LogAppend("s", "\(round)")], to: 1)
+                // This process commits all the time, so that its own bell is what wakes its reader.
+                while sinks[1].count < round {
+                    own += 1
+                    _ = try await withCheckedThrowingContinuation { continuation in
+                        let append = LogAppend("s", "\(own)")
+                        writer.hand(
+                            over: .append(partition: 0, records: [append]) { continuation.resume(with: $0) }
+                        )
+                    }
+                    try await eventually("its own") { sinks[0].count == own }
+                }
+            }
+            #expect(own <= 20 * rounds, "the look at the file once a second is not what found them")
+        }
+    }
+
+    @Test("what cannot be listened to is closed once: its descriptor may be another's by then") func closedOnce() throws
+    {
+        let path = FileManager.default.temporaryDirectory.path + "/reel-lock-\(UUID().uuidString)"
+        let lock = try FileLock(path: path)
+        try FileManager.default.removeItem(atPath: path)
+        let state = Mutex((isOver: false, opened: 0, lost: 0))
+        let done = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+            while !state.withLock({ $0.isOver }) {
+                let descriptor = open("/dev/null", O_RDONLY)
+                let isLost = descriptor >= 0 && close(descriptor) != 0
+                state.withLock { ($0.opened, $0.lost) = ($0.opened + 1, $0.lost + (isLost ? 1 : 0)) }
+            }
+            done.signal()
+        }
+        while state.withLock({ $0.opened < 50_000 }) { if (try? lock.listen()) != nil { Issue.record("it listens") } }
+        state.withLock { $0.isOver = true }
+        done.wait()
+        #expect(state.withLock { $0.lost } == 0)
+    }
+
     @Test("two logs on one file that write at the same time: the tails of both have all, once and in order")
     func both() async throws {
         try await withFolder { folder in
@@ -116,9 +171,11 @@ struct WakingTests {
             defer { log.close() }
             let (sink, gate) = sinkHeldAtItsFirstBatch()
             _ = log.tail(0, from: 0, to: sink)
+            _ = try await log.append([LogAppend("s", "0")], to: 0)
+            try await eventually("the sink is busy") { gate.isReached }
             // More groups than are kept for the tails.
-            for i in 0..<300 { _ = try await log.append([LogAppend("s", "\(i)")], to: 0) }
-            #expect(sink.count < 300)
+            for i in 1..<300 { _ = try await log.append([LogAppend("s", "\(i)")], to: 0) }
+            #expect(sink.count == 1)
             gate.open()
             try await eventually("all records") { sink.count >= 300 }
             #expect(sink.texts == (0..<300).map { "\($0)" })

@@ -73,7 +73,7 @@ final class Certificates: Sendable {
     /// What a shell command says, in the folder of the certificates, whatever its exit code.
     func shell(_ command: String) throws -> String {
         try command.write(toFile: path("command"), atomically: true, encoding: .utf8)
-        return try Self.run("timeout 60 sh ./command || true", in: folder)
+        return try Self.run("timeout 600 sh ./command || true", in: folder)
     }
 
     struct Failed: Error {

@@ -37,6 +37,7 @@ import Testing
         let gate = ConnectionGate(limit: 10, addressLimit: 2)
         let server = try EchoServer(gate: gate)
         let inside = try (0..<2).map { _ in try RawSocket(server.address) }
+        await eventually { gate.open == 2 }
         for _ in 0..<3 {
             let answer = try RawSocket(server.address).receiveAll()
             #expect(answer.hasPrefix("HTTP/1.1 503") && answer.contains("of this address"))

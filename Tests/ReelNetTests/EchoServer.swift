@@ -9,7 +9,7 @@ final class EchoServer: Sendable {
     let address: SocketAddress
     private let server: LoopBound<HTTPServer>
 
-    init(_ settings: HTTPServer.Settings = .init(), gate: ConnectionGate = .init(limit: 10_000)) throws {
+    init(_ settings: HTTPServer.Settings = .patient, gate: ConnectionGate = .init(limit: 10_000)) throws {
         let loop = try EventLoop()
         self.loop = loop
         (server, address) = try loop.sync {
@@ -17,6 +17,13 @@ final class EchoServer: Sendable {
             let address = try server.listen(on: SocketAddress("127.0.0.1", port: 0))
             return (LoopBound(server, on: loop), address)
         }
+    }
+
+    /// One that ends a connection on which nothing moves for so long.
+    convenience init(idleDeadline: Duration) throws {
+        var settings = HTTPServer.Settings.patient
+        settings.idleDeadline = idleDeadline
+        try self.init(settings)
     }
 
     deinit {
@@ -37,7 +44,18 @@ final class EchoServer: Sendable {
     }
 }
 
-/// `/echo` gives the body back; `/stream?bytes=N` streams N bytes as the reader takes them; `/later` answers by way of
+extension HTTPServer.Settings {
+    /// Waits for a client however long a busy machine holds it up.
+    static var patient: HTTPServer.Settings {
+        var settings = HTTPServer.Settings()
+        (settings.headDeadline, settings.bodyDeadline) = (.seconds(600), .seconds(600))
+        (settings.idleDeadline, settings.closeDeadline) = (.seconds(600), .seconds(600))
+        return settings
+    }
+}
+
+/// `/echo` gives the body back; `/stream?bytes=N` streams N bytes as the reader takes them; `/whole?bytes=N`
+/// gives them at once; `/later` answers by way of
 /// another thread; `/unchanged` says 304; `/every-second` breaks off every other time; a WebSocket on any other path
 /// than `/refused` echoes.
 final class EchoHandler: HTTPHandler {
@@ -58,12 +76,18 @@ final class EchoHandler: HTTPHandler {
         case "/every-second":
             flaky += 1
             if flaky.isMultiple(of: 2) { exchange.abort() } else { exchange.respond(HTTPResponse(status: 200)) }
+        case "/whole":
+            exchange.respond(HTTPResponse(status: 200, body: [UInt8](repeating: 0, count: Self.bytes(request))))
         case "/stream":
-            let bytes = request.head.parameters?.first { $0.name == "bytes" }.flatMap { Int($0.value) } ?? 0
+            let bytes = Self.bytes(request)
             exchange.start(status: 200, headers: ["content-type": "application/octet-stream"])
             stream(bytes, exchange)
         default: exchange.respond(HTTPResponse(status: 404, body: Array("not here\n".utf8)))
         }
+    }
+
+    private static func bytes(_ request: HTTPRequest) -> Int {
+        request.head.parameters?.first { $0.name == "bytes" }.flatMap { Int($0.value) } ?? 0
     }
 
     private func stream(_ bytes: Int, _ exchange: HTTPExchange) {

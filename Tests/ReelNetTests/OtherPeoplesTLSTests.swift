@@ -22,16 +22,17 @@ import Testing
     @Test func opensslFindsVersionsNamesAndNoRenegotiation() throws {
         guard let certificates = try Certificates() else { return }
         let server = try secureServer(certificates)
-        func client(_ options: String, says: String = "", for seconds: Int = 0) throws -> String {
-            try certificates.shell(
-                "(printf '\(says)'; sleep \(seconds)) | openssl s_client -connect \(server.address) -CAfile ca.pem \(options) 2>&1"
-            )
+        /// What it says; where it is to be told something it stays until it has heard that.
+        func client(_ options: String, says: String = "", until heard: String = "") throws -> String {
+            let stay = "i=0; until grep -q '\(heard)' said || [ $i = 1000 ]; do sleep 0.1; i=$((i + 1)); done"
+            let connect = "openssl s_client -connect \(server.address) -CAfile ca.pem \(options)"
+            return try certificates.shell("> said; (printf '\(says)'; \(stay)) | \(connect) >> said 2>&1; cat said")
         }
         let request = "GET /echo HTTP/1.1\\r\\nhost: a\\r\\nconnection: close\\r\\n\\r\\n"
         let new = try client("-tls1_3 -alpn h2,http/1.1 -ign_eof", says: request)
         #expect(new.contains("TLSv1.3") && new.contains("ALPN protocol: http/1.1"))
         #expect(new.contains("Verify return code: 0") && new.contains("HTTP/1.1 200 OK"))
-        let old = try client("-tls1_2 -no_ign_eof", says: "R\\n", for: 1)
+        let old = try client("-tls1_2 -no_ign_eof", says: "R\\n", until: "no renegotiation")
         #expect(old.contains("TLSv1.2") && old.contains("no renegotiation"))
         #expect(try client("-tls1_1 -cipher ALL@SECLEVEL=0").contains("protocol version"))
         #expect(try client("-alpn h2").contains("no application protocol"))
@@ -45,8 +46,10 @@ import Testing
         let script = """
             import asyncio, socket, ssl, websockets
             trust = ssl.create_default_context(cafile="ca.pem")
+            patient = {"open_timeout": 600, "close_timeout": 600, "ping_interval": None}
             async def main():
-                async with websockets.connect("wss://localhost:\(server.address.port)/ws", ssl=trust, max_size=None) as s:
+                url = "wss://localhost:\(server.address.port)/ws"
+                async with websockets.connect(url, ssl=trust, max_size=None, **patient) as s:
                     for size in (0, 125, 65536, 3000000):
                         await s.send("x" * size)
                         assert await s.recv() == "x" * size, size

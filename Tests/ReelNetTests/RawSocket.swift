@@ -12,7 +12,7 @@ final class RawSocket: Sendable {
         let descriptor = descriptor
         let status = address.withSockaddr { connect(descriptor, $0, $1) }
         guard status == 0 else { throw NetError(status: -errno, "connecting") }
-        var timeout = timeval(tv_sec: 10, tv_usec: 0)
+        var timeout = timeval(tv_sec: 100, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
     }
 
@@ -32,9 +32,17 @@ final class RawSocket: Sendable {
     /// What comes next; empty at the end of the connection.
     func receive(_ max: Int = 65536) -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: max)
-        let count = recv(descriptor, &buffer, max, 0)
-        if count < 0, errno == EAGAIN { Issue.record("nothing came for ten seconds") }
+        let count = receive(into: &buffer)
+        if count < 0, errno == EAGAIN { Issue.record("nothing came for 100 seconds") }
         return Array(buffer.prefix(Swift.max(0, count)))
+    }
+
+    /// A process that is stopped and goes on is no end of the connection.
+    private func receive(into buffer: inout [UInt8]) -> Int {
+        while true {
+            let count = recv(descriptor, &buffer, buffer.count, 0)
+            if count >= 0 || errno != EINTR { return count }
+        }
     }
 
     /// All that comes until the far side ends.
@@ -59,10 +67,28 @@ final class RawSocket: Sendable {
     func endsInOrder() -> Bool {
         var buffer = [UInt8](repeating: 0, count: 65536)
         while true {
-            let count = recv(descriptor, &buffer, buffer.count, 0)
+            let count = receive(into: &buffer)
             if count <= 0 { return count == 0 }
         }
     }
 
     func endSending() { shutdown(descriptor, Int32(SHUT_WR)) }
+}
+
+/// A port that nobody listens on, and that nobody else gets meanwhile.
+final class BoundSocket: Sendable {
+    let port: UInt16
+    private let descriptor: Int32
+
+    init() throws {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        self.descriptor = descriptor
+        let status = try SocketAddress("127.0.0.1", port: 0).withSockaddr { bind(descriptor, $0, $1) }
+        guard status == 0, let address = SocketAddress.of(descriptor, getsockname) else {
+            throw NetError(status: -errno, "binding")
+        }
+        port = address.port
+    }
+
+    deinit { close(descriptor) }
 }

@@ -182,6 +182,7 @@ import Testing
         let server = try CuttingServer(certificates.server())
         let client = try SecureClient(certificates.client())
         let (read, sent) = try await client.fetchLate("/slow", port: server.port) {
+            server.counts.add("reader waits")
             await eventually { server.counts["asked again"] >= 2 }
             return server.counts["pieces"]
         }
@@ -196,10 +197,8 @@ import Testing
 }
 
 func secured(_ tls: TLSServer) -> HTTPServer.Settings {
-    var settings = HTTPServer.Settings()
+    var settings = HTTPServer.Settings.patient
     settings.tls = tls
-    settings.headDeadline = .seconds(600)
-    settings.idleDeadline = .seconds(600)
     return settings
 }
 
@@ -245,10 +244,12 @@ final class SecureClient: Sendable {
         var request = HTTPClientRequest(method, host: host, port: port, target: target)
         request.body = body
         request.tls = tls
+        request.timeout = .seconds(600)
         return try await client.fetch(request)
     }
 
-    /// Asks, reads nothing of the body before `go` has come back, and gives its size, and what `go` says.
+    /// Asks, reads nothing behind the head before `go`, which begins then, has come back; gives the size of the body,
+    /// and what `go` says.
     func fetchLate(_ target: String, port: UInt16, _ go: () async throws -> Int) async throws -> (Int, Int) {
         final class Reading: @unchecked Sendable {
             var call: HTTPCall?
@@ -256,18 +257,25 @@ final class SecureClient: Sendable {
         }
         let reading = Reading()
         let (ends, end) = AsyncThrowingStream<Void, any Error>.makeStream()
+        let (pauses, paused) = AsyncStream<Void>.makeStream()
         var request = HTTPClientRequest("GET", host: "127.0.0.1", port: port, target: target)
         request.tls = tls
+        request.timeout = .seconds(600)
         loop.execute { [client, request] in
             reading.call = client.value.send(request) { event in
                 switch event {
-                case .head: reading.call?.pause()
+                case .head:
+                    reading.call?.pause()
+                    paused.finish()
                 case .data(let bytes): reading.bytes += bytes.count
                 case .end: end.finish()
-                case .failed(let error): end.finish(throwing: error)
+                case .failed(let error):
+                    paused.finish()
+                    end.finish(throwing: error)
                 }
             }
         }
+        for await _ in pauses {}
         let said = try await go()
         loop.execute { reading.call?.resume() }
         for try await _ in ends {}
@@ -278,7 +286,7 @@ final class SecureClient: Sendable {
     func echo(_ messages: [[UInt8]], _ server: EchoServer) async throws -> [[UInt8]] {
         try await withCheckedThrowingContinuation { continuation in
             loop.execute { [loop, tls] in
-                var target = WebSocketTarget(host: "127.0.0.1", port: server.address.port, path: "/ws")
+                var target = WebSocketTarget.patient(server.address.port)
                 target.tls = tls
                 let talk = Talk(messages) { continuation.resume(with: $0) }
                 WebSocketClient.connect(on: loop, to: target, handler: talk) { talk.finish(.failure($0)) }
@@ -349,7 +357,7 @@ private final class CuttingServer: Sendable {
         private let tcp: TCPConnection
         private let counts: Counts
         private var path = ""
-        /// How often the deadline has passed since the kernel took all that there was.
+        /// How often the deadline has passed since the kernel took all that there was, while nobody reads.
         private var waited = 0
 
         init(_ tcp: TCPConnection, _ counts: Counts) {
@@ -375,7 +383,7 @@ private final class CuttingServer: Sendable {
         }
 
         func deadlinePassed() {
-            waited += 1
+            if counts["reader waits"] > 0 { waited += 1 }
             // Now it is full.
             if waited == 3 { tcp.finish() }
             if waited > 3 { counts.add("asked again") }

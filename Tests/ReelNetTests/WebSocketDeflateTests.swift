@@ -108,7 +108,7 @@ import Testing
 
     @Test(arguments: [true, false])
     func aSocketPacksForWhoAsksUnlessItIsSwitchedOff(deflates: Bool) throws {
-        var settings = HTTPServer.Settings()
+        var settings = HTTPServer.Settings.patient
         settings.deflates = deflates
         let server = try EchoServer(settings)
         let socket = try RawSocket(server.address)

@@ -1,3 +1,4 @@
+import EventLogConformance
 import ReelCore
 import ReelLog
 import ReelNet
@@ -7,7 +8,7 @@ import Testing
 @testable import ReelNode
 
 /// When a node leaves its log for another one.
-@Suite(.timeLimit(.minutes(1))) struct EpochWatchTests {
+@Suite(.timeLimit(.minutes(20))) struct EpochWatchTests {
     /// Says which log is the current one.
     private final class Store: LogStore {
         private let state: Mutex<(answer: CurrentLog, asked: Int)>
@@ -47,7 +48,7 @@ import Testing
         for answer in [log(5, 3), log(4, 2), log(7, 3)] {
             store.say(answer)
             // The answer before the last one was heard.
-            while store.asked < 2 { try await Task.sleep(for: .milliseconds(10)) }
+            try await eventually("it is asked again") { store.asked >= 2 }
             #expect(watch.next == nil)
         }
         store.say(log(6, 4))
@@ -69,9 +70,9 @@ import Testing
             connections.load(ordering: .relaxed)
         }
         let watch = EpochWatch(Store(log(6, 4)), current: log(5, 3), end: end, journal: journal) { true }
-        while watch.next == nil { try await Task.sleep(for: .milliseconds(10)) }
+        try await eventually("the next log") { watch.next != nil }
         end.begin()
-        while !end.isRequested { try await Task.sleep(for: .milliseconds(1)) }
+        try await eventually("the request") { end.isRequested }
         connections.store(0, ordering: .relaxed)
         await end.wait()
         let last = lines.withLock { $0.last ?? "" }

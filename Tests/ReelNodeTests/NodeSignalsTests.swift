@@ -1,3 +1,4 @@
+import EventLogConformance
 import Glibc
 import ReelNet
 import Synchronization
@@ -5,7 +6,7 @@ import Testing
 
 @testable import ReelNode
 
-@Suite(.serialized, .timeLimit(.minutes(1))) struct NodeSignalsTests {
+@Suite(.serialized, .timeLimit(.minutes(20))) struct NodeSignalsTests {
     private func end(on loop: EventLoop) -> NodeEnd {
         NodeEnd(on: loop, settings: NodeSettings(), journal: Journal(threshold: .error)) { _ in
         } connections: {
@@ -24,13 +25,13 @@ import Testing
         signals.meet(nil)
         #expect(!signals.isEndRequested)
         kill(getpid(), SIGTERM)
-        while !signals.isEndRequested { try await Task.sleep(for: .milliseconds(1)) }
+        try await eventually("the signal") { signals.isEndRequested }
         let next = end(on: loop)
         signals.meet(next)
         await next.wait()
         #expect(next.isRequested)
         // What does not close is left behind: here the process of the tests itself.
-        while left.withLock({ $0.isEmpty }) { try await Task.sleep(for: .milliseconds(10)) }
+        try await eventually("the end") { left.withLock { !$0.isEmpty } }
         #expect(left.withLock { $0 } == [EXIT_SUCCESS])
     }
 }

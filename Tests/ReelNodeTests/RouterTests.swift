@@ -32,6 +32,13 @@ import Testing
         #expect(try match("POST", "v1", "streams", "todo", "events").endpoint == .publish)
     }
 
+    @Test(arguments: ["~a", "..", "a b"]) func aNameThatIsNoStreamsIsToldTheWholeRule(_ name: String) throws {
+        let found = try match("GET", "v1", "streams", name, "events")
+        #expect { try found.stream } throws: { error in
+            error as? Problem == Problem(.badStream, "found '\(name)', expected \(StreamName.rule)")
+        }
+    }
+
     @Test func aSlashInsideASegmentStaysThere() throws {
         let found = try match("GET", "v1", "streams", "todo", "objects", "a/b", "c d")
         #expect(found.path == ["stream": "todo", "model": "a/b", "id": "c d"])

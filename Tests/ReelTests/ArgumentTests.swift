@@ -112,6 +112,19 @@ import Testing
         #expect(complaint(["play", "tape"], ["REEL_JSON": "yes"]).contains("1, true, 0 or false"))
     }
 
+    @Test func anEmptyVariableIsNoVariableThatIsUnset() throws {
+        for (variable, expected) in [
+            ("REEL_LISTEN", "HOST:PORT"), ("REEL_PARTITIONS", "a whole number from 1 to 1024"), ("REEL_URL", "URL"),
+            ("REEL_JSON", "1, true, 0 or false"),
+        ] {
+            let says = "\(variable) is set, but empty; expected is \(expected): give it a value, or unset it\n"
+            #expect(complaint(["play", "tape"], [variable: ""]).hasPrefix(says))
+        }
+        // The command line wins, and nobody asks for what a command does not take.
+        #expect(try options(["play", "tape", "--listen", "[::]:2"], ["REEL_LISTEN": ""])[Self.listen] == "[::]:2")
+        #expect(try options(["play", "tape"], ["REEL_DATA": ""])[Self.listen] == "127.0.0.1:7350")
+    }
+
     @Test func anUnknownVariableIsAWarning() {
         let environment = [
             "REEL_LISTN": "x", "REEL_SEED": "1", "REEL_EFFORT": "1", "REEL_TRACES": "t", "REEL_JSON": "1",

@@ -1,4 +1,6 @@
 import Foundation
+import ReelLab
+import ReelNet
 import Synchronization
 import Testing
 
@@ -23,6 +25,12 @@ import Testing
         #expect(run.code == .usage)
         #expect(run.errors.hasPrefix("reel: there is no command `versoin`, did you mean `version`?"))
         #expect(run.output.isEmpty)
+    }
+
+    @Test func aPortThatThisUserMayNotHaveIsToldWithWhatToDo() {
+        let complaint = Complaint(NetError(.permissionDenied, "listening on 127.0.0.1:80: permission denied"))
+        #expect(complaint.code == .failed)
+        #expect(complaint.message.hasSuffix("need root or CAP_NET_BIND_SERVICE: say with --listen another"))
     }
 
     @Test func anUnknownVariableWarnsAndTheCommandRuns() async {
@@ -63,6 +71,44 @@ import Testing
             helps[setting.name] = setting.help
         }
         #expect(Set(CommandTable.all.map(\.name)).count == CommandTable.all.count)
+    }
+
+    @Test func aSettingThatACommandCannotDoWithoutIsMarkedAndMissed() async {
+        for command in CommandTable.all {
+            let settings = command.settings.filter { command.required.contains($0.name) }
+            #expect(settings.count == command.required.count, "\(command.name)")
+            let help = await CommandRun(["help"] + command.words).output.split(separator: "\n")
+            #expect(help.count { $0.contains("(required") } == settings.count, "\(command.name)")
+            for missing in settings {
+                let others = settings.filter { $0.name != missing.name }.flatMap { ["--" + $0.name, "x"] }
+                let run = await CommandRun(command.words + others)
+                #expect(run.code == .usage && run.errors.contains("--\(missing.name) is "), "\(run)")
+            }
+        }
+        let required = CommandTable.all.filter { !$0.required.isEmpty }.map(\.name).sorted()
+        #expect(required == ["token make", "token show", "topic check", "topic create", "topic show"])
+    }
+
+    @Test func aRangeThatEndsBeforeItBeginsIsAMistake() async {
+        let run = await CommandRun(["fetch", "todo", "--from", "4", "--to", "2"])
+        #expect(run.code == .usage && run.errors == "reel: --to is 2, below --from 4\n", "\(run)")
+    }
+
+    @Test(arguments: ["a b", "~a", ".."]) func aNameThatIsNoStreamsIsToldTheWholeRule(_ name: String) async {
+        let says = "`\(name)` is no name of a stream; expected are 1 to 128 of A-Z a-z 0-9 . _ : ~ -,"
+        for words in [["fetch", name], ["fold", "/dev/null", "--stream", name], ["load", "--stream", name]] {
+            let run = await CommandRun(words)
+            #expect(run.code == .usage && run.errors.contains(says), "\(run)")
+            #expect(run.errors.contains("not of dots only, not with ~ in front"), "\(run)")
+        }
+    }
+
+    @Test func whoWritesForNobodyEndsWithoutAWord() async throws {
+        let folder = try TemporaryFolder(prefix: "reel-pipe-")
+        let pipe = "'\(folder.path)/pipe'"
+        let nobody = "mkfifo \(pipe); exec 3<>\(pipe) 4>\(pipe) 3>&-; exec >&4;"
+        let run = try await BuiltProgram.run(["help", "--markdown"], shell: nobody)
+        #expect(run.code == ExitCode.failed.rawValue && run.errors.isEmpty, "\(run)")
     }
 
     @Test func thePageOfTheCommandLineIsUpToDate() async throws {

@@ -1,5 +1,7 @@
+import Glibc
 import ReelCore
 import ReelLog
+import Synchronization
 import Testing
 
 @testable import reel
@@ -61,6 +63,9 @@ import Testing
         ])
         #expect(finding.level == .problem && finding.about == "lag")
         #expect(finding.text.contains("snapshot http://127.0.0.1:2 is 15 records behind: partition 1 at 5 of 20"))
+        #expect(finding.advice?.contains("restart it") == true)
+        let behind = try findings([node(1, "gateway", [20], log: "unavailable"), node(2, "snapshot", [5])])
+        #expect(behind.first { $0.about == "lag" }?.advice?.contains("See to the log first") == true)
     }
 
     @Test func aNodeThatCatchesUpIsAWarningWithTheTimeThatItNeeds() throws {
@@ -114,6 +119,115 @@ import Testing
         #expect(finding.text.contains("is 21 records behind"))
     }
 
+    @Test func whatNoNodeReadsIsTheLogsFault() throws {
+        let log = ClusterReport.Log(epoch: try #require(Epoch(epoch)), bounds: [LogBounds(first: 0, last: 30)])
+        let nodes = try [node(1), node(2, "snapshot", [8]), node(3, "snapshot")]
+        let lag = Diagnosis(report: ClusterReport(nodes: nodes, log: .success(log))).findings.filter {
+            $0.about == "lag"
+        }
+        #expect(lag.map(\.level) == [.problem])
+        #expect(lag.first?.text == "no node has read on within a second: partition 0 at 9 of 30")
+        #expect(lag.first?.advice?.contains("not the nodes") == true)
+    }
+
+    @Test func whatNodesSayThatTheyDoNotReadIsNotTheLogsFault() throws {
+        let log = ClusterReport.Log(epoch: try #require(Epoch(epoch)), bounds: [LogBounds(first: 0, last: 30)])
+        func lag(_ nodes: [ClusterReport.Node]) -> [Finding] {
+            Diagnosis(report: ClusterReport(nodes: nodes, log: .success(log))).findings.filter { $0.about == "lag" }
+        }
+        let stopped = #"{"ready":true,"log":"ok","epoch":"\#(epoch)","partitions":[{"seq":9,"stopped":"a barrier"}]}"#
+        let behind =
+            #"{"ready":true,"log":"ok","detail":"partition 0: a barrier","epoch":"\#(epoch)","partitions":[{"seq":9}]}"#
+        var nodes = try [node(1), node(2, "snapshot")]
+        for (index, body) in [stopped, behind].enumerated() {
+            nodes[index].looks = try [Array(body.utf8), Array(body.utf8)].map { try NodeStanding($0) }
+        }
+        #expect(lag(nodes).count == 2)
+        #expect(
+            lag(nodes).allSatisfy { $0.level == .problem && $0.text.contains("does not read on: ") },
+            "\(lag(nodes))"
+        )
+        #expect(
+            lag(nodes).allSatisfy { $0.text.contains("a barrier") && $0.advice?.contains("not the nodes") == false }
+        )
+        for word in ["diverged", "ended"] {
+            let found = try lag([node(1, log: word), node(2, "snapshot", log: word)])
+            #expect(found.count == 2 && found.allSatisfy { $0.text.contains("does not read on: ") }, "\(found)")
+        }
+    }
+
+    @Test func aLogMayTakeAsLongAsItWantsWhileItAnswers() async throws {
+        // Each silence lasts until it is cut short; the log says its next word when the one before has begun.
+        let silences = Atomic(0)
+        let cutShort = Atomic(0)
+        let answer = try await lastWord {
+            silences.add(1, ordering: .relaxed)
+            do { try await Task.sleep(for: .seconds(3_600)) } catch {
+                cutShort.add(1, ordering: .relaxed)
+                throw error
+            }
+        } of: { heard in
+            for words in 1...20 {
+                while silences.load(ordering: .relaxed) < words { usleep(1_000) }
+                heard()
+            }
+            return 7
+        }
+        #expect(answer == 7)
+        try await eventually("each silence is cut short") { cutShort.load(ordering: .relaxed) >= 20 }
+
+        let isLeft = Atomic(false)
+        let silent = try await lastWord(silence: {}) { _ in
+            while !isLeft.load(ordering: .relaxed) { usleep(1_000) }
+            return 7
+        }
+        isLeft.store(true, ordering: .relaxed)
+        #expect(silent == nil)
+    }
+
+    @Test func aLogThatDoesNotAnswerIsNotALogWithoutNodes() throws {
+        let report = ClusterReport(log: .failure(Complaint(.unreachable, "gone")))
+        let texts = Diagnosis(report: report).findings.map(\.text)
+        #expect(texts.contains { $0.contains("none is known") } && texts.contains { $0.contains("gone") })
+        #expect(!texts.contains { $0.contains("nobody has announced itself") })
+    }
+
+    @Test func whereALogIsAFileNobodyIsToldOfBrokers() throws {
+        var report = ClusterReport(log: .failure(Complaint(.unreachable, "there is no log at `x`")))
+        let advice = { try #require(Diagnosis(report: report).findings.first { $0.about == "log" }?.advice) }
+        #expect(try advice().hasPrefix("Correct --log."))
+        report.hasBrokers = true
+        #expect(try advice().hasPrefix("Start the brokers"))
+    }
+
+    @Test func aSecondSnapshotNodeThatDoesNotAnswerIsToBeBroughtBack() throws {
+        var silent = try node(4, "snapshot")
+        (silent.looks, silent.failure) = ([], "silent")
+        let nodes = try [node(1), node(2), node(3, "snapshot")]
+        let advice = { findings($0).first { $0.text.contains("one snapshot node stands") }?.advice }
+        #expect(advice(nodes)?.contains("Start a second one") == true)
+        #expect(advice(nodes + [silent])?.contains("Bring back") == true)
+    }
+
+    @Test func aNodeThatIsFullIsNotADeadOne() throws {
+        var full = try node(2)
+        (full.looks, full.failure, full.refusal) = ([], "found 3 open connections", .overloaded)
+        let finding = try #require(findings([try node(1), full]).first { $0.text.contains("3 open connections") })
+        #expect(finding.text.contains("takes nobody: ") && finding.advice?.contains("--connections") == true)
+    }
+
+    @Test func whereNobodySaysWhoTheNodesAreNoneIsSaidToBeMissing() throws {
+        var gateway = try node(1, metrics: "reel_gateway_lagged_total 0")
+        gateway.announced = nil
+        gateway.secrecy = NodeProbe.Silence(message: "found no token (unauthorized)", refusal: .unauthorized)
+        let found = findings([gateway])
+        #expect(found.filter { $0.level != .ok }.map(\.level) == [.problem], "\(found)")
+        #expect(found.first?.text.hasSuffix("found no token (unauthorized)") == true, "\(found)")
+        #expect(found.first?.advice == "Say with --token, or REEL_TOKEN, who asks.")
+        let known = try findings([gateway, node(2)])
+        #expect(known.contains { $0.text.hasPrefix("no snapshot node answers") }, "another node has told")
+    }
+
     @Test(arguments: [
         ("degraded", Finding.Level.warning, "slow for"), ("unavailable", .problem, "away for"),
         ("ended", .warning, "over for"), ("diverged", .problem, "not the one that"),
@@ -127,7 +241,7 @@ import Testing
     }
 
     @Test func whileNobodyCanAnnounceItselfANodeIsKnownByItsMetrics() throws {
-        var lone = try node(1, "gateway", log: "unavailable", metrics: "reel_gateway_oldest_publish_ms 7300")
+        var lone = try node(1, "gateway", log: "unavailable", metrics: "reel_gateway_oldest_publish_seconds 7.3")
         lone.announced = nil
         let findings = findings([lone])
         let log = try #require(findings.first { $0.about == "log" })
@@ -170,13 +284,16 @@ import Testing
             reel_gateway_in_flight_bytes 90
             reel_gateway_in_flight_limit_bytes 100
             reel_gateway_lagged_total 1
+            reel_node_refused_connections_total{limit="connections"} 11
+            reel_node_refused_connections_total{limit="memory"} 0
             """
         let limits = try findings([node(1, metrics: page), node(2, "snapshot")]).filter { $0.about == "limits" }
-        #expect(limits.map(\.level) == [.warning, .warning, .warning, .note, .note])
+        #expect(limits.map(\.level) == [.warning, .warning, .warning, .warning, .note, .note])
         #expect(limits.contains { $0.text.contains("3 times: stale") && $0.advice == ErrorCode.stale.entry.advice })
         #expect(limits.contains { $0.text.contains("2 times: log_unavailable") && $0.level == .warning })
         #expect(limits.contains { $0.text.contains("4 bad_event") })
         #expect(limits.contains { $0.text.contains("holds 90 of 100 bytes") })
+        #expect(limits.contains { $0.text.contains("11 connections") && $0.text.contains("(--connections)") })
         #expect(!limits.contains { $0.text.contains("gap") })
     }
 }

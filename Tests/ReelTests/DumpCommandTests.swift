@@ -54,6 +54,14 @@ import Testing
         #expect(lines.map { String(decoding: $0.key, as: UTF8.self) }.sorted() == ["todo", "~reel"])
     }
 
+    @Test func theLineOfAnEmptySeqIsReadAndIsNoRecord() throws {
+        var bytes: [UInt8] = []
+        LogLine.writeEmpty(partition: 3, seq: 14, epoch: Epoch(0xaa), to: &bytes)
+        let line = #"{"partition":3,"seq":14,"empty":true,"epoch":"00000000000000aa"}"# + "\n"
+        #expect(String(decoding: bytes, as: UTF8.self) == line)
+        #expect(try LogLine.read(bytes).isEmpty)
+    }
+
     @Test func whatWasDumpedIsFolded() async throws {
         try await makeLog([("todo", event(0)), ("list", event(0)), ("todo", event(1))])
         let file = folder.path + "/lines.jsonl"
@@ -106,6 +114,24 @@ import Testing
         #expect(run.errors.contains("there is no log at `\(folder.path)/log.sqlite`"))
         #expect(!FileManager.default.fileExists(atPath: folder.path + "/log.sqlite"))
         #expect(await CommandRun(["dump", "--log", "kafka:x"]).code == .usage)
+    }
+
+    @Test func aNameThatIsNoStreamsIsToldTheRule() async throws {
+        try await makeLog([("todo", event(0))])
+        let run = await dump(["--stream", "a b"])
+        #expect(run.code == .usage && run.errors.contains("expected are \(StreamName.rule)"), "\(run)")
+    }
+
+    @Test func anEpochThatIsNotThereIsAMistakeAndThoseThatAreAreNamed() async throws {
+        try await makeLog([("todo", event(0))])
+        let log = folder.path + "/log.sqlite"
+        #expect(await CommandRun(["epoch", "new", "--log", "sqlite:\(log)"]).code == .done)
+        let epochs = try SQLiteLogStore(path: log).epochs()
+        #expect(epochs.count == 2)
+        let run = await dump(["--epoch", "0123456789abcdef"])
+        #expect(run.code == .usage, "\(run)")
+        #expect(run.errors.contains("in `\(log)`: \(epochs[0]), \(epochs[1])\n"), "\(run)")
+        for epoch in epochs { #expect(await dump(["--epoch", "\(epoch)"]).code == .done) }
     }
 
     @Test func aPartitionThatIsNotThereIsNamed() async throws {

@@ -58,6 +58,13 @@ import Testing
         #expect(complaint(["--kafka.\(property)"]).contains(says), "\(complaint(["--kafka.\(property)"]))")
     }
 
+    @Test func anEmptyVariableIsNamed() {
+        let said = complaint([], ["REEL_KAFKA_LINGER_MS": ""])
+        #expect(said.hasPrefix("REEL_KAFKA_LINGER_MS is set, but empty; expected is "), "\(said)")
+        let log = complaint([], ["REEL_LOG": ""])
+        #expect(log.hasPrefix("REEL_LOG is set, but empty; expected is LOG: give it a value, or unset it"), "\(log)")
+    }
+
     @Test func twoNamesOfOnePropertyDoNotContradictEachOther() {
         let said = complaint(["--kafka.linger.ms=1", "--kafka.queue.buffering.max.ms=2"])
         #expect(said.contains("are one property with two names"), "\(said)")

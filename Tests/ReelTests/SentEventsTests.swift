@@ -29,6 +29,28 @@ import Testing
         #expect(complaint?.code == .badData && complaint?.message.hasPrefix("event 2 stands behind one") == true)
     }
 
+    @Test func whatIsNoJSONIsNamedByItsPlaceInTheTextThatWasGiven() {
+        let text = #"{"type":"insert","model":"task","id":"1","fields":{"n":1e999}}"#
+        for (events, says) in [
+            ([noop, text], "event 2: found 1e999 at byte 55,"), ([text, noop], "(bad_number)"),
+            (["nonsense"], "event 1: found 'n' at byte 0, expected a value (bad_json)"),
+            ([" ", "[1]"], "event 1: found an array at byte 0, expected an object (bad_event)"),
+        ] {
+            let complaint = #expect(throws: Complaint.self) { try SentEvents(events.map { Array($0.utf8)[...] }) }
+            #expect(complaint?.code == .badData && complaint?.message.contains(says) == true, "\(says)")
+        }
+    }
+
+    @Test func seqsNeedTheirEpoch() async {
+        let guarded = #"{"type":"update","model":"task","id":"1","fields":{"n":1},"if":{"n":4}}"#
+        let based = #"{"type":"noop","base":4}"#
+        for event in [guarded, based, #"{"type":"batch","events":[\#(guarded)]}"#] {
+            let run = await CommandRun(["publish", "todo", noop, event])
+            #expect(run.code == .usage, "\(run)")
+            #expect(run.errors.hasPrefix("reel: event 2 has a base or a guard; say with --epoch which"), "\(run)")
+        }
+    }
+
     @Test func anEventWithASiteStaysAsItIs() throws {
         let own = #"{"op":7,"site":"S","type":"noop"}"#
         #expect(try sent(own, noop, own).hasSuffix("\(own)]}"))

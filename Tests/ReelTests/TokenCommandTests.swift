@@ -25,9 +25,17 @@ import Testing
         let keys = try write(made.output, "keys")
         let half = await CommandRun(["token", "keys", "--public", keys])
         #expect(!half.output.contains(#""d":"#) && !half.output.contains(#""k":"#))
+        #expect(half.code == (algorithm == "HS256" ? .badData : .done), "\(half)")
+        if algorithm == "HS256" {
+            #expect(half.output.isEmpty && half.errors.contains("an HS256 key has no public half"), "\(half)")
+        }
+        for word in ["--alg", "--kid"] {
+            let both = await CommandRun(["token", "keys", "--public", keys, word, algorithm])
+            #expect(both.code == .usage && both.errors.contains("--public makes no key"), "\(both)")
+        }
         let checking = algorithm == "HS256" ? keys : try write(half.output, "public")
         let token = await CommandRun([
-            "token", "make", "--keys", keys, "--sub", "ann", "--read", "todo-*", "--publish", "todo-7", "--for", "60",
+            "token", "make", "--keys", keys, "--sub", "ann", "--read", "todo-*", "--publish", "todo-7", "--for", "3600",
         ])
         #expect(token.code == .done, "\(token.errors)")
         let file = try write(token.output, "token")

@@ -190,7 +190,7 @@ extension World {
     }
 
     /// The marks of promised events in a record: `"tok:…:"`.
-    private func tokens(in value: [UInt8]) -> [String] {
+    func tokens(in value: [UInt8]) -> [String] {
         String(decoding: value, as: UTF8.self).split(separator: "\"").filter { $0.hasPrefix("tok:") }.map(String.init)
     }
 }

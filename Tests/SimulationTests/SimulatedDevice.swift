@@ -50,7 +50,10 @@ final class SimulatedDevice: @unchecked Sendable {
                 )
                 self.client = client
                 try client.assumeIsolated { client in
-                    for stream in streams { try client.open(stream.description, from: start) }
+                    for stream in streams {
+                        try client.open(stream.description, from: start)
+                        for publication in client.pending(of: stream) { hear(of: publication) }
+                    }
                 }
                 listen(client.assumeIsolated { $0.notices })
             } catch {
@@ -72,6 +75,15 @@ final class SimulatedDevice: @unchecked Sendable {
                 default: break
                 }
             }
+        }
+    }
+
+    /// What an earlier life was promised.
+    private func hear(of publication: Publication) {
+        let world = world
+        Task(executorPreference: process) {
+            guard let fate = try? await publication.fate() else { return }
+            for token in world.tokens(in: publication.event.encoded(base: 0)) { world.settled(token, fate) }
         }
     }
 
@@ -167,7 +179,7 @@ final class SimulatedDevice: @unchecked Sendable {
         let items = client.assumeIsolated { $0.objects("item", of: stream) }.map(\.name.id)
         let page = client.assumeIsolated { $0.object("page", "one", of: stream) }
         var token: String?
-        var base: Seq?
+        var base: ReadPosition?
         let event: Event
         let mark = "\(name):\(lives):\(process.lane):\(count)"
         func item() -> String { items.isEmpty ? "none" : items[Int(process.pick(0...Int64(items.count - 1)))] }
@@ -198,11 +210,12 @@ final class SimulatedDevice: @unchecked Sendable {
                 ]
             )
         case 97:
-            // Larger than the gateways take, and refused with what stands before and behind it.
+            // Larger than some gateways take: refused here, or there with what stands before and behind it.
             let text = JSON.string(String(repeating: "x", count: 17_000))
             event = Event(.insert("item", "large:\(mark)", ["text": text]))
         default:
-            let seq = page?.fields["title"]?.seq ?? -1
+            let title = client.assumeIsolated { $0.confirmed("page", "one", of: stream) }?.fields["title"]
+            let seq = title?.seq ?? -1
             event = Event(.update("page", "one", ["title": .string(mark)]).guarded(["title": seq]))
         }
         world.trace(name, "publishes to \(stream): \(event)")
@@ -214,7 +227,10 @@ final class SimulatedDevice: @unchecked Sendable {
                 let fate = try await publication.fate()
                 if let token { world.settled(token, fate) }
             } catch is CancellationError {
-            } catch let error as ReelError where error.message == "killed" {
+            } catch let error as ReelError
+                where error.message == "killed"
+                || [.tooLarge, .epochChanged].contains(error.code)
+            {
             } catch {
                 world.broken("\(name) could not publish: \(error)")
             }
@@ -245,10 +261,21 @@ final class SimulatedDevice: @unchecked Sendable {
                 if view.covered.contiguous(after: -1) != seq {
                     world.broken("\(name) shows \(stream) up to \(seq), its coverage is \(view.covered)")
                 }
+                if Self.overlaid(state.look()) != Self.overlaid(Self.overlay(of: state)) {
+                    world.broken("\(name) shows of its own events in \(stream) something else than if it looked anew")
+                }
                 guard let digest = client.digest(of: stream) else { continue }
                 world.observed(place, digest, by: name)
             }
         }
+    }
+
+    private static func overlay(of state: StreamState) -> Overlay {
+        Overlay(of: state.outbox, over: state.fold, stream: state.name)
+    }
+
+    private static func overlaid(_ overlay: Overlay) -> [ObjectState] {
+        ["item", "page"].flatMap { overlay.objects(of: $0).sorted { $0.id.lexicographicallyPrecedes($1.id) } }
     }
 
     /// What is still to be done; nil: nothing.

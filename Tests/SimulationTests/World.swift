@@ -35,16 +35,17 @@ final class World: @unchecked Sendable {
 
     let lane: Int
     var random: SeededGenerator
-    private let isTraced: Bool
+    /// Told what happens, a line each.
+    private let tracer: ((String) -> Void)?
     private var parted: Set<String> = []
     private var settings: [String: GatewaySettings] = [:]
     var evidence = Evidence()
     private(set) var failure: String?
 
-    init(seed: UInt64, folder: String, isTraced: Bool = false) {
+    init(seed: UInt64, folder: String, tracer: ((String) -> Void)? = nil) {
         self.seed = seed
         self.folder = folder
-        self.isTraced = isTraced
+        self.tracer = tracer
         var random = SeededGenerator(seed: seed)
         func pick(_ range: ClosedRange<Int64>) -> Int64 { .random(in: range, using: &random) }
         lane = time.addLane()
@@ -89,7 +90,7 @@ final class World: @unchecked Sendable {
         new.node.id = name
         new.ringBytes = Int(pick(0...2) == 0 ? 1 << 20 : pick(1_000...20_000))
         new.warmRecords = pick(1...200)
-        new.eventBytes = 16 << 10
+        new.eventBytes = Int(pick(12...24)) << 10
         new.frameBytes = Int(pick(20_000...60_000))
         new.batch = Int(pick(1...50))
         new.unsentBytes = Int(pick(0...2) == 0 ? 1 << 20 : pick(4_000...40_000))
@@ -335,7 +336,6 @@ final class World: @unchecked Sendable {
     }
 
     func trace(_ who: String, _ what: @autoclosure () -> String) {
-        guard isTraced else { return }
-        print("\(time.nowMs) \(who) \(what().trimmingCharacters(in: .newlines))")
+        tracer?("\(time.nowMs) \(who) \(what().trimmingCharacters(in: .newlines))")
     }
 }

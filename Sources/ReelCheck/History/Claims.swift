@@ -8,9 +8,17 @@ struct Claims: Sendable {
 
     private let states: [(claim: HistoryFile.ClaimedState, file: MappedFile)]
     private let snapshots: [Snapshot]
+    private let losses: [UInt64: PrintedLoss]
     private(set) var troubles: [String] = []
+    /// Epochs of which a snapshot lies there, and where the first is.
+    var epochs: [UInt64: String] {
+        snapshots.reduce(into: [:]) { epochs, item in
+            if epochs[item.epoch] == nil { epochs[item.epoch] = item.file.place(lineAt: 0) }
+        }
+    }
 
-    init(_ histories: [HistoryFile], _ files: [MappedFile]) {
+    init(_ histories: [HistoryFile], _ files: [MappedFile], _ losses: [UInt64: PrintedLoss]) {
+        self.losses = losses
         troubles = histories.compactMap(\.trouble)
         states = histories.flatMap { history in history.states.map { ($0, history.file) } }
         var snapshots: [Snapshot] = []
@@ -20,7 +28,7 @@ struct Claims: Sendable {
                 guard let epoch = LineReader.hex64(snapshot.epoch.bytes) else { throw Fault("its epoch is none") }
                 snapshots.append(Snapshot(epoch: epoch, snapshot: snapshot, file: file))
             } catch {
-                troubles.append("\(file.name) is no snapshot: \(error.reason)")
+                troubles.append("\(file.name) is no snapshot: \(error.reason); fetch it again, or take it away")
             }
         }
         self.snapshots = snapshots
@@ -38,11 +46,14 @@ struct Claims: Sendable {
         let states = states.filter { $0.claim.epoch == epoch && isHere($0.claim.stream) }
         let snapshots = snapshots.filter { $0.epoch == epoch && isHere($0.snapshot.stream) }
         let deltas = snapshots.compactMap { $0.snapshot.after >= 0 ? $0.snapshot.after : nil }
-        let seqs = Set(states.map(\.claim.seq) + snapshots.map(\.snapshot.seq) + deltas).filter { $0 >= 0 }
+        let kept = losses[epoch]?.kept[number]
+        let claimed = states.map(\.claim.seq) + snapshots.map(\.snapshot.seq)
+        let seqs = Set(claimed + deltas + [kept].compactMap(\.self)).filter { $0 >= -1 }
+        var keptState: [Text: StreamState]? = kept == -1 ? [:] : nil
         var findings = Findings()
         var bases: [StreamAt: NaiveSnapshot] = [:]
         let isWhole = (entries.first?.seq ?? 0) == 0
-        let partition = LoggedPartition(
+        var partition = LoggedPartition(
             number,
             of: partitions,
             epoch: hex(epoch, digits: 16),
@@ -50,6 +61,7 @@ struct Claims: Sendable {
             index,
             pausing: isWhole ? Array(seqs) : []
         ) { seq, fold in
+            if seq == kept { keptState = fold.streams }
             for (claim, file) in states where claim.seq == seq { compare(claim, file, fold, &findings) }
             for item in snapshots where item.snapshot.after == seq {
                 let stream = item.snapshot.stream
@@ -57,15 +69,20 @@ struct Claims: Sendable {
             }
             for item in snapshots where item.snapshot.seq == seq { compare(item, fold, bases, &findings) }
         }
+        partition.kept = keptState
         for contradiction in partition.contradictions {
             findings.violation(.oneOrder, "two dumps differ at seq \(contradiction.seq)", contradiction.lines)
         }
-        for seq in states.map(\.claim.seq) + snapshots.map(\.snapshot.seq) where !isWhole || seq > partition.last {
-            findings.unjudged(
-                isWhole
-                    ? "a state as of a seq beyond the dump's end"
-                    : "a state, and the dump does not begin with the log's first record"
-            )
+        let reason =
+            isWhole
+            ? "a state as of a seq beyond the dump's end; dump the log after all else"
+            : "a state, and the dump does not begin with the log's first record; add one that does"
+        for (claim, file) in states where !isWhole || claim.seq > partition.last {
+            let isFirst = findings.unjudged[reason] == nil
+            findings.unjudged(reason, at: isFirst ? file.place(lineAt: claim.start) : nil)
+        }
+        for item in snapshots where !isWhole || item.snapshot.seq > partition.last {
+            findings.unjudged(reason, at: item.file.place(lineAt: 0))
         }
         return (partition, findings)
     }

@@ -31,18 +31,22 @@ struct HistoryFile: Sendable {
                 }
             }
         } catch {
-            trouble = "\(file.name) cannot be read: \(error.reason)"
+            trouble = Self.trouble(file, error)
         }
+    }
+
+    /// Why a history cannot be read, and what to do.
+    static func trouble(_ file: MappedFile, _ fault: Fault) -> String {
+        "\(file.name) cannot be read: \(fault.reason); write it as docs/history.md says, and record the run again"
     }
 
     private mutating func look(_ place: Range<Int>) throws(Fault) {
         var reader = LineReader(file.bytes, place)
-        let kind = try HistoryLine.kind(&reader)
-        switch kind {
+        switch try HistoryLine.kind(&reader) {
         case .connect, .state, .fault, .heal: break
         default: return
         }
-        guard let line = try HistoryLine(file.bytes, place) else { return }
+        let line = try HistoryLine(file.bytes, place)
         switch line.kind {
         case .connect:
             let partitions = try line.required(line.partitions, "partitions")

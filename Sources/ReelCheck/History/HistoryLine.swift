@@ -2,14 +2,15 @@
 struct HistoryLine {
     /// What happened.
     enum Kind: String {
-        case begin, connect, disconnect, site, sent, ack, nack, subscribed, events, upto, lagged, unsubscribed, loaded
-        case reached, state, head, fault, heal, end
+        case begin, connect, disconnect, site, sent, ack, nack, left, subscribed, events, upto, lagged, unsubscribed
+        case loaded, reached, state, head, fault, heal, end
     }
 
     let kind: Kind
     /// Where it stands in its file.
     let place: Range<Int>
     private(set) var ms: Int64 = 0
+    private var hasTime = false
     private(set) var stream: LineReader.RawText?
     private(set) var epoch: UInt64?
     private(set) var partition: Int64?
@@ -25,6 +26,12 @@ struct HistoryLine {
     private(set) var number: Int64?
     private(set) var wall: Int64?
     private(set) var unacked: Int64?
+    /// Of an `end` line, how many lines stand before it.
+    private(set) var lines: Int64?
+    /// Of a `nack` line, after which time the event may be sent again.
+    private(set) var retry: Int64?
+    /// Of a `begin` line, the version of the format.
+    private(set) var history: Int64?
     /// A number that stands for a site; of a `site` line the text.
     private(set) var site: Int64?
     private(set) var siteText: LineReader.RawText?
@@ -33,14 +40,15 @@ struct HistoryLine {
     private(set) var digest: UInt64?
     private(set) var of: LineReader.RawText?
     private(set) var who: LineReader.RawText?
+    /// Of a `begin` line, whose history it is: a client's, a node's, a driver's.
+    private(set) var party: LineReader.RawText?
     /// Where the lists of events and acks begin.
     private(set) var list: Range<Int>?
 
-    /// Reads a line; nil for one of a kind that a later version knows.
-    init?(_ bytes: UnsafeRawBufferPointer, _ place: Range<Int>) throws(Fault) {
+    /// Reads a line.
+    init(_ bytes: UnsafeRawBufferPointer, _ place: Range<Int>) throws(Fault) {
         var reader = LineReader(bytes, place)
-        guard let kind = try Self.kind(&reader) else { return nil }
-        self.kind = kind
+        kind = try Self.kind(&reader)
         self.place = place
         while reader.take(UInt8(ascii: ",")) {
             let name = try reader.text()
@@ -49,23 +57,28 @@ struct HistoryLine {
         }
         guard reader.take(UInt8(ascii: "}")) else { throw Fault("no } at byte \(reader.position)") }
         try reader.finish()
+        guard hasTime || kind == .site else { throw Fault("a line of \(kind.rawValue) without ms") }
     }
 
     /// The first member of a line: `"e":"ack"`.
-    static func kind(_ reader: inout LineReader) throws(Fault) -> Kind? {
+    static func kind(_ reader: inout LineReader) throws(Fault) -> Kind {
         guard reader.take(UInt8(ascii: "{")),
             "e" ~= UnsafeRawBufferPointer(rebasing: reader.bytes[try reader.text().place]),
             reader.take(UInt8(ascii: ":"))
         else { throw Fault("no line of a history: it does not begin with {\"e\":") }
-        let kind = UnsafeRawBufferPointer(rebasing: reader.bytes[try reader.text().place])
-        if "events" ~= kind { return .events }
-        if "ack" ~= kind { return .ack }
-        return Kind(rawValue: String(decoding: kind, as: UTF8.self))
+        let word = UnsafeRawBufferPointer(rebasing: reader.bytes[try reader.text().place])
+        if "events" ~= word { return .events }
+        if "ack" ~= word { return .ack }
+        let name = String(decoding: word, as: UTF8.self)
+        guard let kind = Kind(rawValue: name) else { throw Fault("`\(name.prefix(40))` is no kind of line") }
+        return kind
     }
 
     private mutating func read(_ name: UnsafeRawBufferPointer, _ reader: inout LineReader) throws(Fault) {
         switch name {
-        case "ms": ms = try reader.integer()
+        case "ms":
+            ms = try reader.integer()
+            hasTime = true
         case "stream": stream = try reader.text()
         case "events", "acks": list = try reader.skip()
         case "from": from = try reader.integer()
@@ -81,9 +94,13 @@ struct HistoryLine {
         case "n": number = try reader.integer()
         case "wall": wall = try reader.integer()
         case "unacked": unacked = try reader.integer()
+        case "lines": lines = try reader.integer()
+        case "retry": retry = try reader.integer()
+        case "history": history = try reader.integer()
         case "digest": digest = try reader.hex64()
         case "of": of = try reader.text()
         case "who": who = try reader.text()
+        case "kind": party = try reader.text()
         case "site" where kind == .site: siteText = try reader.text()
         case "site": site = try reader.integer()
         case "ops":

@@ -4,7 +4,8 @@ extension HistoryWalk {
         let site = try site(try line.required(line.site, "site"))
         let key = SiteKey(stream: try stream(line), site: site)
         let ops = try line.required(line.ops, "ops")
-        result.sent[key] = max(result.sent[key] ?? -1, ops.upperBound)
+        mustEnd = true
+        result.sent[key, default: Coverage()].insert(ops)
         var sent = handedOver[key] ?? (-1, [])
         if ops.lowerBound <= sent.last { sent.again.append(ops.lowerBound) }
         sent.last = max(sent.last, ops.upperBound)
@@ -37,6 +38,13 @@ extension HistoryWalk {
         result.ackedHeads[stream, default: []].append((wall(line), highest))
     }
 
+    /// What is refused for good needs no ack.
+    mutating func nacked(_ line: HistoryLine) throws(Fault) {
+        let key = SiteKey(stream: try stream(line), site: try site(try line.required(line.site, "site")))
+        let op = try line.required(line.op, "op")
+        if line.retry == nil { settled[key, default: Coverage()].insert(op...op) }
+    }
+
     /// Whether acks may begin again at this op, because it was handed over again since.
     private mutating func isOfAnotherRound(_ op: Int64, of key: SiteKey) -> Bool {
         guard let round = handedOver[key]?.again.firstIndex(where: { $0 <= op }) else { return false }
@@ -61,21 +69,23 @@ extension HistoryWalk {
             )
         }
         lastAcked[key] = op
-        if let highest = result.sent[key] {
-            result.findings.fact(.phantom)
-            if op > highest {
-                result.findings.violation(
-                    .phantom,
-                    "op \(op) of site \(key.site.text.string) was acked, and the highest handed over was \(highest)",
-                    [quote(line)]
-                )
-            }
+        settled[key, default: Coverage()].insert(op...op)
+        if let sent = result.sent[key], let highest = sent.last, op > highest {
+            result.findings.violation(
+                .phantom,
+                "op \(op) of site \(key.site.text.string) was acked, and the highest handed over was \(highest)",
+                [quote(line)]
+            )
+        } else if result.sent[key]?.contains(op) != true {
+            unjudged("an ack of what no line of sent hands over: lines are missing; record the run again")
         }
+        result.findings.fact(.phantom)
         let ackKey = AckKey(epoch: stream.epoch, key: key)
         if op > result.acked[ackKey]?.op ?? -1 {
             result.acked[ackKey] = (op, seq, line.place.lowerBound)
         }
         guard let partition, isJudgeable(seq, partition) else { return }
+        if evidence.isPrintedAsLost(seq, of: partition, in: stream.epoch) { result.printedAsLost += 1 }
         result.findings.fact(.ackedLoss)
         if let record = partition[seq] {
             if record.site == key.site, record.op == op, record.stream == key.stream { return }

@@ -6,6 +6,8 @@ extension HistoryWalk {
             view(StreamKey(epoch: old, stream: key.stream)).proven = nil
         }
         epochs[key.stream] = key.epoch
+        subscriptions[key.stream] = line.place.lowerBound
+        mustEnd = true
         let view = view(key)
         let after = try line.required(line.after, "after")
         view.start = view.start ?? after
@@ -66,6 +68,7 @@ extension HistoryWalk {
             let event = try reader.event()
             take(event, &frame, view, line)
         }
+        result.arrived += frame.count
         result.findings.fact(.coverage)
         result.findings.fact(.oneOrder, frame.count)
         result.findings.fact(.phantom, frame.count)
@@ -196,6 +199,7 @@ extension HistoryWalk {
 
     mutating func reached(_ line: HistoryLine) throws(Fault) {
         let seq = try line.required(line.seq, "seq")
+        told.insert(try stream(line))
         if line.epoch == nil, seq < 0 {
             result.unreached[try stream(line)] = line.place.lowerBound
             return
@@ -204,6 +208,7 @@ extension HistoryWalk {
         let view = view(key)
         result.findings.fact(.gap)
         result.reached[key] = (seq, line.place.lowerBound)
+        result.lastReached[key.stream] = key.epoch
         guard let start = view.start else {
             if seq >= 0 {
                 result.findings.violation(
@@ -239,12 +244,12 @@ extension HistoryWalk {
         }
         nodeHeads[place] = seq
         guard let log = evidence.logs[epoch] else {
-            result.unknownEpochs.insert(epoch)
-            return
+            return isUnknown(epoch)
         }
-        guard log.partitions.indices.contains(Int(number)), seq > log.partitions[Int(number)].last,
-            isJudgeable(seq, log.partitions[Int(number)])
-        else { return }
+        guard log.partitions.indices.contains(Int(number)) else {
+            return unjudged("a head of a partition that the epoch has not; correct what writes it")
+        }
+        guard seq > log.partitions[Int(number)].last, isJudgeable(seq, log.partitions[Int(number)]) else { return }
         result.findings.violation(
             .heads,
             "\(of) said that the head of partition \(number) is \(seq), and the log ends at "

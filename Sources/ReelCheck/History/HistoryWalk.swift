@@ -3,25 +3,39 @@ struct HistoryWalk {
     /// What several histories have to be asked together.
     struct Result: Sendable {
         var findings = Findings()
-        /// By stream and site: the highest op handed over, and whether all that was handed over is known.
-        var sent: [SiteKey: Int64] = [:]
+        /// By stream and site: the ops that were handed over.
+        var sent: [SiteKey: Coverage] = [:]
         /// By epoch, stream and site: the highest op that was acked, where it was said to be, and by which line.
         var acked: [AckKey: (op: Int64, seq: Int64, line: Int)] = [:]
         /// By epoch and stream: the highest seq that was acked, with when, on the wall's clock.
         var ackedHeads: [StreamKey: [(wall: Int64, seq: Int64)]] = [:]
         /// How far a reader was when it ended.
         var reached: [StreamKey: (seq: Int64, line: Int)] = [:]
+        /// By stream: the epoch in which a reader was when it ended.
+        var lastReached: [Text: UInt64] = [:]
         /// Streams of which a reader was told nothing until it ended, and by which line.
         var unreached: [Text: Int] = [:]
         var lines = 0
         var file = ""
         var who = ""
+        /// It has its end, behind which the party did nothing.
         var isWhole = false
+        /// Lines are missing: a client did not come to its end, or a line did not come to its own.
+        var isCut = false
         var endWall: Int64?
         var unacked: Int64 = 0
+        /// Acks of what was printed as lost.
+        var printedAsLost = 0
         var endLine = 0
-        var unknownEpochs: Set<UInt64> = []
+        /// Epochs without a dump, and where each is first spoken of.
+        var unknownEpochs: [UInt64: String] = [:]
+        /// A subscription went over events of the log.
+        var isOwedEvents = false
+        /// How many events arrived.
+        var arrived = 0
         var trouble: String?
+        /// Where lines contradict each other, so that some are missing.
+        var doubts: [String] = []
     }
 
     struct SiteKey: Hashable, Sendable {
@@ -53,6 +67,12 @@ struct HistoryWalk {
         var proven: Int64?
         var isFiltered = false
 
+        /// The log has something of the stream that was to come.
+        var isOwedEvents: Bool {
+            guard let partition, let start, !isFiltered, partition.last > start else { return false }
+            return partition.count(number, in: start + 1...partition.last) > 0
+        }
+
         init(_ partition: LoggedPartition?, _ number: Int32) {
             (self.partition, self.number) = (partition, number)
         }
@@ -76,7 +96,22 @@ struct HistoryWalk {
     var handedOver: [SiteKey: (last: Int64, again: [Int64])] = [:]
     /// By node and partition: the last head.
     var nodeHeads: [String: Int64] = [:]
+    /// By stream and site: the ops that were acked, or refused for good.
+    var settled: [SiteKey: Coverage] = [:]
+    /// Sites that the party has given up for others.
+    var leftSites: Set<SiteKey> = []
+    /// Streams that were subscribed last and not ended as was asked, and by which line.
+    var subscriptions: [Text: Int] = [:]
+    /// Streams of which it was said how far the party is.
+    var told: Set<Text> = []
+    /// Where the line stands that is looked at.
+    private var start = 0
     private var wallOffset: Int64 = 0
+    /// Nodes and drivers have no end to write, if they neither publish nor listen.
+    var mustEnd = true
+
+    /// The version of the format, as docs/history.md says it.
+    private static let version: Int64 = 1
 
     init(_ file: MappedFile, against evidence: LogEvidence) {
         self.file = file
@@ -91,25 +126,28 @@ struct HistoryWalk {
             try file.eachLine { (place) throws(Fault) in
                 result.lines += 1
                 do throws(Fault) {
-                    if let line = try HistoryLine(file.bytes, place) { try take(line) }
+                    start = place.lowerBound
+                    try take(try HistoryLine(file.bytes, place))
                 } catch {
                     throw Fault("\(error.reason), in \(file.quote(lineAt: place.lowerBound))")
                 }
             }
             if file.isCut { result.isWhole = false }
+            result.isCut = file.isCut || mustEnd && !result.isWhole
         } catch {
-            result.trouble = "\(file.name) cannot be read: \(error.reason)"
+            result.isWhole = false
+            result.trouble = HistoryFile.trouble(file, error)
         }
+        result.isOwedEvents = views.values.contains(where: \.isOwedEvents)
         return result
     }
 
     private mutating func take(_ line: HistoryLine) throws(Fault) {
         if result.lines == 1 {
-            guard line.kind == .begin else { throw Fault("a history does not begin with a line of begin") }
-            wallOffset = (line.wall ?? 0) &- line.ms
-            if let who = line.who { result.who = Text(LineReader(file.bytes, line.place).decoded(who)).string }
+            try begun(line)
             return
         }
+        guard !result.isWhole else { throw Fault("a line follows the line of end") }
         switch line.kind {
         case .begin: throw Fault("a second beginning")
         case .connect:
@@ -122,21 +160,38 @@ struct HistoryWalk {
             sites[try line.required(line.number, "n")] = site
         case .sent: try sent(line)
         case .ack: try acked(line)
+        case .nack: try nacked(line)
+        case .left: try left(line)
         case .subscribed: try subscribed(line)
         case .events: try received(line)
         case .upto: try upto(line)
         case .lagged: try lagged(line)
-        case .unsubscribed: view(try key(line)).proven = nil
+        case .unsubscribed:
+            subscriptions[try stream(line)] = nil
+            view(try key(line)).proven = nil
+        case .state: _ = partition(StreamKey(epoch: try line.required(line.epoch, "epoch"), stream: try stream(line)))
         case .loaded: try loaded(line)
         case .reached: try reached(line)
         case .head: try head(line)
-        case .end:
-            result.isWhole = true
-            result.endWall = wall(line)
-            result.endLine = line.place.lowerBound
-            result.unacked = try line.required(line.unacked, "unacked")
-        case .nack, .state, .fault, .heal: break
+        case .end: try ended(line)
+        case .fault, .heal: break
         }
+    }
+
+    private mutating func begun(_ line: HistoryLine) throws(Fault) {
+        guard line.kind == .begin else { throw Fault("a history does not begin with a line of begin") }
+        let version = try line.required(line.history, "history")
+        guard version == Self.version else {
+            throw Fault("history \(version) is a format that is not known, expected is \(Self.version)")
+        }
+        wallOffset = try line.required(line.wall, "wall") &- line.ms
+        let reader = LineReader(file.bytes, line.place)
+        result.who = Text(reader.decoded(try line.required(line.who, "who"))).string
+        let party = Text(reader.decoded(try line.required(line.party, "kind"))).string
+        guard ["client", "node", "driver"].contains(party) else {
+            throw Fault("`\(party.prefix(40))` is no kind of party, expected is client, node or driver")
+        }
+        mustEnd = party == "client"
     }
 
     private mutating func disconnected() {
@@ -170,8 +225,13 @@ struct HistoryWalk {
     /// The partition of a stream; nil, and noted, if there is no dump of the epoch.
     mutating func partition(_ key: StreamKey) -> LoggedPartition? {
         if let log = evidence.logs[key.epoch] { return log.partition(of: key.stream) }
-        result.unknownEpochs.insert(key.epoch)
+        isUnknown(key.epoch)
         return nil
+    }
+
+    /// There is no dump of the epoch that the line is about.
+    mutating func isUnknown(_ epoch: UInt64) {
+        if result.unknownEpochs[epoch] == nil { result.unknownEpochs[epoch] = file.place(lineAt: start) }
     }
 
     /// What is known of a stream in an epoch.
@@ -187,39 +247,23 @@ struct HistoryWalk {
     /// dump was cut.
     mutating func isJudgeable(_ seq: Int64, _ partition: LoggedPartition) -> Bool {
         if partition.isPartial, seq > partition.last {
-            result.findings.unjudged("the dump could not be read that far")
+            unjudged("the dump could not be read that far; dump the log again")
             return false
         }
         if seq < partition.first {
-            result.findings.unjudged("the dump begins behind it; add one that was taken before the log was trimmed")
+            unjudged("the dump begins behind it; add one that was taken before the log was trimmed")
             return false
         }
         if seq > partition.foldable {
-            result.findings.unjudged("it lies behind a barrier that this judge does not know")
+            unjudged("it lies behind a barrier that this judge does not know; judge it with the release that wrote it")
             return false
         }
         return true
     }
-}
 
-/// Seqs as sorted, disjoint ranges; nearly always they come in order.
-struct Coverage {
-    private var ranges: [ClosedRange<Int64>] = []
-
-    mutating func insert(_ range: ClosedRange<Int64>) {
-        var merged = range
-        var index = ranges.count
-        while index > 0, ranges[index - 1].lowerBound > range.upperBound + 1 { index -= 1 }
-        var low = index
-        while low > 0, ranges[low - 1].upperBound >= range.lowerBound - 1 {
-            low -= 1
-            merged = min(merged.lowerBound, ranges[low].lowerBound)...max(merged.upperBound, ranges[low].upperBound)
-        }
-        ranges.replaceSubrange(low..<index, with: CollectionOfOne(merged))
-    }
-
-    /// The last seq of the unbroken run that begins right behind this one.
-    func contiguous(after seq: Int64) -> Int64 {
-        ranges.first { $0.lowerBound <= seq + 1 && $0.upperBound > seq }?.upperBound ?? seq
+    /// The line that is looked at says something that cannot be judged.
+    mutating func unjudged(_ reason: String) {
+        let place = result.findings.unjudged[reason] == nil ? file.place(lineAt: start) : nil
+        result.findings.unjudged(reason, at: place)
     }
 }

@@ -38,8 +38,8 @@ struct Findings: Sendable {
     var violated = [Int](repeating: 0, count: Invariant.allCases.count)
     /// The first of each kind.
     var violations: [Violation] = []
-    /// Why a fact could not be judged, and how many such facts there were.
-    var unjudged: [String: Int] = [:]
+    /// Why a fact could not be judged, how many such facts there were, and where the first of them stands.
+    var unjudged: [String: (count: Int, place: String?)] = [:]
 
     /// So many violations of a kind are shown.
     private static let shown = 5
@@ -55,8 +55,9 @@ struct Findings: Sendable {
         violations.append(Violation(invariant: invariant, sentence: sentence, lines: lines.compactMap { $0 }))
     }
 
-    mutating func unjudged(_ reason: String) {
-        unjudged[reason, default: 0] += 1
+    mutating func unjudged(_ reason: String, _ count: Int = 1, at place: String? = nil) {
+        let before = unjudged[reason]
+        unjudged[reason] = ((before?.count ?? 0) + count, before?.place ?? place)
     }
 
     mutating func add(_ other: Findings) {
@@ -66,6 +67,6 @@ struct Findings: Sendable {
             if shown < Self.shown { violations.append(violation) }
         }
         for (index, count) in other.violated.enumerated() { violated[index] += count }
-        unjudged.merge(other.unjudged) { $0 + $1 }
+        for (reason, facts) in other.unjudged { unjudged(reason, facts.count, at: facts.place) }
     }
 }

@@ -5,11 +5,14 @@ struct LogIndex {
         let seq: Int64
         let file: Int32
         let start: Int
+        let isEmpty: Bool
     }
 
     let files: [MappedFile]
     /// The entries of each partition, by seq, a seq once for each dump that has it.
     private(set) var partitions: [UInt64: [Int: [Entry]]] = [:]
+    /// Dumps that do not name the seqs without a record.
+    private(set) var kcat: Set<Int32> = []
     /// Reasons why a dump is not what it should be: then what lies behind the last record of a partition is not known.
     private(set) var troubles: [String] = []
 
@@ -18,7 +21,9 @@ struct LogIndex {
         self.files = files
         for (number, file) in files.enumerated() {
             if file.isCut {
-                troubles.append("\(file.name) was cut in the middle of a line: the end of the log is not known")
+                troubles.append(
+                    "\(file.name) was cut in the middle of a line: the end of the log is not known; dump the log again"
+                )
             }
             let usual = Self.epoch(inName: file.name) ?? fallback
             do throws(Fault) {
@@ -41,18 +46,26 @@ struct LogIndex {
         do throws(Fault) {
             line = try LogLine(file.bytes, place)
         } catch {
-            throw Fault("\(error.reason), in \(file.quote(lineAt: place.lowerBound))")
+            throw Fault("\(error.reason), in \(file.quote(lineAt: place.lowerBound)); dump the log again")
         }
         guard let epoch = line.epoch ?? usual else {
-            throw Fault("its lines name no epoch, and neither does its name; call it log-EPOCH.jsonl")
+            throw Fault(
+                "its lines name no epoch, and neither does its name; call it log-EPOCH.jsonl"
+            )
         }
+        if line.isFromKcat { kcat.insert(number) }
         partitions[epoch, default: [:]][line.partition, default: []]
-            .append(Entry(seq: line.seq, file: number, start: place.lowerBound))
+            .append(Entry(seq: line.seq, file: number, start: place.lowerBound, isEmpty: line.isEmpty))
     }
 
     func line(_ entry: Entry) throws(Fault) -> LogLine {
         let file = files[Int(entry.file)]
         return try LogLine(file.bytes, entry.start..<(file.end(ofLineAt: entry.start) ?? file.bytes.count))
+    }
+
+    /// Where a record's line stands, for people.
+    func place(_ entry: Entry) -> String {
+        files[Int(entry.file)].place(lineAt: entry.start)
     }
 
     func quote(_ entry: Entry) -> String {

@@ -7,18 +7,31 @@ struct LogLine {
     let value: LineReader.RawText?
     /// The epoch, where the line names it: in `epoch`, or as the topic `reel.EPOCH`.
     let epoch: UInt64?
+    /// Where it stands, the log has no record.
+    let isEmpty: Bool
+    /// It is kcat's, which passes over seqs without a record, and does not name them.
+    let isFromKcat: Bool
 
     init(_ bytes: UnsafeRawBufferPointer, _ place: Range<Int>) throws(Fault) {
         var reader = LineReader(bytes, place)
         var (partition, seq): (Int64?, Int64?)
         var (key, value): (LineReader.RawText?, LineReader.RawText?)
         var epoch: UInt64?
+        var (isEmpty, isFromKcat, hasValue) = (false, false, false)
         try reader.object { (reader, name) throws(Fault) in
             switch name {
             case "partition": partition = try reader.integer()
-            case "seq", "offset": seq = try reader.integer()
+            case "seq": seq = try reader.integer()
+            case "offset":
+                seq = try reader.integer()
+                isFromKcat = true
             case "key": key = try reader.optionalText()
-            case "value", "payload": value = try reader.optionalText()
+            case "value", "payload":
+                value = try reader.optionalText()
+                hasValue = true
+            case "empty":
+                let place = try reader.skip()
+                isEmpty = "true" ~= UnsafeRawBufferPointer(rebasing: bytes[place])
             case "epoch": epoch = try reader.hex64()
             case "topic":
                 let topic = UnsafeRawBufferPointer(rebasing: bytes[try reader.text().place])
@@ -30,12 +43,15 @@ struct LogLine {
         guard let partition, let seq, (0...Int64(Int32.max)).contains(partition), seq >= 0 else {
             throw Fault("no record of a log: partition or seq is missing")
         }
+        guard hasValue != isEmpty else { throw Fault("no record of a log: it has no value, or is empty and has one") }
         self.place = place
         self.partition = Int(partition)
         self.seq = seq
         self.key = key
         self.value = value
         self.epoch = epoch
+        self.isEmpty = isEmpty
+        self.isFromKcat = isFromKcat
     }
 }
 

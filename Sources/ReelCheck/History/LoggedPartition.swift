@@ -49,12 +49,15 @@ struct LoggedPartition: Sendable {
     private(set) var foldable: Int64 = .max
     /// The fold of the whole partition.
     private(set) var fold: NaiveFold
+    /// The state as of the last seq that was kept, where a loss behind it was printed; nil: there was none, or the dump
+    /// does not hold that seq.
+    var kept: [Text: StreamState]?
     /// The state with which the epoch began; nil: the dump ends before.
     var planted: [Text: StreamState]? { fold.planted }
     /// Two dumps that hold different records at one seq.
     private(set) var contradictions: [(seq: Int64, lines: [String])] = []
-    /// What could not be read.
-    private(set) var trouble: String?
+    /// What could not be read, and where the dump leaves seqs out.
+    private(set) var troubles: [String] = []
 
     /// Reads and folds a partition; at each of `seqs`, `pause` is called with the fold as of then.
     init(
@@ -74,6 +77,8 @@ struct LoggedPartition: Sendable {
         fold = NaiveFold(epoch: epoch, partition: number, of: partitions)
         var pauses = seqs.sorted()[...]
         var siteNumbers: [Site: Int32] = [:]
+        let known = Self.known(entries, index.kcat)
+        var leftOut: (count: Int64, first: Int64, place: String)?
         do throws(Fault) {
             for entry in entries {
                 while let seq = pauses.first, seq < entry.seq {
@@ -85,12 +90,35 @@ struct LoggedPartition: Sendable {
                     continue
                 }
                 for _ in next..<entry.seq { append(.hole, hash: 0, site: -1, op: -1, stream: -1) }
+                if next < entry.seq, !known.contains(where: { $0.lowerBound < next && $0.upperBound >= entry.seq }) {
+                    leftOut = (
+                        (leftOut?.count ?? 0) + entry.seq - next, leftOut?.first ?? next,
+                        leftOut?.place ?? index.place(entry)
+                    )
+                }
                 try take(entry, partitions, &siteNumbers)
             }
         } catch {
-            trouble = error.reason
+            troubles.append("\(error.reason); dump the log again")
+        }
+        if let leftOut {
+            troubles.append(
+                "\(leftOut.place): the dump leaves out \(leftOut.count) seqs of partition \(number), the first is "
+                    + "\(leftOut.first), and does not say that they are empty; dump the log again, all of it"
+            )
         }
         while let seq = pauses.first, seq <= last { pause(pauses.removeFirst(), fold) }
+    }
+
+    /// From which seq to which kcat has read: what it has no line of there is empty. A log in a file has no empty seqs,
+    /// and `reel dump` names those of Kafka.
+    private static func known(_ entries: [LogIndex.Entry], _ kcat: Set<Int32>) -> [ClosedRange<Int64>] {
+        guard !kcat.isEmpty else { return [] }
+        var bounds: [Int32: ClosedRange<Int64>] = [:]
+        for entry in entries where kcat.contains(entry.file) {
+            bounds[entry.file] = (bounds[entry.file]?.lowerBound ?? entry.seq)...entry.seq
+        }
+        return Array(bounds.values)
     }
 
     private mutating func append(_ content: Content, hash: UInt64, site: Int32, op: Int64, stream: Int32) {
@@ -106,6 +134,7 @@ struct LoggedPartition: Sendable {
         _ partitions: Int,
         _ siteNumbers: inout [Site: Int32]
     ) throws(Fault) {
+        if entry.isEmpty { return append(.hole, hash: 0, site: -1, op: -1, stream: -1) }
         let file = index.files[Int(entry.file)]
         let line = try index.line(entry)
         let reader = LineReader(file.bytes, line.place)
@@ -140,10 +169,16 @@ struct LoggedPartition: Sendable {
 
     /// Another dump has the same seq: it must have the same record.
     private mutating func compare(_ entry: LogIndex.Entry) throws(Fault) {
-        let line = try index.line(entry)
-        let reader = LineReader(index.files[Int(entry.file)].bytes, line.place)
         let place = Int(entry.seq - first)
-        guard place < hashes.count, fnv1a(line.value.map(reader.decoded) ?? []) != hashes[place] else { return }
+        guard place < hashes.count else { return }
+        let isHole = contents[place] == Content.hole.rawValue
+        if !isHole, !entry.isEmpty {
+            let line = try index.line(entry)
+            let reader = LineReader(index.files[Int(entry.file)].bytes, line.place)
+            guard fnv1a(line.value.map(reader.decoded) ?? []) != hashes[place] else { return }
+        } else if isHole == entry.isEmpty {
+            return
+        }
         contradictions.append((entry.seq, [quote(entry.seq), index.quote(entry)].compactMap { $0 }))
     }
 }
@@ -195,12 +230,21 @@ extension LoggedPartition {
 
     /// The line of the dump at a seq.
     func quote(_ seq: Int64) -> String? {
+        entry(seq).map(index.quote)
+    }
+
+    /// Where the line of the dump at a seq stands.
+    func place(_ seq: Int64) -> String? {
+        entry(seq).map(index.place)
+    }
+
+    private func entry(_ seq: Int64) -> LogIndex.Entry? {
         var (low, high) = (0, entries.count)
         while low < high {
             let middle = (low + high) / 2
             if entries[middle].seq < seq { low = middle + 1 } else { high = middle }
         }
-        return low < entries.count && entries[low].seq == seq ? index.quote(entries[low]) : nil
+        return low < entries.count && entries[low].seq == seq ? entries[low] : nil
     }
 
     /// Every event: its stream, site, op and seq.

@@ -49,18 +49,23 @@ final class MappedFile: @unchecked Sendable {
     /// Whether a line was cut in the middle.
     var isCut: Bool { bytes.last.map { $0 != 0x0A } ?? false }
 
-    /// `NAME:LINE: text`, the text shortened: how a line is shown to people.
-    func quote(lineAt start: Int) -> String {
+    /// `NAME:LINE`: where a line stands, for people.
+    func place(lineAt start: Int) -> String {
         var number = 1
         var next = 0
         while next < start, let end = end(ofLineAt: next) {
             number += 1
             next = end + 1
         }
+        return "\(name):\(number)"
+    }
+
+    /// `NAME:LINE: text`, the text shortened: how a line is shown to people.
+    func quote(lineAt start: Int) -> String {
         let end = end(ofLineAt: start) ?? bytes.count
         let shown = min(end, start + Self.shown)
         let text = String(decoding: bytes[start..<shown], as: UTF8.self)
-        return "\(name):\(number): \(text)\(shown < end ? "…" : "")"
+        return "\(place(lineAt: start)): \(text)\(shown < end ? "…" : "")"
     }
 
     private static let shown = 240

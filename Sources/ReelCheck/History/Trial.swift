@@ -6,10 +6,13 @@ public struct Trial: Sendable {
     private let histories: [HistoryFile]
     private let index: LogIndex
     private let snapshots: [MappedFile]
+    private let losses: [UInt64: PrintedLoss]
+    /// What was printed as lost could be read, all of it.
+    private let lossesAreKnown: Bool
     private var reasons: [String] = []
 
-    /// What lies in a folder: `*.history.jsonl`, `log*.jsonl`, `*.snapshot.jsonl`; and dumps that lie elsewhere. Throws
-    /// where there is no such folder, or nothing in it that could be judged.
+    /// What lies in a folder: `*.history.jsonl`, `log*.jsonl`, `*.snapshot.jsonl`, `*.epoch.txt`; and dumps that lie
+    /// elsewhere. Throws where there is no such folder, or nothing in it that could be judged.
     public init(folder: String, logs: [String]) throws(Fault) {
         let names = try names(in: folder)
         func files(_ isMeant: (String) -> Bool) throws(Fault) -> [MappedFile] {
@@ -28,6 +31,24 @@ public struct Trial: Sendable {
         let epochs = histories.reduce(into: Set<UInt64>()) { $0.formUnion($1.epochs.keys) }
         index = LogIndex(dumps + more, fallback: epochs.count == 1 ? epochs.first : nil)
         reasons = index.troubles
+        var (losses, doubts) = ([UInt64: PrintedLoss](), [String]())
+        for file in try files({ $0.hasSuffix(".epoch.txt") }) {
+            do throws(Fault) {
+                let loss = try PrintedLoss(file)
+                guard losses[loss.old] ?? loss == loss else {
+                    throw Fault(
+                        "\(file.name) and another file say different things of what one epoch has lost; "
+                            + "keep the one that the last `reel epoch new` printed"
+                    )
+                }
+                losses[loss.old] = loss
+            } catch {
+                doubts.append(error.reason)
+            }
+        }
+        self.losses = losses
+        lossesAreKnown = doubts.isEmpty
+        reasons += doubts
         if dumps.isEmpty, more.isEmpty {
             reasons.append("there is no dump of the log: add one as log.jsonl, from `reel dump` or `kcat -C -e -J`")
         }
@@ -37,25 +58,53 @@ public struct Trial: Sendable {
     public func verdict() async -> Verdict {
         var findings = Findings()
         var reasons = reasons
-        let claims = Claims(histories, snapshots)
+        let claims = Claims(histories, snapshots, losses)
         reasons += claims.troubles
         let evidence = await log(claims, &findings, &reasons)
         let results = await walk(evidence)
-        reasons += results.compactMap(\.trouble)
+        let known = Set(reasons)
+        reasons += results.compactMap(\.trouble).filter { !known.contains($0) }
+        reasons += results.flatMap(\.doubts)
+        let cut = results.filter(\.isCut).map(\.file)
+        if !cut.isEmpty {
+            let names = cut.prefix(3).joined(separator: ", ") + (cut.count > 3 ? " and \(cut.count - 3) more" : "")
+            reasons.append(
+                "no line of end in \(names): cut, or its writer was killed; what it saw later is not known; "
+                    + "record the run again, up to its end"
+            )
+        }
         for result in results { findings.add(result.findings) }
-        for epoch in results.reduce(into: Set<UInt64>(), { $0.formUnion($1.unknownEpochs) }) where !index.files.isEmpty
-        {
-            reasons.append("there is no dump of the log of epoch \(hex(epoch, digits: 16)), which histories speak of")
+        let spokenOf = results.reduce(into: claims.epochs) { $0.merge($1.unknownEpochs) { first, _ in first } }
+        for (epoch, place) in spokenOf.sorted(by: { $0.key < $1.key })
+        where !index.files.isEmpty && evidence.logs[epoch] == nil {
+            let name = hex(epoch, digits: 16)
+            reasons.append(
+                "there is no dump of the log of epoch \(name), which \(place) speaks of; add one as log-\(name).jsonl"
+            )
         }
         Assembly(results, histories, evidence).judge(&findings)
-        Inheritance(evidence: evidence).judge(&findings)
+        if lossesAreKnown { Inheritance(evidence: evidence).judge(&findings) }
         if findings.facts[Invariant.ackedLoss.rawValue] + findings.facts[Invariant.oneOrder.rawValue] == 0 {
-            reasons.append("no history has an ack or an event that could be held against the log")
+            reasons.append(
+                "no history has an ack or an event that could be held against the log; record a run in which there are"
+            )
         }
-        for (reason, count) in findings.unjudged.sorted(by: { $0.key < $1.key }) {
-            reasons.append("\(count) facts could not be judged: \(reason)")
+        if results.contains(where: \.isOwedEvents), results.allSatisfy({ $0.arrived == 0 }) {
+            reasons.append(
+                "readers have subscribed to streams that have events, and no history has one that arrived; "
+                    + "record a run whose readers stay until they have read"
+            )
         }
-        return Verdict(findings, reasons: reasons, notes: notes(results, evidence))
+        for (reason, facts) in findings.unjudged.sorted(by: { $0.key < $1.key }) {
+            let place = facts.place.map { ", the first at \($0)" } ?? ""
+            reasons.append("\(facts.count) facts could not be judged\(place): \(reason)")
+        }
+        return Verdict(
+            findings,
+            reasons: reasons,
+            notes: notes(results, evidence),
+            printedAsLost: results.reduce(0) { $0 + $1.printedAsLost }
+        )
     }
 
     /// Reads and folds every partition, several at a time.
@@ -69,7 +118,10 @@ public struct Trial: Sendable {
                 continue
             }
             if let beyond = entries.keys.max(), beyond >= count {
-                reasons.append("the dump has a partition \(beyond), and histories know \(count) partitions")
+                reasons.append(
+                    "the dump of epoch \(hex(epoch, digits: 16)) has a partition \(beyond), and histories know "
+                        + "\(count) partitions; put there the dump of the log that they were on"
+                )
                 continue
             }
             let judged = await withTaskGroup(of: (LoggedPartition, Findings).self) { group in
@@ -82,12 +134,12 @@ public struct Trial: Sendable {
             }
             for (partition, found) in judged {
                 findings.add(found)
-                if let trouble = partition.trouble { reasons.append(trouble) }
+                reasons += partition.troubles
             }
             let partitions = judged.map(\.0).sorted { $0.number < $1.number }
             logs[epoch] = LogEvidence.Log(epoch: epoch, partitions: partitions)
         }
-        return LogEvidence(logs: logs)
+        return LogEvidence(logs: logs, losses: losses)
     }
 
     private func walk(_ evidence: LogEvidence) async -> [HistoryWalk.Result] {
@@ -106,18 +158,19 @@ public struct Trial: Sendable {
 
     private func notes(_ results: [HistoryWalk.Result], _ evidence: LogEvidence) -> [String] {
         let lines = results.reduce(0) { $0 + $1.lines }
-        let cut = results.count { !$0.isWhole }
         let epochs = evidence.logs.keys.sorted().map { hex($0, digits: 16) }
-        var notes = [
-            "\(results.count) histories of \(lines) lines; \(evidence.recordCount) records of the log, "
-                + "epoch \(epochs.joined(separator: ", "))"
-        ]
+        let log =
+            epochs.isEmpty
+            ? "no record of a log"
+            : "\(evidence.recordCount) records of the log, epoch \(epochs.joined(separator: ", "))"
+        var notes = ["\(results.count) histories of \(lines) lines; \(log)"]
         let partitions = evidence.logs.values.flatMap(\.partitions)
         let (empty, void) = partitions.reduce((0, 0)) { ($0.0 + $1.empty, $0.1 + $1.void) }
         if empty + void > 0 {
             notes.append("\(void) records are void, and \(empty) seqs empty: no effect, for everybody")
         }
-        if cut > 0 { notes.append("\(cut) histories have no end: they are evidence up to where they were cut") }
+        let lost = results.reduce(0) { $0 + $1.printedAsLost }
+        if lost > 0 { notes.append("\(lost) acks were of events that an operator was told are lost with their log") }
         if histories.contains(where: \.isBroken) {
             notes.append("the driver never said that all was healed, so nothing can be stuck")
         }

@@ -18,10 +18,13 @@ public struct Verdict: Sendable {
     public let violations: [Violation]
     /// Why no verdict can be given; empty unless it is `unknown`, or invalid and more besides.
     public let reasons: [String]
-    /// What a reader should know: how much there was, what was cut, what was not looked at.
+    /// What a reader should know: how much there was, what was not looked at.
     public let notes: [String]
+    /// How many acks were of events that lie in what an operator was told is lost with its log.
+    public let printedAsLost: Int
 
-    init(_ findings: Findings, reasons: [String], notes: [String]) {
+    init(_ findings: Findings, reasons: [String], notes: [String], printedAsLost: Int) {
+        self.printedAsLost = printedAsLost
         counts = Invariant.allCases.map { ($0, findings.facts[$0.rawValue], findings.violated[$0.rawValue]) }
         violations = findings.violations.sorted { $0.invariant.rawValue < $1.invariant.rawValue }
         self.reasons = reasons
@@ -35,7 +38,8 @@ public struct Verdict: Sendable {
         let width = counts.map(\.invariant.title.count).max() ?? 0
         for (invariant, facts, violations) in counts {
             let title = invariant.title + String(repeating: " ", count: width - invariant.title.count)
-            let outcome = violations > 0 ? "\(violations) VIOLATED" : facts > 0 ? "holds" : "nothing seen"
+            let held = facts > 0 ? "holds" : "nothing was there to look at"
+            let outcome = violations > 0 ? "\(violations) VIOLATED" : held
             lines.append("  \(title)  \(outcome)\(facts > 0 ? ", \(facts) looked at" : "")")
         }
         lines += notes.map { "note: \($0)" }

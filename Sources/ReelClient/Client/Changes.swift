@@ -19,9 +19,9 @@ public struct ObjectName: Hashable, Sendable {
 public struct ChangeBatch: Sendable {
     /// The seq up to which the stream is folded.
     public var seq: Seq
-    /// The objects that were made, changed or deleted.
+    /// The objects that look different: made, changed or deleted, by others or by this device, or now confirmed.
     public var objects: Set<ObjectName> = []
-    /// The whole state was replaced, by a snapshot: read everything anew.
+    /// The whole state was replaced, by a snapshot or a delta: read everything anew, not only `objects`.
     public var isReset = false
     /// Events that have arrived above a gap: known, but not folded until the gap is filled. At most the last 1,000.
     public var seen: [DeliveredEvent] = []

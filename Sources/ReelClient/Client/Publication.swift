@@ -17,9 +17,14 @@ public final class Publication: Sendable {
         var continuation: CheckedContinuation<Void, Never>
     }
 
+    /// What was published.
+    public let event: Event
+
     private let state = Mutex(State())
 
-    init() {}
+    init(_ event: Event) {
+        self.event = event
+    }
 
     /// Waits until the event is durable in the log, and returns its seq. Durable is not applied: that is what `fate`
     /// says. nil if there is no seq to tell: a later event of the queue took its place, or it was found consumed in a

@@ -49,6 +49,14 @@ final class StreamState {
     let row: Int64
     var outbox: Outbox
     var view: View?
+    /// The fold of the epoch that was left, as long as that of the next one has not come.
+    var former: Fold?
+    /// What the queue adds to what the app sees; nil: nobody has looked yet.
+    var overlay: Overlay?
+    /// The fold below the overlay is another one.
+    var isReplaced = false
+    /// What looks different since the readers of changes were told.
+    var news: Set<Overlay.Key> = []
     var phase = Phase.idle
 
     /// A snapshot that came before the number of partitions was known.
@@ -71,6 +79,7 @@ final class StreamState {
     var retry: (any TransportRequest)?
 
     // What the store does not have yet.
+    var unwrittenWrites: [Outbox.Write] = []
     var unwritten: [DeliveredEvent] = []
     var unwrittenState = false
     /// The state that is not written yet is the first of another epoch.

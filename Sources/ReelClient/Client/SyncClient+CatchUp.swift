@@ -133,6 +133,8 @@ extension SyncClient {
         } else {
             stream.outbox.bootstrapped(consumed: consumed, seq: fold.seq)
         }
+        stream.former = nil
+        stream.isReplaced = true
         stream.unwrittenState = true
         stream.batch = ChangeBatch(seq: stream.seq, isReset: true, seen: stream.batch?.seen ?? [])
         took(progress, stream)
@@ -145,6 +147,7 @@ extension SyncClient {
         stream.dropCatchUp()
         // Also where the former log had stopped it.
         stream.phase = .idle
+        stream.former = stream.view?.fold
         stream.view = nil
         stream.unwritten = []
         stream.isFromOldEpoch = true

@@ -21,7 +21,8 @@ extension SyncClient {
 
     private func connect(_ number: Int) {
         guard let link, link.number == number else { return }
-        self.link?.timer = after(Failover.attemptMs) { $0.lost(number, "no welcome within \(Failover.attemptMs) ms") }
+        let patienceMs = failover.attemptMs
+        self.link?.timer = after(patienceMs) { $0.lost(number, "no welcome within \(patienceMs) ms") }
         self.link?.connection = transport.connect(to: link.node) { [weak self] event in
             self?.assumeIsolated { $0.happened(event, on: number) }
         }
@@ -32,7 +33,9 @@ extension SyncClient {
         link?.lastHeardMs = transport.nowMs
         link?.isPinged = false
         switch event {
-        case .opened: enter()
+        case .opened:
+            failover.answered()
+            enter()
         case .text(let bytes): received(bytes)
         case .alive: break
         case .closed where link?.leaving != nil: leave(number)
@@ -52,6 +55,7 @@ extension SyncClient {
         }
         if welcome.number > logNumber { (logNumber, logNumberIsWritten) = (welcome.number, false) }
         failover.welcomed(nowMs: transport.nowMs)
+        eventLimit = welcome.limits.event
         if let lostAtMs {
             counters.failoverMs = transport.nowMs - lostAtMs
             counters.reconnects += 1

@@ -2,22 +2,21 @@ internal import ReelCore
 
 // What a `SyncStream` asks its client.
 extension SyncClient {
-    func publish(_ event: Event, to name: StreamName, base: Seq?) async throws -> Publication {
+    func publish(_ event: Event, to name: StreamName, base position: ReadPosition?) async throws -> Publication {
         try checkOpen()
         guard let stream = streams[name] else { throw CancellationError() }
-        let base = base ?? stream.seq
-        guard (Seq.none...stream.seq).contains(base) else {
-            throw ReelError(.badBase, "found base \(base), expected at most \(stream.seq), the last seq folded here")
-        }
-        var intake = EventIntake(limit: Self.eventBytes)
+        let base = try stream.base(of: event, readAt: position)
+        var intake = EventIntake(limit: eventBytes)
         var checked: [UInt8] = []
         let author = Event.Author(site: stream.outbox.site, op: 0)
         try event.encoded(base: base, author: author).lend { (bytes) throws(ReelError) in
             try intake.take(bytes, stamp: .init(by: nil, atMs: 0, base: base), into: &checked)
         }
-        let isKnown = event.single.map { $0.kind != .insert || folded($0.model, $0.id, stream) != nil } ?? true
-        let number = stream.outbox.add(event, base: base, isKnown: isKnown)
-        let publication = Publication()
+        let isKnown = event.single.map { change in
+            change.kind == .update || stream.fold?.object(model: change.model, id: change.id) != nil
+        }
+        let number = stream.outbox.add(event, base: base, isKnown: isKnown ?? true)
+        let publication = Publication(event)
         stream.publications[number, default: []].append(publication)
         markDirty(stream)
         if store != nil {
@@ -26,20 +25,20 @@ extension SyncClient {
         return publication
     }
 
-    private func folded(_ model: String, _ id: String, _ stream: StreamState) -> ObjectState? {
-        stream.view?.fold.object(model: model, id: id)
-    }
-
     func object(_ model: String, _ id: String, of name: StreamName) -> SyncObject? {
-        guard let stream = streams[name], let state = folded(model, id, stream), !state.isDeleted else { return nil }
-        return SyncObject(state, readAt: stream.seq)
+        streams[name]?.visible(model, id)
     }
 
     func objects(_ model: String, of name: StreamName) -> [SyncObject] {
-        guard let fold = streams[name]?.view?.fold else { return [] }
-        return fold.slots().lazy.map(fold.object(at:))
-            .filter { !$0.isDeleted && $0.isOf(model) }
-            .map { SyncObject($0, readAt: fold.seq) }
+        streams[name]?.visible(model) ?? []
+    }
+
+    func confirmed(_ model: String, _ id: String, of name: StreamName) -> SyncObject? {
+        streams[name]?.confirmed(model, id)
+    }
+
+    func confirmed(_ model: String, of name: StreamName) -> [SyncObject] {
+        streams[name]?.confirmed(model) ?? []
     }
 
     func seq(of name: StreamName) -> Seq { streams[name]?.seq ?? .none }
@@ -52,6 +51,11 @@ extension SyncClient {
 
     func digest(of name: StreamName) -> UInt64? {
         streams[name]?.view?.digest()
+    }
+
+    func pending(of name: StreamName) -> [Publication] {
+        guard let stream = streams[name] else { return [] }
+        return stream.outbox.entries.flatMap { stream.publications[$0.number] ?? [] }
     }
 
     func queued(of name: StreamName) -> Int { streams[name]?.outbox.entries.count ?? 0 }
@@ -84,7 +88,10 @@ extension SyncClient {
         let feed = ChangeFeed()
         if let stream = streams[name], !isClosed {
             // What has changed before the first reader came is no news.
-            if stream.feeds.isEmpty { _ = stream.view?.takeChanges() }
+            if stream.feeds.isEmpty {
+                _ = stream.look()
+                stream.news = []
+            }
             stream.add(feed)
         } else {
             feed.close()

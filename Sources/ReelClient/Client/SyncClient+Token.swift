@@ -35,7 +35,7 @@ extension SyncClient {
     func renewed(_ welcome: ServerFrame.Welcome) {
         renewLater(welcome)
         for stream in streams.values where stream.outbox.isHeld {
-            stream.outbox.connected()
+            stream.outbox.release()
             markDirty(stream)
         }
     }

@@ -10,9 +10,9 @@ extension SyncClient {
     /// What a publish frame has besides its events, the longest stream name included, and what ops and bases of many
     /// digits add to one event.
     static let frameRoom = 1_024
-    /// The largest event that is taken: nodes take frames of 1 MiB, and would end the connection over a larger one
-    /// each time that it comes.
-    static let eventBytes = Limits.value - frameRoom
+    /// The largest event that is taken, as far as is known: nodes take frames of 1 MiB, and would end the connection
+    /// over a larger one each time that it comes; and the last node that said welcome has a limit of its own.
+    var eventBytes: Int { max(1, min(Limits.value, eventLimit ?? .max) - Self.frameRoom) }
 
     func markDirty(_ stream: StreamState) {
         stream.isDirty = true
@@ -27,15 +27,15 @@ extension SyncClient {
         let dirty = streams.values.filter(\.isDirty)
         var parcels: [(StreamState, Outbox.Parcel)] = []
         for stream in dirty { parcels += handOver(stream).map { (stream, $0) } }
+        for stream in dirty { stream.follow() }
         if let store {
             do throws(ReelError) {
                 try commit(dirty, to: store)
             } catch {
                 return fail(error)
             }
-        } else {
-            for stream in dirty { _ = stream.outbox.takeWrites() }
         }
+        for stream in dirty { stream.unwrittenWrites = [] }
         for (stream, parcel) in parcels {
             let publish = ClientFrame.Publish(
                 stream: stream.name,
@@ -81,11 +81,12 @@ extension SyncClient {
     // MARK: Store
 
     private func commit(_ streams: [StreamState], to store: DeviceStore) throws(ReelError) {
-        let writes = streams.map { ($0, $0.outbox.takeWrites()) }
-        // What was received can be received again; what the app was promised, and which op was given, must not get
-        // lost.
-        let isPromise = writes.contains { _, writes in
-            writes.contains { if case .remove = $0 { false } else { true } }
+        let writes = streams.map { ($0, $0.unwrittenWrites) }
+        // What was received can be received again; what the app was promised, also that a delete has cancelled an
+        // insert out, and which op was given, must not get lost.
+        let isPromise = streams.contains { stream in
+            !stream.commits.isEmpty
+                || stream.unwrittenWrites.contains { if case .remove = $0 { false } else { true } }
         }
         var states: [(StreamState, [UInt8])] = []
         for stream in streams {
@@ -145,6 +146,9 @@ extension SyncClient {
         let stored = try store.open(name, newSite: fresh.site)
         let outbox = Outbox(site: stored.site, nextOp: stored.nextOp, entries: stored.entries, seed: seed)
         let stream = StreamState(name, start: start, row: stored.row, outbox: outbox)
+        for entry in stored.entries where !entry.event.isFiller {
+            stream.publications[entry.number] = [Publication(entry.event)]
+        }
         guard let position = stored.position else { return stream }
         var fold = Fold(stream: name, partition: position.partition, epoch: position.epoch, listsChanges: true)
         var reader = SnapshotReader(listsChanges: true)
@@ -174,7 +178,11 @@ extension SyncClient {
             switch notice {
             case .acked(let number, let seq): for item in stream.publications[number] ?? [] { item.acked(seq) }
             case .settled(let number, let fate):
-                for item in stream.publications.removeValue(forKey: number) ?? [] { item.settled(fate) }
+                for item in stream.publications.removeValue(forKey: number) ?? [] {
+                    item.settled(fate)
+                    guard fate.isLoss else { continue }
+                    notify(.notApplied(stream: stream.name.description, item.event, fate))
+                }
             case .newSite(let was, let now):
                 notify(.newSite(stream: stream.name.description, was: was.description, now: now.description))
             case .held(let error):
@@ -192,15 +200,13 @@ extension SyncClient {
     }
 
     private func tellChanges(_ stream: StreamState) {
-        let feeds = stream.feeds
-        guard !feeds.isEmpty else {
-            stream.batch = nil
-            return
-        }
+        let (feeds, news) = (stream.feeds, stream.news)
         var batch = stream.batch ?? ChangeBatch(seq: stream.seq)
+        stream.news = []
         stream.batch = nil
+        if feeds.isEmpty { return }
         batch.seq = stream.seq
-        batch.objects.formUnion(stream.view?.takeChanges() ?? [])
+        for key in news { batch.objects.insert(ObjectName(key)) }
         guard batch.isReset || !batch.objects.isEmpty || !batch.seen.isEmpty else { return }
         for feed in feeds { feed.add(batch) }
     }

@@ -58,6 +58,8 @@ public actor SyncClient {
     /// The highest number of a log that a node was at: a node at a lower one is behind.
     var logNumber: Int
     var logNumberIsWritten = true
+    /// What the last node that said welcome takes as an event, stamped.
+    var eventLimit: Int?
 
     /// One attempt at a connection, and what came of it.
     struct Link {
@@ -120,7 +122,7 @@ public actor SyncClient {
     @discardableResult
     public func open(_ name: String, from start: SyncStart = .snapshot) throws -> SyncStream {
         guard let name = StreamName(name) else {
-            throw ReelError(.badStream, "found \(name.debugDescription), expected 1 to 128 of A-Za-z0-9._:~-")
+            throw ReelError(.badStream, "found \(name.debugDescription), expected \(StreamName.rule)")
         }
         try checkOpen()
         if streams[name] == nil {

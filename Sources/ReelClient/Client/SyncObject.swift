@@ -1,51 +1,64 @@
 public import ReelCore
 
-/// An object as the device's fold holds it.
+/// How far a stream was folded when something of it was read. Give it back as the `base` of what is made of that.
+public struct ReadPosition: Sendable, Hashable {
+    /// The epoch of the log; nil: nothing was known of it yet.
+    public let epoch: Epoch?
+    /// The last seq folded, −1: none.
+    public let seq: Seq
+}
+
+/// An object as this device shows it.
 public struct SyncObject: Sendable, Equatable {
     /// A field with its last writer.
     public struct Field: Sendable, Equatable {
         /// What it holds.
         public var value: JSON
-        /// The seq of the event that wrote it last: what a guard names.
-        public var seq: Seq
+        /// The seq of the event that wrote it last: what a guard names. nil: that event waits in this device's queue,
+        /// and has no seq yet.
+        public var seq: Seq?
         /// The site that wrote it last.
         public var site: Site
     }
 
     /// Model and id.
     public var name: ObjectName
-    /// The seq of the last event applied to it.
-    public var seq: Seq
-    /// The seq up to which the stream was folded when this was read: the `base` of an event that is made of it.
-    public var readAt: Seq
+    /// The seq of the last event applied to it; nil: that event waits in this device's queue, and has no seq yet.
+    public var seq: Seq?
+    /// Something of it is not confirmed: an own event that has changed it waits in the queue.
+    public var isPending: Bool { seq == nil }
+    /// How far the stream was folded when this was read: the `base` of an event that is made of it.
+    public var readAt: ReadPosition
     /// Its fields by name.
     public var fields: Members<Field>
 
     /// The value of a field, nil if it is absent.
     public subscript(field: String) -> JSON? { fields[field]?.value }
 
-    init(_ state: ObjectState, readAt: Seq) {
+    init(_ state: ObjectState, readAt: ReadPosition) {
         self.readAt = readAt
         name = ObjectName(escaped: state.model, state.id)
-        seq = state.seq
+        seq = Overlay.confirmed(state.seq)
         fields = [:]
         for field in state.fields {
             let value = field.value.withUnsafeBytes { JSON(parsing: $0) } ?? .null
-            fields[String(escaped: field.name)] = Field(value: value, seq: field.seq, site: field.site)
+            fields[String(escaped: field.name)] = Field(
+                value: value,
+                seq: Overlay.confirmed(field.seq),
+                site: field.site
+            )
         }
-    }
-}
-
-extension ObjectState {
-    /// Whether it is an object of this model.
-    func isOf(_ model: String) -> Bool {
-        self.model.withUnsafeBytes { JSONText($0).string }.utf8.elementsEqual(model.utf8)
     }
 }
 
 extension ObjectName {
     init(escaped model: [UInt8], _ id: [UInt8]) {
         self.init(String(escaped: model), String(escaped: id))
+    }
+
+    init(_ key: Overlay.Key) {
+        let separator = key.firstIndex(of: 0) ?? key.endIndex
+        self.init(escaped: Array(key[..<separator]), Array(key[separator...].dropFirst()))
     }
 }
 

@@ -40,6 +40,8 @@ public enum SyncNotice: Sendable, Equatable {
     case newSite(stream: String, was: String, now: String)
     /// Own events wait for something that no event can help: a right, a user, a stream that is full.
     case held(stream: String, reason: String)
+    /// An own event has no effect, and is not shown any longer: the stream has rejected it, or no gateway takes it.
+    case notApplied(stream: String, Event, Fate)
     /// The log was replaced by another one: the queue is kept, the state comes anew.
     case epochChanged(stream: String)
     /// The stream's state cannot be had at the moment: it begins with a snapshot, and no node answers with one. The

@@ -19,8 +19,9 @@ public enum SyncStart: Sendable {
 ///     try await publication.fate()
 ///     await todo.object("task", "cb55")?["title"]
 ///
-/// Reading never waits for a network: it shows the device's fold, which is as new as `seq` says. Everybody who has
-/// folded the same seq of the same epoch has the same objects, and the same `digest`.
+/// Reading never waits for a network. It shows the device's fold, which is as new as `seq` says, with the device's own
+/// events laid over it that are not yet part of it: what is published is seen at once. `confirmed` shows the fold
+/// alone; everybody who has folded the same seq of the same epoch has the same there, and the same `digest`.
 public struct SyncStream: Sendable {
     /// The client that holds it.
     public let client: SyncClient
@@ -35,25 +36,28 @@ public struct SyncStream: Sendable {
     ///
     /// `base` is what its author had seen: the `readAt` of the object that the event was made of. Splices and guards
     /// mean what they say only with it, since others' events may be folded between reading and publishing; nil: all
-    /// that is folded now. A splice counts the author's own earlier splices as well, also those still in the queue:
-    /// wait for their fate before the next one, or count them in.
+    /// that is folded now. A splice counts the author's own earlier splices as well, as `object` shows them.
     ///
     /// Throws a `ReelError`: `bad_event` and its like for an event that no gateway would take, `bad_base` for one that
-    /// is made of what is not folded yet, `internal` if the store failed (then the event is not taken).
+    /// is made of what is not folded yet, `epoch_changed` for a splice or guard that is made of an epoch that has
+    /// ended, `internal` if the store failed (then the event is not taken).
     @discardableResult
-    public func publish(_ event: Event, base: Seq? = nil) async throws -> Publication {
+    public func publish(_ event: Event, base: ReadPosition? = nil) async throws -> Publication {
         try await client.publish(event, to: name, base: base)
     }
 
-    /// The object, nil if it is not there or was deleted.
+    /// The object with all own events, nil if it is not there or was deleted.
     public func object(_ model: String, _ id: String) async -> SyncObject? {
         await client.object(model, id, of: name)
     }
 
-    /// All objects of a model by id, in byte order.
+    /// All objects of a model with all own events, by id, in byte order.
     public func objects(_ model: String) async -> [SyncObject] {
         await client.objects(model, of: name)
     }
+
+    /// The stream without the own events that still wait.
+    public var confirmed: ConfirmedObjects { ConfirmedObjects(client: client, name: name) }
 
     /// The last seq of the partition up to which everything is covered and folded; −1: nothing yet.
     public var seq: Seq { get async { await client.seq(of: name) } }
@@ -70,7 +74,10 @@ public struct SyncStream: Sendable {
     /// 64 bits that are equal on all devices and nodes which hold the same state, printed as 16 hex digits.
     public var digest: UInt64? { get async { await client.digest(of: name) } }
 
-    /// How many own events wait: to be sent, to be acked, or to be met by the own fold.
+    /// The own events that wait, in order, also those of an earlier run: what becomes of them can be awaited.
+    public var pending: [Publication] { get async { await client.pending(of: name) } }
+
+    /// How many own events are left to be sent, to be acked, or to be met by the own fold; merged ones count as one.
     public var queued: Int { get async { await client.queued(of: name) } }
 
     /// What changes from now on, batch by batch.

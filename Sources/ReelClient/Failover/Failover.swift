@@ -10,8 +10,10 @@ package struct Failover: Sendable {
         package var atMs: Int64
     }
 
-    /// A connection attempt that has brought no `welcome` after so long has failed.
-    package static let attemptMs: Int64 = 3_000
+    /// An attempt of the first round that has brought no `welcome` after so long has failed.
+    static let attemptMs: Int64 = 3_000
+    /// What the doubling of that with each round ends at: a little more than a node waits for a client.
+    static let attemptMaxMs: Int64 = 12_000
     /// Within the first round: the longest pause before the next node is tried.
     static let quickMs: Int64 = 20
     /// The pause after the first round; it doubles with every further one.
@@ -25,8 +27,10 @@ package struct Failover: Sendable {
 
     private let configured: [String]
     private var learned: [String] = []
-    /// Nodes that failed since the last welcome.
+    /// Nodes that did not answer since the last welcome.
     private var silent: Set<String> = []
+    /// The present node took the connection.
+    private var hasAnswered = false
     private var random: SeededGenerator
     private var cursor: Int
     private var failures = 0
@@ -58,13 +62,25 @@ package struct Failover: Sendable {
         let node = nodes[cursor % nodes.count]
         cursor = (cursor + 1) % nodes.count
         current = node
-        return Attempt(node: node, atMs: nowMs + pause(nodes: nodes.count))
+        hasAnswered = false
+        return Attempt(node: node, atMs: nowMs + pause())
+    }
+
+    /// How long the present attempt may take to bring a `welcome`. It doubles once all nodes have failed: a slow
+    /// network must not keep a client out for ever.
+    package var attemptMs: Int64 { min(Self.attemptMs << Int64(min(round, 20)), Self.attemptMaxMs) }
+
+    /// The node took the connection. Whatever comes of it (its token is not taken, its log is not the last one), it is
+    /// there.
+    package mutating func answered() {
+        hasAnswered = true
+        if let current { silent.remove(current) }
     }
 
     /// The node said welcome. So the network is there, and nodes that were only heard of and did not answer are gone.
     package mutating func welcomed(nowMs: Int64) {
         welcomedMs = nowMs
-        if let current { silent.remove(current) }
+        answered()
         learned.removeAll { silent.contains($0) }
         silent = []
         cursor = (nodes.firstIndex { $0 == current } ?? 0) + 1
@@ -72,7 +88,7 @@ package struct Failover: Sendable {
 
     /// The attempt failed, or the connection has ended.
     package mutating func lost(nowMs: Int64) {
-        if welcomedMs == nil, let current { silent.insert(current) }
+        if !hasAnswered, let current { silent.insert(current) }
         if let welcomedMs, nowMs - welcomedMs >= Self.steadyMs { failures = 0 }
         welcomedMs = nil
         current = nil
@@ -106,9 +122,11 @@ package struct Failover: Sendable {
         return others[Int(random.next() % UInt64(others.count))]
     }
 
-    private mutating func pause(nodes: Int) -> Int64 {
+    /// How often all nodes have failed, since a connection was lost or there was none.
+    private var round: Int { max(0, failures - 1) / max(1, nodes.count) }
+
+    private mutating func pause() -> Int64 {
         guard failures > 0 else { return 0 }
-        let round = (failures - 1) / nodes
         guard round > 0 else { return Int64.random(in: 0...Self.quickMs, using: &random) }
         let longest = min(Self.pauseMs << Int64(min(round - 1, 20)), Self.pauseMaxMs)
         return Int64.random(in: longest / 2...longest, using: &random)

@@ -13,4 +13,12 @@ public enum Fate: Sendable, Equatable {
     case reduced
     /// Not taken by a gateway, for good; nothing of it is in the stream.
     case refused(ReelError)
+
+    /// The event says something that nobody will ever see.
+    var isLoss: Bool {
+        switch self {
+        case .rejected, .refused: true
+        case .applied, .consumed, .reduced: false
+        }
+    }
 }

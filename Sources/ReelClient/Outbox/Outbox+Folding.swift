@@ -71,7 +71,7 @@ extension Outbox {
             } else {
                 entries[index].base = seq
                 notify(.settled(number: entries[index].number, .refused(error)))
-                replace(at: index, by: .noop)
+                replace(at: index, by: entries[index].event.filler)
             }
         }
         rewind()

@@ -24,14 +24,25 @@ extension Outbox {
     static let retryMaxMs: Int64 = 30_000
 
     /// When sending may go on; nil: not before something else happens.
+    ///
+    /// Nothing goes again before all is answered that was sent before: the pipe would fill with copies, and each answer
+    /// to one of them could be a reason for the next.
     var nextSendMs: Int64? {
-        guard !isHeld, contested == nil, index(behind: sentThrough) < entries.endIndex else { return nil }
+        guard !isHeld, contested == nil, hasBegun || inFlight == 0, index(behind: sentThrough) < entries.endIndex else {
+            return nil
+        }
         return notBeforeMs
     }
 
-    /// A connection is there, or another token holds on it: nobody knows what came of what was sent before, so all that
-    /// is not acked goes again, in order.
+    /// A connection is there: nobody knows what came of what was sent before, so all that is not acked goes again, in
+    /// order.
     mutating func connected() {
+        inFlight = 0
+        release()
+    }
+
+    /// Another token holds on the connection: what was held goes on.
+    mutating func release() {
         isHeld = false
         notBeforeMs = 0
         rewindsInARow = 0
@@ -55,12 +66,14 @@ extension Outbox {
             bytes += encoded.count + 1
             guard bytes <= window.bytes || parcel.events.isEmpty else { break }
             if entries[index].author == nil { give(author, at: index) }
-            if entries[index].acked == nil { inFlight += 1 }
+            inFlight += 1
             parcel.events.append(encoded)
             sentThrough = entries[index].number
             index += 1
         }
-        return parcel.events.isEmpty ? nil : parcel
+        guard !parcel.events.isEmpty else { return nil }
+        hasBegun = true
+        return parcel
     }
 
     private mutating func give(_ author: Event.Author, at index: Int) {
@@ -73,9 +86,13 @@ extension Outbox {
     /// A gateway says that the op is durable at seq. `folded`: how far the own fold is. If it has passed that seq and
     /// still the op was not consumed, that copy never will be, and the op goes again.
     mutating func acked(_ author: Event.Author, seq: Seq, folded: Seq, nowMs: Int64) {
-        guard let index = index(of: author) else { return }
+        defer { answered() }
+        guard let index = index(of: author) else {
+            // The fold was faster.
+            rewindsInARow = 0
+            return
+        }
         guard seq > folded else { return sendAgain(afterMs: 0, nowMs: nowMs) }
-        if entries[index].acked == nil, entries[index].number <= sentThrough { inFlight = max(0, inFlight - 1) }
         entries[index].acked = seq
         rewindsInARow = 0
         notify(.acked(number: entries[index].number, seq: seq))
@@ -84,14 +101,15 @@ extension Outbox {
     /// A gateway did not take the op. `ref`: that of the publish, nil if it was lost.
     ///
     /// With `retry` all is sent again from the first op without an ack. Without, it depends on whose fault it is: a bad
-    /// event is reported, and a no-op fills its op, so that those behind it find their way; an op that somebody else
-    /// used waits for the fold, which will say whose event it was; anything else (a token, a stream's name) is no
+    /// event is reported, and another one fills its op, so that those behind it find their way; an op that somebody
+    /// else used waits for the fold, which will say whose event it was; anything else (a token, a stream's name) is no
     /// event's fault, and the queue waits for another connection or token.
     mutating func nacked(_ author: Event.Author, _ error: ReelError, ref: Int64?, nowMs: Int64) {
+        defer { answered() }
         guard let index = index(of: author), entries[index].acked == nil else { return }
         // What is final holds for the event, also where a publish that was nacked earlier has begun sending anew; but
-        // not for the no-op that has taken its place meanwhile.
-        let isFinal = error.retryMs == nil && entries[index].event != .noop
+        // not for what has taken its place meanwhile.
+        let isFinal = error.retryMs == nil && !entries[index].event.isFiller
         guard isFinal || ref ?? generation == generation else { return }
         switch error.code {
         case _ where error.retryMs != nil:
@@ -103,11 +121,11 @@ extension Outbox {
         case .conflict:
             contested = author
         case .badEvent, .badJSON, .badNumber, .badRange, .badBase, .tooLarge, .limit, .range, .type:
-            if entries[index].event == .noop {
+            if entries[index].event.isFiller {
                 hold(error)
             } else {
                 notify(.settled(number: entries[index].number, .refused(error)))
-                replace(at: index, by: .noop)
+                replace(at: index, by: entries[index].event.filler)
                 sendAgain(afterMs: 0, nowMs: nowMs)
             }
         default:
@@ -115,9 +133,15 @@ extension Outbox {
         }
     }
 
+    /// Once there is nothing more to wait for, a new beginning is behind what was acked meanwhile.
+    private mutating func answered() {
+        inFlight = max(0, inFlight - 1)
+        if inFlight == 0, !hasBegun { rewind() }
+    }
+
     mutating func hold(_ error: ReelError) {
+        if !isHeld { notify(.held(error)) }
         isHeld = true
-        notify(.held(error))
     }
 
     /// Where the first entry without an ack stands.
@@ -127,17 +151,21 @@ extension Outbox {
         for index in index..<entries.endIndex { entries[index].acked = nil }
     }
 
-    /// Sends again from the first op without an ack, after a pause that grows as long as no ack comes.
+    /// Sends again from the first op without an ack, after a pause that grows as long as no ack comes. Where it is to
+    /// begin anew already, this is one more answer to what was sent before.
     mutating func sendAgain(afterMs: Int64, nowMs: Int64) {
-        let growing = rewindsInARow == 0 ? 0 : Self.retryMinMs << Int64(min(rewindsInARow - 1, 10))
-        rewindsInARow += 1
-        notBeforeMs = max(notBeforeMs, nowMs + min(max(afterMs, growing), Self.retryMaxMs))
+        var pauseMs = afterMs
+        if hasBegun {
+            if rewindsInARow > 0 { pauseMs = max(pauseMs, Self.retryMinMs << Int64(min(rewindsInARow - 1, 10))) }
+            rewindsInARow += 1
+        }
+        notBeforeMs = max(notBeforeMs, nowMs + min(pauseMs, Self.retryMaxMs))
         rewind()
     }
 
     mutating func rewind() {
-        generation += 1
-        inFlight = 0
+        if hasBegun { generation += 1 }
+        hasBegun = false
         sentThrough = firstUnacked.map { entries[$0].number - 1 } ?? entries.last?.number ?? 0
     }
 }

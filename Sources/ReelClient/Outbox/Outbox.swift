@@ -56,9 +56,12 @@ struct Outbox: Sendable {
 
     // Of the present connection.
     var sentThrough: Int64 = 0
+    /// Sent and not answered: each event gets one answer, also where its entry is gone.
     var inFlight = 0
     /// Counts the times that sending began anew; `ref` of a publish, so that late answers to older ones are known.
     var generation: Int64 = 0
+    /// Something of this generation was sent.
+    var hasBegun = false
     var notBeforeMs: Int64 = 0
     var rewindsInARow = 0
     /// Nothing is sent until the fold has met this op: somebody else used it.
@@ -115,10 +118,10 @@ struct Outbox: Sendable {
     // MARK: Adding
 
     /// Queues an event, made on a fold of `base`, and returns the number of the entry that carries it. `isKnown`: the
-    /// folded state has the one object that it inserts.
+    /// folded state has the one object that it inserts or deletes.
     mutating func add(_ event: Event, base: Seq, isKnown: Bool) -> Int64 {
         if let change = event.single, change.guards.isEmpty {
-            if change.kind == .delete, cancelsOut(change) { return settleAtOnce() }
+            if change.kind == .delete, cancelsOut(change), !isKnown { return settleAtOnce() }
             if let number = merge(change, base: base) { return number }
         }
         let isFresh = event.single.map { $0.kind == .insert && !isKnown && touched[$0.key] == nil } ?? false
@@ -137,7 +140,8 @@ struct Outbox: Sendable {
     }
 
     /// Drops the plain writes to an object that is now deleted, back to the first event that was handed over or is more
-    /// than a plain write. True if its own insert is among them: then the delete has nothing to do either.
+    /// than a plain write. True if its own insert is among them: then the delete has nothing to do either, unless
+    /// somebody else has made the object meanwhile.
     private mutating func cancelsOut(_ delete: Change) -> Bool {
         guard touched[delete.key] != nil else { return false }
         for index in entries.indices.reversed()
@@ -192,7 +196,6 @@ struct Outbox: Sendable {
 
     mutating func remove(at index: Int, _ fate: Fate) {
         let entry = entries[index]
-        if entry.number <= sentThrough, entry.acked == nil { inFlight = max(0, inFlight - 1) }
         touch(entry.event, -1)
         if index == entries.startIndex { entries.removeFirst() } else { entries.remove(at: index) }
         write(.remove(number: entry.number))

@@ -86,11 +86,13 @@ public final class NetTransport: Transport {
         return request
     }
 
-    /// Calls the body once, later.
+    /// Calls the body once, later. A process that was stopped hears first what has come meanwhile: a deadline that
+    /// would pass before is none.
     public func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportRequest {
         let request = NetRequest()
-        request.timer = loop.timer(after: .milliseconds(ms)) {
-            if !request.isCancelled { body() }
+        request.timer = loop.timer(after: .milliseconds(ms)) { [loop] in
+            // The round that runs this has asked all sockets, and its end comes behind what they brought.
+            loop.execute { loop.atRoundEnd { if !request.isCancelled { body() } } }
         }
         return request
     }

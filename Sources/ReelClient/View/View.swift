@@ -163,15 +163,8 @@ struct View: Sendable {
     /// The digest of the folded state.
     mutating func digest() -> UInt64 { fold.digest() }
 
-    /// The objects that have changed since the last call.
-    mutating func takeChanges() -> Set<ObjectName> {
-        var names: Set<ObjectName> = []
-        for slot in fold.takeChanges().objects {
-            let object = fold.object(at: slot)
-            names.insert(ObjectName(escaped: object.model, object.id))
-        }
-        return names
-    }
+    /// What has changed in the fold since the last call.
+    mutating func takeChanges() -> ReelCore.Changes { fold.takeChanges() }
 
     /// The folded state in the lines of a snapshot.
     mutating func lines() throws(ReelError) -> [UInt8] {

@@ -269,19 +269,22 @@ struct CanonicalReader {
     mutating func integer(from lowest: Int64 = 0) throws(ReelError) -> Int64 {
         let start = position
         let isNegative = byte == ASCII.minus
-        if isNegative { position += 1 }
-        let first = byte
+        let first = isNegative ? start + 1 : start
+        // 2^53 − 1 has 16 digits.
+        let most = min(count, first + 17)
+        var next = first
         var value: Int64 = 0
-        while let digit = ASCII.digit(byte) {
-            // 2^53 − 1 has 16 digits.
-            guard position - start < 17 else { break }
-            value = value * 10 + digit
-            position += 1
+        while next < most {
+            let digit = base[next] &- ASCII.zero
+            guard digit < 10 else { break }
+            value = value &* 10 &+ Int64(digit)
+            next += 1
         }
-        let length = position - start - (isNegative ? 1 : 0)
+        let length = next - first
         if isNegative { value = -value }
-        guard length > 0, first != ASCII.zero || length == 1 && !isNegative, value >= lowest, value <= largestInteger,
-            !isNumberByte(byte)
+        position = next
+        guard length > 0, base[first] != ASCII.zero || length == 1 && !isNegative, value >= lowest,
+            value <= largestInteger, !isNumberByte(byte)
         else {
             position = start
             throw unexpected("an integer from \(lowest) to 2^53 − 1")

@@ -24,12 +24,12 @@ extension ParsedEvent {
         guard value.count <= Limits.value else {
             throw ReelError(.tooLarge, "found an event of \(value.count) bytes, expected at most \(Limits.value)")
         }
-        parts.removeAll(keepingCapacity: true)
-        fields.removeAll(keepingCapacity: true)
-        operations.removeAll(keepingCapacity: true)
-        elements.removeAll(keepingCapacity: true)
-        triples.removeAll(keepingCapacity: true)
-        guards.removeAll(keepingCapacity: true)
+        parts.clear()
+        fields.clear()
+        operations.clear()
+        elements.clear()
+        triples.clear()
+        guards.clear()
         at = -1
         by = nil
         last = false
@@ -344,5 +344,13 @@ extension CanonicalReader {
     @inline(never)
     func missing(_ name: StaticString) -> ReelError {
         error("found no member \"\(name)\"")
+    }
+}
+
+extension Array {
+    /// Removes all, and keeps the memory. Most often there is nothing.
+    @inline(__always)
+    fileprivate mutating func clear() {
+        if !isEmpty { removeAll(keepingCapacity: true) }
     }
 }

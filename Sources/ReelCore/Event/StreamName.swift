@@ -19,6 +19,9 @@ public struct StreamName: Hashable, Sendable, Comparable, LosslessStringConverti
     /// The longest name, in bytes.
     public static let largest = 128
 
+    /// What a name must be, for whoever is told that a text is none.
+    public static let rule = "1 to \(largest) of A-Z a-z 0-9 . _ : ~ -, not of dots only, not with ~ in front"
+
     /// The key of barriers, no stream's name.
     public static let barrierKey = "~reel"
 

@@ -48,7 +48,7 @@ extension Fold {
     }
 
     /// Applies all parts or none; the code says why none.
-    private mutating func change(_ event: ParsedEvent, _ value: Bytes, seq: Seq, refused: Seq) -> ErrorCode? {
+    mutating func change(_ event: ParsedEvent, _ value: Bytes, seq: Seq, refused: Seq) -> ErrorCode? {
         if event.base >= seq { return .badBase }
         var undo = Undo()
         for part in event.parts {
@@ -117,7 +117,7 @@ struct Undo {
 
 extension ParsedEvent {
     /// Whether a part writes a string or has a splice: later offsets of its author may count on that text.
-    var writesText: Bool {
+    package var writesText: Bool {
         fields.contains { $0.isText }
             || operations.contains {
                 if case .splice = $0.kind { true } else { false }

@@ -1,7 +1,7 @@
 /// An object or a tombstone as the fold holds it. Names are as they stand between the quotes of canonical JSON.
-public struct ObjectState: Sendable {
+public struct ObjectState: Sendable, Equatable {
     /// A field with its last writer.
-    public struct Field: Sendable {
+    public struct Field: Sendable, Equatable {
         /// The field's name.
         public let name: [UInt8]
         /// Canonical JSON.
@@ -40,6 +40,9 @@ extension Fold {
     public func object(model: String, id: String) -> ObjectState? {
         slot(model: model, id: id).map(object(at:))
     }
+
+    /// The object or tombstone of this key; nil if it never was or is forgotten.
+    package func object(_ key: [UInt8]) -> ObjectState? { slot(key).map(object(at:)) }
 
     /// The object or tombstone in a slot of `slots` or `Changes`.
     public func object(at slot: Int) -> ObjectState {
@@ -80,6 +83,23 @@ extension Fold {
     /// The sites that wrote after a seq, in order.
     public func sites(after seq: Seq = .none) -> [Site] {
         sites.filter { $0.value.seq > seq }.keys.sorted()
+    }
+
+    func slot(_ key: [UInt8]) -> Int? {
+        Self.split(key) { objects.find(model: $0, id: $1) }
+    }
+
+    /// Lends the two sides of a key.
+    static func split<R>(_ key: [UInt8], _ body: (_ model: Bytes, _ id: Bytes) -> R) -> R {
+        key.withUnsafeBytes { key in
+            let separator = key.firstIndex(of: 0) ?? key.endIndex
+            return body(Bytes(rebasing: key[..<separator]), Bytes(rebasing: key[separator...].dropFirst()))
+        }
+    }
+
+    /// The key of an object of this name.
+    package static func key(model: String, id: String) -> [UInt8] {
+        JSONText.withEscaped(model) { model in JSONText.withEscaped(id) { Array(model) + [0] + Array($0) } }
     }
 
     private func slot(model: String, id: String) -> Int? {

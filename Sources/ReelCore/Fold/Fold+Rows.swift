@@ -1,7 +1,8 @@
 /// The storage form of a stream's state: one row of bytes for each object or tombstone, for each site, and one for the
 /// rest. A row says all about its subject, histories of texts too, so that a fold made of rows goes on exactly.
 extension Fold {
-    /// The key of an object's row: model, a zero byte, id, the names as they stand between their quotes.
+    /// The key of the object or tombstone in a slot, and of its row: model, a zero byte, id, the names as they stand
+    /// between their quotes.
     public func key(ofObject slot: Int) -> [UInt8] { objects[slot].key }
 
     /// Appends the row of an object or tombstone.

@@ -109,6 +109,13 @@ public struct Fold: Sendable {
         if listsChanges { changes.forgottenSites.append(site) }
     }
 
+    /// Forgets what digests and the horizon will ask for: of a draft nobody does.
+    mutating func dropBookkeeping() {
+        digestSum = 0
+        unhashedObjects = []
+        agingObjects = AgingQueue()
+    }
+
     // MARK: The horizon
 
     /// Forgets what nobody needs any more: tombstones and ended sites, and the history of texts.

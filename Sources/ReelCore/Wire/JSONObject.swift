@@ -84,12 +84,7 @@ public struct JSONObject {
     public func stream() throws(ReelError) -> StreamName {
         let text = try required("stream", string("stream"))
         guard let stream = StreamName(text) else {
-            throw ReelError(
-                .badStream,
-                "found the stream \(text.debugDescription), expected 1 to \(StreamName.largest) of "
-                    + "A-Z a-z 0-9 . _ : ~ -, "
-                    + "not of dots only, not with ~ in front"
-            )
+            throw ReelError(.badStream, "found the stream \(text.debugDescription), expected \(StreamName.rule)")
         }
         return stream
     }

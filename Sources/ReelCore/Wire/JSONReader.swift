@@ -310,9 +310,18 @@ public struct JSONReader {
 
     private mutating func expect(_ expected: Kind) throws(ReelError) {
         let found = try kind()
-        guard found == expected else {
-            throw ReelError(shape, "found \(found.named) at byte \(position), expected \(expected.named)")
+        guard found == expected else { throw mistaken(found, expected) }
+    }
+
+    /// Another value than was expected, or what begins like one and is none: `kind` looks at the first byte only.
+    private func mistaken(_ found: Kind, _ expected: Kind) -> ReelError {
+        if found == .boolean || found == .null {
+            let letters = bytes[position...].prefix { 0x61...0x7a ~= $0 | 0x20 }
+            if !["true", "false", "null"].contains(where: { $0.utf8.elementsEqual(letters) }) {
+                return unexpected("a value")
+            }
         }
+        return ReelError(shape, "found \(found.named) at byte \(position), expected \(expected.named)")
     }
 
     private func unexpected(_ expected: String) -> ReelError {

@@ -85,6 +85,7 @@ extension ServerFrame {
         return Welcome(
             node: try object.required("node", object.string("node")),
             epoch: try object.required("epoch", object.epoch()),
+            log: try object.string("log") ?? "ok",
             number: Int(try object.integer("number") ?? 0),
             partitions: try object.number("partitions"),
             limits: Limits(

@@ -7,6 +7,7 @@ extension ServerFrame {
             writer.member("t", "welcome")
             writer.member("node", welcome.node)
             writer.member("epoch", welcome.epoch.description)
+            writer.member("log", welcome.log)
             writer.member("number", welcome.number)
             writer.member("partitions", welcome.partitions)
             writer.member("limits", raw: welcome.limits.encoded())

@@ -66,6 +66,8 @@ extension ServerFrame {
         public var node: String
         /// The epoch of its log.
         public var epoch: Epoch
+        /// How the log does: `ok`, or why it does not (see docs/metrics.md).
+        public var log: String
         /// The log's number: how many logs of this deployment were the current one before it.
         public var number: Int
         /// How many partitions the log has.
@@ -81,6 +83,7 @@ extension ServerFrame {
         public init(
             node: String,
             epoch: Epoch,
+            log: String = "ok",
             number: Int,
             partitions: Int,
             limits: Limits,
@@ -90,6 +93,7 @@ extension ServerFrame {
             self.tokenS = tokenS
             self.node = node
             self.epoch = epoch
+            self.log = log
             self.number = number
             self.partitions = partitions
             self.limits = limits

@@ -79,8 +79,11 @@ final class EventsRange: Follower {
                 return exchange.respond(problem.response)
             }
             let etag = "\"\(epoch):\(stream):\(block)\""
-            let headers: HTTPHeaders = ["cache-control": "public, max-age=31536000, immutable", "etag": etag]
-            if exchange.request.holds(etag: etag) {
+            let held = exchange.request.held(etag: etag)
+            let headers: HTTPHeaders = [
+                "cache-control": "public, max-age=31536000, immutable", "etag": held ?? etag,
+            ]
+            if held != nil {
                 return exchange.respond(HTTPResponse(status: 304, headers: headers))
             }
             last = seqs.upperBound

@@ -152,7 +152,7 @@ final class GatewayHTTP: HTTPHandler {
     ) throws(Problem) {
         let stream = try match.stream
         let limit = Int(try match.integer("limit", from: 1, to: 10_000) ?? 1_000)
-        let waitS = try match.integer("wait", from: 0, to: 30) ?? 0
+        let waitS = try match.integer("wait", from: 0, to: gateway.share.settings.pollS) ?? 0
         let filter = try EventFilter(match)
         var place = (after: try match.integer("after", from: -1) ?? .none, epoch: try match.epoch)
         guard exchange.request.acceptsEventStream else {

@@ -10,7 +10,7 @@ final class StatePassage {
     private let announcer: Announcer
     private let epoch: Epoch
     private let tls: TLSClient?
-    private let timeout: Duration
+    private let (timeout, headTimeout): (Duration, Duration)
     private let journal: Journal
     /// A node that is away is met by every request.
     private var warnings = LineLimiter(lines: 10, windowMs: 10_000)
@@ -20,6 +20,7 @@ final class StatePassage {
     init(on loop: EventLoop, announcer: Announcer, epoch: Epoch, _ settings: GatewaySettings, journal: Journal) {
         tls = settings.node.peerTLS
         timeout = .milliseconds(settings.peerMs)
+        headTimeout = .milliseconds(min(settings.peerMs, settings.peerHeadMs))
         client = HTTPClient(on: loop)
         self.announcer = announcer
         self.epoch = epoch
@@ -51,10 +52,6 @@ final class StatePassage {
         }
     }
 
-    /// So long a node may be silent where there are others: longer than one that is behind waits, and then makes what
-    /// was asked for.
-    private static let patienceWithOthers = Duration.seconds(8)
-
     private func ask(_ nodes: ArraySlice<NodeAnnouncement>, _ question: StateRequest, _ exchange: HTTPExchange) {
         // Nobody is there any more to whom an answer could be given.
         guard exchange.isOpen else { return }
@@ -70,7 +67,7 @@ final class StatePassage {
         }
         var request = HTTPClientRequest(question, origin)
         if origin.isSecure { request.tls = tls }
-        request.timeout = rest.isEmpty ? timeout : min(timeout, Self.patienceWithOthers)
+        request.timeout = rest.isEmpty ? timeout : headTimeout
         // Whoever asks is who the other node lets in, or not.
         // What has something before it is packed here, if at all.
         let passed =
@@ -90,6 +87,8 @@ final class StatePassage {
                 answer.call?.cancel()
                 return
             }
+            // Nobody can take over now.
+            if case .head = event { answer.call?.allowSilence(of: timeout) }
             guard case .failed(let error) = event, !answer.hasBegun else { return answer.take(event) }
             answer.call = nil
             warn("a snapshot node does not answer", node, refusal ?? error.message)

@@ -13,12 +13,15 @@ struct NackedOps {
 
     /// More lanes than these are not remembered of one connection.
     static let lanesPerConnection = 10_000
-    /// So long a nack holds up later ops. What a client's fold has consumed is not sent again, and the gateway may have
-    /// read it before the nack.
-    static let holdMs: Int64 = 10_000
 
+    private let holdMs: Int64
     private var rows: [Int: [Lane: Row]] = [:]
     private var connections: [Lane: Set<Int>] = [:]
+
+    /// A nack holds up later ops for so long at most.
+    init(holdMs: Int64) {
+        self.holdMs = holdMs
+    }
 
     var isEmpty: Bool { connections.isEmpty }
 
@@ -36,7 +39,7 @@ struct NackedOps {
             return
         }
         guard row != nil || rows[connection]?.count ?? 0 < Self.lanesPerConnection else { return }
-        rows[connection, default: [:]][lane] = Row(ops: op...highest, untilMs: nowMs + Self.holdMs)
+        rows[connection, default: [:]][lane] = Row(ops: op...highest, untilMs: nowMs + holdMs)
         connections[lane, default: []].insert(connection)
     }
 

@@ -37,7 +37,7 @@ struct PublishLedger {
 
     /// For each connection what it waits for, in its order.
     var lanes: [Int: [Lane: Queue<Waiting>]] = [:]
-    var nacked = NackedOps()
+    var nacked: NackedOps
     var flights: [EventKey: [Flight]] = [:]
     /// For each partition what is on its way, in the order in which it was taken.
     var oldest: [Queue<Flight>]
@@ -56,6 +56,7 @@ struct PublishLedger {
     /// A ledger of one loop of a gateway.
     init(partitions: Int, _ settings: GatewaySettings) {
         self.settings = settings
+        nacked = NackedOps(holdMs: settings.nackHoldMs)
         byteLimit = max(1, settings.inFlightBytes / max(1, settings.node.loops))
         oldest = [Queue<Flight>](repeating: Queue(), count: partitions)
         promised = [Queue<(seq: Seq, flight: Flight)>](repeating: Queue(), count: partitions)

@@ -5,12 +5,17 @@ struct BrokerTrouble: Equatable {
     let isLasting: Bool
 
     /// `reason` is such as `ssl://127.0.0.1:9093/bootstrap: SSL handshake failed: … (after 3ms in state …)`.
-    init(_ reason: String) {
+    init(_ reason: String, hasStrictSCRAM: Bool = KafkaLibrary.hasStrictSCRAM) {
         let (broker, said) = Self.parts(of: reason)
         if said.contains("certificate verify failed") {
             text =
                 "the certificate of \(broker) is not signed by a CA that is known here;"
                 + " --kafka.ssl.ca.location must name its CA's certificate"
+            isLasting = true
+        } else if said.contains("SSL routines"), said.contains("alert"), said.contains("certificate") {
+            text =
+                "\(broker) does not let this client in (\(Self.lastWords(of: said))); expected is a certificate in"
+                + " --kafka.ssl.certificate.location that is signed by a CA that it knows"
             isLasting = true
         } else if said.contains("SSL handshake failed") {
             text =
@@ -32,6 +37,8 @@ struct BrokerTrouble: Equatable {
             text =
                 "\(broker) refuses the login (\(said)); expected are --kafka.sasl.username and"
                 + " REEL_KAFKA_SASL_PASSWORD of a user that it knows"
+                + (said.contains("SCRAM") && !hasStrictSCRAM
+                    ? ", and for SCRAM with Kafka 4 librdkafka 2.6.1 or newer; this is \(KafkaLibrary.version)" : "")
             isLasting = true
         } else if said.contains("Invalid response size 1213486160") {
             // The first four bytes of `HTTP/1.1`, read as a length.

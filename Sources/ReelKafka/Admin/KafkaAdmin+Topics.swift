@@ -89,10 +89,10 @@ extension KafkaAdmin {
         defer { rd_kafka_queue_destroy(queue) }
         let options = rd_kafka_AdminOptions_new(handle.pointer, RD_KAFKA_ADMIN_OP_ANY)
         defer { rd_kafka_AdminOptions_destroy(options) }
-        rd_kafka_AdminOptions_set_request_timeout(options, Self.patienceMs, nil, 0)
+        rd_kafka_AdminOptions_set_request_timeout(options, patienceMs, nil, 0)
         request(options, queue)
-        guard let answer = rd_kafka_queue_poll(queue, Self.patienceMs + 1000) else {
-            throw LogError(.logUnavailable, "cannot \(doing): no answer within \(Self.patienceMs / 1000) s")
+        guard let answer = rd_kafka_queue_poll(queue, patienceMs + 1000) else {
+            throw LogError(.logUnavailable, "cannot \(doing): no answer within \(patienceMs / 1000) s")
         }
         let code = rd_kafka_event_error(answer)
         guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {

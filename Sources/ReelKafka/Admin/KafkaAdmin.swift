@@ -15,13 +15,14 @@ final class KafkaAdmin: Sendable {
         let version = Mutex<BrokerVersion?>(nil)
     }
 
-    /// How long a question may take. A broker that hangs is told after four.
-    static let patienceMs: Int32 = 5000
+    /// How long a question may take: five seconds. A broker that hangs is told after four.
+    let patienceMs: Int32
     /// So long it asks again for a topic that the broker does not know: one that has just started knows few of them.
     private static let doubtMs: Int64 = 1_500
 
     init(_ configuration: KafkaConfiguration) throws(LogError) {
         brokers = configuration.brokers
+        patienceMs = 5000 * Int32(configuration.patience)
         let heard = Heard()
         var configuration = configuration
         // The lines that tell what requests a broker takes; the rest of them is nobody's business.
@@ -88,7 +89,7 @@ final class KafkaAdmin: Sendable {
     func wasWritten(_ name: String) throws(LogError) -> Bool {
         let partitions = try hearsay(of: name).facts?.partitions.count ?? 0
         for partition in 0..<partitions {
-            let end = nowMs() + Int64(Self.patienceMs)
+            let end = nowMs() + Int64(patienceMs)
             let (code, ends) = handle.ends(of: name, partition, untilMs: end)
             guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
                 throw LogError(kafka: code, "ask for the end of \(name)", trouble: handle.trouble)
@@ -117,7 +118,7 @@ final class KafkaAdmin: Sendable {
         all: Bool = false,
         _ read: (rd_kafka_metadata) -> Answer
     ) throws(LogError) -> Answer {
-        let end = nowMs() + Int64(Self.patienceMs)
+        let end = nowMs() + Int64(patienceMs)
         while true {
             var answer: UnsafePointer<rd_kafka_metadata>?
             let code = rd_kafka_metadata(handle.pointer, all ? 1 : 0, topic?.pointer, &answer, 500)
@@ -132,9 +133,9 @@ final class KafkaAdmin: Sendable {
                     "what answers is no broker but a controller; expected is a broker's port"
                 )
             }
-            let trouble = handle.trouble.map(BrokerTrouble.init)
+            let trouble = handle.trouble.map { BrokerTrouble($0) }
             guard nowMs() < end, trouble?.isLasting != true else {
-                let silence = "\(brokers.joined(separator: ", ")): no answer within \(Self.patienceMs / 1_000) s"
+                let silence = "\(brokers.joined(separator: ", ")): no answer within \(patienceMs / 1_000) s"
                 throw LogError(.logUnavailable, "no broker can be reached: \(trouble?.text ?? silence)")
             }
         }

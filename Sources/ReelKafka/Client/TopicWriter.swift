@@ -6,6 +6,7 @@ internal import Synchronization
 /// Appends single records to a topic of one partition, and waits for each.
 final class TopicWriter: Sendable {
     private let topic: String
+    private let waitMs: Int64
     private let made: Mutex<Made?> = Mutex(nil)
     private let make: @Sendable () throws(LogError) -> Made
 
@@ -30,6 +31,7 @@ final class TopicWriter: Sendable {
 
     init(topic: String, configuration: KafkaConfiguration, log: @escaping KafkaLogLine) {
         self.topic = topic
+        waitMs = 6000 * Int64(configuration.patience)
         make = { () throws(LogError) in try Made(topic, configuration, log) }
     }
 
@@ -69,7 +71,7 @@ final class TopicWriter: Sendable {
     /// The outcome of the record that was handed over last. One before it, which nobody waited for to the end, may be
     /// told first.
     private func report(_ writer: Made) -> rd_kafka_resp_err_t {
-        let end = nowMs() + 6000
+        let end = nowMs() + waitMs
         while nowMs() < end {
             guard let event = rd_kafka_queue_poll(writer.reports, 500) else { continue }
             defer { rd_kafka_event_destroy(event) }

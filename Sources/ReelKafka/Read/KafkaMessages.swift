@@ -44,8 +44,11 @@ extension Witness {
     private static let turn = Mutex(())
 
     /// Header `p` of a message: 16 bytes, seq and hash, big-endian. Anything else says nothing.
-    fileprivate static let find: @Sendable (UnsafeMutableRawPointer) -> Witness? = { message in
-        turn.withLock { _ in Witness(header: message.assumingMemoryBound(to: rd_kafka_message_t.self)) }
+    fileprivate static let find: RecordBatch.Entry.WitnessFinder = { message, place in
+        let message = message.assumingMemoryBound(to: rd_kafka_message_t.self)
+        guard let witness = turn.withLock({ _ in Witness(header: message) }) else { return false }
+        place.initializeMemory(as: Witness.self, to: witness)
+        return true
     }
 
     init?(header message: UnsafeMutablePointer<rd_kafka_message_t>) {

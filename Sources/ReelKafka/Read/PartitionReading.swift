@@ -8,6 +8,7 @@ final class PartitionReading: DoubtfulLog {
     private let topic: String
     private let pool: ReaderPool
     private let counters: KafkaCounters
+    private let patience: Int64
 
     private let silent = Mutex(SilentPartitions())
 
@@ -24,6 +25,7 @@ final class PartitionReading: DoubtfulLog {
     ) {
         self.topic = topic
         self.counters = counters
+        patience = Int64(configuration.patience)
         pool = ReaderPool { () throws(LogError) in
             try RangeReader(topic: topic, configuration: configuration, log: log)
         }
@@ -49,7 +51,7 @@ final class PartitionReading: DoubtfulLog {
             throw LogError(.logUnavailable, "partition \(partition) has not answered for long, and is being asked")
         }
         do throws(KafkaFailure) {
-            let answer = try question(waitMs)
+            let answer = try question(waitMs * patience)
             silent.withLock { $0.end(partition, answered: true, nowMs: nowMs()) }
             return answer
         } catch {

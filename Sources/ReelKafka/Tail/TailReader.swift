@@ -26,6 +26,7 @@ final class TailReader: @unchecked Sendable {
     private let handle: KafkaHandle
     private let topic: KafkaTopic
     private let queue: MessageQueue
+    private let delivery: TailDelivery
     private let doubts: TailDoubts
     private let counters: KafkaCounters
     private let ended: EndedTails
@@ -36,7 +37,7 @@ final class TailReader: @unchecked Sendable {
     private var unsure: [Reading] = []
     private var topicChanges = 0
 
-    private static let messagesMax = 8192
+    private static let messagesMax = 512
     /// Where a batch is full.
     private static let bytesMax = 1 << 20
 
@@ -54,6 +55,7 @@ final class TailReader: @unchecked Sendable {
         handle = try KafkaHandle(.tail, configuration, log: log)
         self.topic = try KafkaTopic(topic, of: handle)
         queue = MessageQueue(of: handle, messagesMax: Self.messagesMax)
+        delivery = try TailDelivery()
         let thread = try LogThread("kafka-tail") { self.run() }
         self.thread.withLock { $0 = thread }
     }
@@ -75,7 +77,7 @@ final class TailReader: @unchecked Sendable {
         inbox.withLock { $0.isClosed = true }
         queue.wake()
         let thread = thread.withLock { $0.take() }
-        if let thread, !thread.isCurrent { thread.join() }
+        if let thread, !thread.isCurrent, !delivery.isCurrent { thread.join() }
     }
 
     // MARK: The thread
@@ -92,6 +94,7 @@ final class TailReader: @unchecked Sendable {
         for partition in readings.keys { queue.stop(topic, partition) }
         // Those that are in doubt, too.
         for tail in inbox.withLock({ $0.tails.values.map(\.self) }) { tail.cancel() }
+        delivery.close()
     }
 
     /// Does what was asked for; false once the log is closed.
@@ -137,6 +140,8 @@ final class TailReader: @unchecked Sendable {
     }
 
     private func doubt(_ reading: Reading) {
+        // Another thread goes on from where the tail is.
+        delivery.finish()
         counters.doubts.add(1, ordering: .relaxed)
         var reading = reading
         reading.place.doubt(troubles: handle.troubles)
@@ -160,6 +165,8 @@ final class TailReader: @unchecked Sendable {
     }
 
     private func settle(_ reading: Reading, _ outcome: TailDoubt.Outcome) {
+        // A sink of another tail may be at work there: one at a time.
+        delivery.finish()
         let tail = reading.tail
         guard !tail.hasEnded else { return }
         switch outcome {
@@ -178,9 +185,10 @@ final class TailReader: @unchecked Sendable {
 
     /// Hands messages on, in runs of one partition.
     private func deliver(_ messages: MessageQueue.Messages) {
+        let isMoreThere = messages.count == Self.messagesMax
         var rest = messages
         while let message = rest.first ?? nil {
-            let count = take(message) ? deliverRun(of: rest) : 0
+            let count = take(message) ? deliverRun(of: rest, isMoreThere: isMoreThere) : 0
             if count == 0 { rd_kafka_message_destroy(message) }
             rest = rest.dropFirst(max(1, count))
         }
@@ -209,7 +217,7 @@ final class TailReader: @unchecked Sendable {
     }
 
     /// Delivers the first message, and with it those behind it that follow it plainly; returns how many.
-    private func deliverRun(of messages: MessageQueue.Messages) -> Int {
+    private func deliverRun(of messages: MessageQueue.Messages, isMoreThere: Bool) -> Int {
         guard let partition = messages.first??.pointee.partition, var reading = readings[Int(partition)] else {
             return 0
         }
@@ -226,7 +234,7 @@ final class TailReader: @unchecked Sendable {
         reading.place.next = next
         reading.place.last = batch.entries.last.map(batch.witness(of:))
         readings[Int(partition)] = reading
-        reading.tail.deliver(batch)
+        delivery.deliver(batch, to: reading.tail, isMoreThere: isMoreThere)
         return batch.entries.count
     }
 }

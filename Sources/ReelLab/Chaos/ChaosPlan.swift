@@ -19,4 +19,32 @@ public struct ChaosPlan: Sendable {
 
     /// On SQLite.
     public init() {}
+
+    /// Checks what can be checked before anything starts: that something is published, and that this process may have
+    /// as many file descriptors as clients and proxies need.
+    public func check() throws(LoadFailure) {
+        guard publishers > 0 else {
+            throw LoadFailure(
+                .plan,
+                "found \(publishers) publishers, expected at least one: where nothing is published, nothing is shown"
+            )
+        }
+        let clients = publishers + readers
+        try DescriptorLimit.reserve(descriptors, for: "\(clients) clients and their proxies")
+    }
+
+    /// How many brokers there are.
+    var brokers: Int { kafka == nil ? 0 : 3 }
+
+    /// How many file descriptors it needs at most. A client has a socket of its own, and at each proxy two that may
+    /// stay there while the way is broken, although the client has gone elsewhere.
+    var descriptors: Int {
+        let clients = (publishers + readers) * (1 + 2 * gateways)
+        let nodes = gateways + snapshots
+        // A node has a few connections with each broker, for what it writes, what it reads and what it asks.
+        let ofBrokers = 2 * 8 * nodes * brokers
+        // Pipes of a process, and what its proxy listens at.
+        let ofProcesses = 8 * (nodes + brokers)
+        return clients + ofBrokers + ofProcesses + DescriptorLimit.spare
+    }
 }

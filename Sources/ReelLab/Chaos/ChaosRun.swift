@@ -52,9 +52,7 @@ public final class ChaosRun {
 
     /// Starts the cluster, with all that it keeps in `folder`, a fresh one. `say` gets the lines of the timeline.
     public init(_ plan: ChaosPlan, reel: String, folder: String, say: @escaping (String) -> Void) throws {
-        guard plan.publishers > 0 else {
-            throw ChildProcess.Failure(description: "found no publisher, expected at least one: nothing would be shown")
-        }
+        try plan.check()
         self.plan = plan
         self.reel = reel
         self.folder = folder
@@ -62,7 +60,7 @@ public final class ChaosRun {
         // Makes the folder.
         histories = try HistoryFolder(folder)
         driver = histories.history(of: "driver", .driver)
-        brokers = try plan.kafka.map { try LocalKafka($0, brokers: 3, isProxied: true) }
+        brokers = try plan.kafka.map { try LocalKafka($0, brokers: plan.brokers, isProxied: true) }
         var log = "sqlite:\(folder)/log.sqlite"
         if let brokers {
             log = "kafka:\(brokers.proxied)"
@@ -85,6 +83,7 @@ public final class ChaosRun {
         load.readers = plan.readers
         load.rate = plan.rate
         load.seed = plan.seed
+        load.patienceSeconds = 60
         load.settleSeconds = 90
         load.histories = histories
         self.load = try LoadRun(load)
@@ -142,7 +141,7 @@ public final class ChaosRun {
             forMs: Int64(plan.seconds ?? Self.secondsMax) * 1_000,
             gateways: plan.gateways,
             snapshots: plan.snapshots,
-            brokers: brokers == nil ? 0 : 3
+            brokers: plan.brokers
         )
         let beginMs = nowMs
         var next = faults[...]

@@ -71,7 +71,7 @@ public struct KafkaHome: Sendable {
 
     /// 17 of `openjdk version "17.0.15" 2025-04-15`, 8 of `1.8.0`.
     private static func version(of java: String) throws(ChildProcess.Failure) -> Int {
-        let said = try ChildProcess.output(of: java, ["-version"], timeoutMs: 20_000)
+        let said = try ChildProcess.output(of: java, ["-version"])
         let numbers = said.split(separator: "\"").dropFirst().first?.split { !$0.isNumber } ?? []
         let parts = numbers.compactMap { Int($0) }
         guard let first = parts.first else {

@@ -41,10 +41,14 @@ public final class LocalNode {
 
     /// Starts it again where it was, killed first if it still runs, and waits until it listens.
     public func restart(timeoutMs: Int = 60_000) throws(ChildProcess.Failure) {
+        let deadline = Clock.nowMs() + Int64(timeoutMs)
         try launch()
-        guard try process.readLine(timeoutMs: timeoutMs) != nil else {
+        // Somebody's connection may have got its port meanwhile, and have it for a moment.
+        while try process.readLine(timeoutMs: timeoutMs) == nil {
             process.wait(timeoutMs: 1_000)
-            throw Self.endedEarly(name, process, log)
+            guard Clock.nowMs() < deadline else { throw Self.endedEarly(name, process, log) }
+            usleep(500_000)
+            try launch()
         }
     }
 

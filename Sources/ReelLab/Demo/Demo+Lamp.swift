@@ -30,7 +30,7 @@ extension Demo {
 
     private func values<T>(_ streams: [SyncStream], _ field: String, _ read: (JSON) -> T?) async -> [T?] {
         var values: [T?] = []
-        for stream in streams { values.append(await stream.object("lamp", "hall")?[field].flatMap(read)) }
+        for stream in streams { values.append(await stream.confirmed.object("lamp", "hall")?[field].flatMap(read)) }
         return values
     }
 }

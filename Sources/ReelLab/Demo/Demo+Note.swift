@@ -42,6 +42,6 @@ extension Demo {
     }
 
     private static func text(_ note: SyncStream) async -> String {
-        await note.object("note", "1")?["text"]?.string ?? ""
+        await note.confirmed.object("note", "1")?["text"]?.string ?? ""
     }
 }

@@ -24,7 +24,7 @@ extension Demo {
     }
 
     private func text(_ list: SyncStream) async -> String {
-        await list.objects("task").map { task in
+        await list.confirmed.objects("task").map { task in
             (task["done"]?.bool == true ? "[x] " : "[ ] ") + (task["title"]?.string ?? "?")
         }.joined(separator: ", ")
     }

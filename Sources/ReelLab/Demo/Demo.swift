@@ -14,6 +14,7 @@ public final class Demo {
     /// Starts the nodes: `reel` is the path of the program itself. The log is a SQLite file, or lies on three brokers
     /// of this Kafka, one of which is killed as well.
     public init(reel: String, kafka: KafkaHome? = nil, screen: DemoScreen) throws {
+        try Self.reserveDescriptors(kafka == nil ? 128 : 512)
         self.screen = screen
         screen.title("reel demo: two gateways and a snapshot node on one log, and devices that share data")
         if kafka != nil { screen.say("The log lies on three Kafka brokers; they take a while to start.") }
@@ -21,6 +22,15 @@ public final class Demo {
         transport = try NetTransport()
         let names = DemoCluster.streamNames(["lamp", "todo", "note", "tape", "counter"])
         (lamp, todo, note, tape, counter) = (names[0], names[1], names[2], names[3], names[4])
+    }
+
+    /// A snapshot node has 70 open, on Kafka 130; a broker has more.
+    private static func reserveDescriptors(_ needed: Int) throws(ChildProcess.Failure) {
+        guard let most = DescriptorLimit.reserve(needed) else { return }
+        throw ChildProcess.Failure(
+            description: "each process of the demo needs \(needed) file descriptors, and may have \(most); "
+                + DescriptorLimit.advice(needed)
+        )
     }
 
     /// Tells the story; true if everything that must hold held.

@@ -1,19 +1,14 @@
-import Glibc
 import ReelNet
 import Synchronization
 
-/// Whether the process was asked to end, by SIGINT or SIGTERM, while a demo runs: it then ends between two steps, with
-/// its nodes and its folder.
+/// Whether the process was asked to end while a demo runs: it then ends between two steps, with its nodes and its
+/// folder.
 final class DemoInterruption: Sendable {
     private let isAsked = Atomic<Bool>(false)
 
     /// Watches for the signals on this loop.
     init(on loop: EventLoop) throws {
-        try loop.sync {
-            for signal in [SIGINT, SIGTERM] {
-                loop.onSignal(signal) { [self] in isAsked.store(true, ordering: .relaxed) }
-            }
-        }
+        try loop.sync { loop.onInterruption { [self] in isAsked.store(true, ordering: .relaxed) } }
     }
 
     /// Throws if it was asked to end.

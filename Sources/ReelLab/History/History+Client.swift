@@ -51,6 +51,14 @@ extension History {
         }
     }
 
+    /// The party publishes no more as this site: what of it was not acked it hands over as another's.
+    public func left(_ stream: StreamName, _ site: Site) {
+        write("left", about: [site]) { line in
+            line.member("stream", stream.description)
+            line.member("site", number(of: site))
+        }
+    }
+
     /// A subscription stands. `isFiltered`: it asked for some models only, so its frames may leave events out.
     public func subscribed(_ subscribed: ServerFrame.Subscribed, isFiltered: Bool = false) {
         write("subscribed") { line in
@@ -126,10 +134,9 @@ extension History {
         }
     }
 
-    /// The party ended as it wanted to; so many of its events were handed over and never acked. Nothing follows.
+    /// The party ended as it wanted to; so many of its events were never acked. Nothing follows: what is still said
+    /// afterwards is not written.
     public func ended(unacked: Int) {
-        write("end") { line in
-            line.member("unacked", unacked)
-        }
+        writeEnd { $0.member("unacked", unacked) }
     }
 }

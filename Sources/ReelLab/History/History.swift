@@ -24,6 +24,9 @@ public final class History: Sendable {
         /// Sites whose number has been explained in the file.
         var explained: Set<Int> = []
         var failure: ChildProcess.Failure?
+        /// How many lines there are.
+        var lines = 1
+        var hasEnded = false
     }
 
     private let folder: HistoryFolder
@@ -50,6 +53,7 @@ public final class History: Sendable {
     func write(_ what: String, about sites: [Site] = [], _ members: (inout JSONObjectWriter) -> Void) {
         let now = Clock.nowMs()
         pending.withLock { pending in
+            guard !pending.hasEnded else { return }
             for site in sites { explain(site, &pending) }
             pending.bytes.appendObject { line in
                 line.member("e", what)
@@ -57,8 +61,26 @@ public final class History: Sendable {
                 members(&line)
             }
             pending.bytes.append("\n")
+            pending.lines += 1
             guard pending.bytes.count >= Self.gathered else { return }
             append(&pending)
+        }
+    }
+
+    /// Appends the last line, which says how many lines stand before it.
+    func writeEnd(_ members: (inout JSONObjectWriter) -> Void) {
+        let now = Clock.nowMs()
+        pending.withLock { pending in
+            guard !pending.hasEnded else { return }
+            pending.hasEnded = true
+            let before = pending.lines
+            pending.bytes.appendObject { line in
+                line.member("e", "end")
+                line.member("ms", now)
+                line.member("lines", before)
+                members(&line)
+            }
+            pending.bytes.append("\n")
         }
     }
 
@@ -74,6 +96,7 @@ public final class History: Sendable {
             line.member("site") { $0.append(quoted: site) }
         }
         pending.bytes.append("\n")
+        pending.lines += 1
     }
 
     func flush() throws(ChildProcess.Failure) {
@@ -82,6 +105,14 @@ public final class History: Sendable {
             return pending.failure
         }
         if let failure { throw failure }
+    }
+
+    /// Takes back what has been written.
+    func discard() {
+        pending.withLock { pending in
+            pending.bytes.removeAll()
+            _ = unlink(path)
+        }
     }
 
     /// The file is open only for this moment: thousands of clients have a file each.

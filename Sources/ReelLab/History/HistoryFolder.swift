@@ -6,6 +6,8 @@ import Synchronization
 public final class HistoryFolder: Sendable {
     /// Where it is.
     public let path: String
+    /// It was not there before.
+    private let isOwn: Bool
     private let sites = Mutex<[Site: Int]>([:])
     private let histories = Mutex<[History]>([])
 
@@ -13,7 +15,8 @@ public final class HistoryFolder: Sendable {
     /// runs are not one.
     public init(_ path: String) throws(ChildProcess.Failure) {
         self.path = path
-        guard mkdir(path, 0o755) == 0 || errno == EEXIST else {
+        isOwn = mkdir(path, 0o755) == 0
+        guard isOwn || errno == EEXIST else {
             throw ChildProcess.Failure(
                 description: "the folder `\(path)` cannot be made: \(String(cString: strerror(errno)))"
             )
@@ -38,6 +41,13 @@ public final class HistoryFolder: Sendable {
     /// no evidence. Throws where a file cannot be written.
     public func flush() throws(ChildProcess.Failure) {
         for history in histories.withLock({ $0 }) { try history.flush() }
+    }
+
+    /// Removes the histories of this run, and the folder if the run has made it and nothing else lies there. Call it
+    /// where nothing was recorded, and write nothing afterwards.
+    public func discard() {
+        for history in histories.withLock({ $0 }) { history.discard() }
+        if isOwn { rmdir(path) }
     }
 
     /// Keeps other evidence: the snapshot of a node, the dump of a log. What cannot be written is none.

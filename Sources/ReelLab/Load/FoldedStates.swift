@@ -6,6 +6,14 @@ final class FoldedStates {
     private let gateways: LoadGateways
     private let http: HTTPClient
     private var turn = 0
+    /// As they were soon after an epoch began, and who waits to be told.
+    private var begun: [StreamName: Fold] = [:]
+    private var waiting: [Beginning: [(Fold?) -> Void]] = [:]
+
+    private struct Beginning: Hashable {
+        let stream: StreamName
+        let epoch: Epoch
+    }
 
     /// A state is as large as what lives in its stream.
     private static let bytesMax = 1 << 30
@@ -21,6 +29,24 @@ final class FoldedStates {
     func load(_ stream: StreamName, then: @escaping ((epoch: Epoch, seq: Seq)?) -> Void) {
         get("/v1/streams/\(stream)/snapshot", untilMs: Clock.nowMs() + 10_000) { body in
             then(body.flatMap(Self.position))
+        }
+    }
+
+    /// What a stream's log knew of its sites as the epoch began, or soon after, asked for once for all clients; nil if
+    /// no node knows for ten seconds.
+    func beginning(of stream: StreamName, in epoch: Epoch, then: @escaping (Fold?) -> Void) {
+        if let fold = begun[stream], fold.epoch == epoch { return then(fold) }
+        let beginning = Beginning(stream: stream, epoch: epoch)
+        waiting[beginning, default: []].append(then)
+        guard waiting[beginning]?.count == 1 else { return }
+        get(
+            "/v1/streams/\(stream)/snapshot",
+            untilMs: Clock.nowMs() + 10_000,
+            where: { Self.position($0)?.epoch == epoch }
+        ) { [self] body in
+            let fold = body.flatMap { $0.withUnsafeBytes { try? Fold(snapshot: Bytes($0)) } }
+            begun[stream] = fold
+            for then in waiting.removeValue(forKey: beginning) ?? [] { then(fold) }
         }
     }
 
@@ -42,14 +68,23 @@ final class FoldedStates {
     }
 
     /// The first answer that is one, of one node after the other; once more where the time is over.
-    private func get(_ target: String, untilMs: Int64, then: @escaping ([UInt8]?) -> Void) {
+    private func get(
+        _ target: String,
+        untilMs: Int64,
+        where fits: @escaping ([UInt8]) -> Bool = { _ in true },
+        then: @escaping ([UInt8]?) -> Void
+    ) {
         turn += 1
         guard var request = gateways.request(target, turn: turn) else { return then(nil) }
         request.timeout = .seconds(10)
         http.fetch(request, maxBody: Self.bytesMax) { [self] result in
-            if case .success(let response) = result, response.status == 200 { return then(response.body) }
+            if case .success(let response) = result, response.status == 200, fits(response.body) {
+                return then(response.body)
+            }
             guard Clock.nowMs() < untilMs else { return then(nil) }
-            http.loop.timer(after: .milliseconds(50)) { [self] in get(target, untilMs: untilMs, then: then) }
+            http.loop.timer(after: .milliseconds(50)) { [self] in
+                get(target, untilMs: untilMs, where: fits, then: then)
+            }
         }
     }
 

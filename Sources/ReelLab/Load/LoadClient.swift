@@ -11,14 +11,16 @@ final class LoadClient: LoadConnectionOwner {
     private var welcome: ServerFrame.Welcome?
 
     /// The site that it publishes as; nil for a reader.
-    private let site: Site?
+    private(set) var site: Site?
+    /// The epoch that the site's events go to.
+    private var epoch: Epoch?
     private let kind: LoadEvent.Kind
     private(set) var queue = PublishQueue()
     private var lastAckNs: Int64 = 0
     /// The longest time that it heard no ack while it waited for one.
     private(set) var longestPauseNs: Int64 = 0
     /// When it wanted to be back from being offline on purpose; `.max` while it is.
-    private var backNs: Int64 = 0
+    private(set) var backNs: Int64 = 0
     private var isHeld = false
     private(set) var isRefused = false
 
@@ -64,18 +66,18 @@ final class LoadClient: LoadConnectionOwner {
     func welcomed(_ welcome: ServerFrame.Welcome, by url: String) {
         self.welcome = welcome
         history?.connected(to: url, welcome)
-        stage.welcomed(self, welcome)
-        publishMore()
+        stage.welcomed(self, welcome, by: url)
+        goOn(in: welcome.epoch)
         subscribe()
     }
 
-    func lost(code: UInt16, reason: String, wasWelcome: Bool) {
+    func lost(_ url: String, _ loss: ConnectionLoss) {
         welcome = nil
         isHeld = false
         queue.rewind()
         view?.ended()
-        if wasWelcome { history?.disconnected(code: code, reason: reason) }
-        stage.lost(self, reason: reason, wasWelcome: wasWelcome)
+        if loss.wasWelcome { history?.disconnected(code: loss.code, reason: loss.reason) }
+        stage.lost(self, url, loss)
     }
 
     func received(_ frame: ServerFrame) {
@@ -140,6 +142,33 @@ extension LoadClient {
     /// An event is due.
     func publish(dueNs: Int64) {
         queue.add(dueNs: dueNs)
+    }
+
+    /// Publishes in this epoch. A log of which something was lost may know fewer events of the site than were acked:
+    /// behind that gap it would consume none, so another site goes on.
+    private func goOn(in epoch: Epoch) {
+        guard let site, let former = self.epoch, former != epoch, queue.highestAcked >= 0 else {
+            self.epoch = epoch
+            return publishMore()
+        }
+        isHeld = true
+        stage.states.beginning(of: stream, in: epoch) { [weak self] fold in
+            guard let self, welcome?.epoch == epoch, self.epoch == former else { return }
+            goOn(in: epoch, knowing: fold.map { $0.site(site)?.op ?? .none })
+        }
+    }
+
+    /// Publishes in this epoch, whose log knows the events of the site up to this op. Where nobody can say (nil), such
+    /// as without a snapshot node, another site is right whatever the log knows.
+    func goOn(in epoch: Epoch, knowing op: Op?) {
+        if op ?? -1 < queue.highestAcked {
+            if let site { history?.left(stream, site) }
+            site = .random()
+            queue.restart()
+        }
+        self.epoch = epoch
+        isHeld = false
+        publishMore()
     }
 
     /// Hands over what may go.

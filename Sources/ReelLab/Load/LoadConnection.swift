@@ -7,8 +7,18 @@ protocol LoadConnectionOwner: AnyObject {
     func welcomed(_ welcome: ServerFrame.Welcome, by url: String)
     func received(_ frame: ServerFrame)
     func received(_ frame: FrameCache.Frame)
-    /// The connection is gone; another one is tried.
-    func lost(code: UInt16, reason: String, wasWelcome: Bool)
+    /// The connection, or the attempt to make it, is over; another one is tried.
+    func lost(_ url: String, _ loss: ConnectionLoss)
+}
+
+/// How a connection ended, or the attempt to make it.
+struct ConnectionLoss {
+    let code: UInt16
+    let reason: String
+    /// The gateway had let the client in.
+    let wasWelcome: Bool
+    /// There is no gateway: nobody listens, the name is not known, or somebody else listens there.
+    let isNoGateway: Bool
 }
 
 /// A connection that stays: to one gateway after the other, as a client's does.
@@ -92,20 +102,33 @@ final class LoadConnection: WebSocketHandler {
     private func connect(_ url: String) {
         timer = nil
         guard !isClosed, !isResting, var target = gateways.socket(url) else { return }
-        target.timeout = .milliseconds(Failover.attemptMs)
+        target.timeout = .milliseconds(failover.attemptMs)
         attempt = WebSocketClient.connect(on: loop, to: target, handler: self) { [weak self] error in
-            self?.over(code: 1006, reason: error.message)
+            self?.over(code: 1006, reason: error.message, isNoGateway: Self.isNoGateway(error))
         }
     }
 
-    private func over(code: UInt16, reason: String) {
+    private static func isNoGateway(_ error: NetError) -> Bool {
+        switch error.code {
+        case .refused, .nameNotFound, .badAddress: true
+        // A front whose gateways are not there yet says 503.
+        case .violation: error.message.hasPrefix("status 404 ")
+        default: false
+        }
+    }
+
+    private func over(code: UInt16, reason: String, isNoGateway: Bool = false) {
         attempt = nil
         socket = nil
         silence.clear()
         let wasWelcome = isWelcome
         isWelcome = false
+        let url = failover.current ?? ""
         failover.lost(nowMs: Clock.nowMs())
-        owner?.lost(code: code, reason: reason, wasWelcome: wasWelcome)
+        owner?.lost(
+            url,
+            ConnectionLoss(code: code, reason: reason, wasWelcome: wasWelcome, isNoGateway: isNoGateway)
+        )
         connectNext()
     }
 
@@ -128,6 +151,7 @@ final class LoadConnection: WebSocketHandler {
         attempt = nil
         guard !isClosed, !isResting else { return socket.abort() }
         self.socket = socket
+        failover.answered()
         heard()
         send(ClientFrame(.hello(ClientFrame.Hello(client: "reel-load/1", token: gateways.token))))
     }

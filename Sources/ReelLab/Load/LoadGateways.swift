@@ -31,10 +31,16 @@ struct LoadGateways {
 
     /// A GET that one of them is asked: another one each `turn`.
     func request(_ target: String, turn: Int) -> HTTPClientRequest? {
-        guard let origin = HTTPOrigin(urls[turn % urls.count]) else { return nil }
+        request(target, of: urls[turn % urls.count])
+    }
+
+    /// A GET that this node is asked; nil for a URL that is none, or of TLS where nobody is trusted. Where gateways
+    /// speak TLS, the token goes over TLS only.
+    func request(_ target: String, of url: String) -> HTTPClientRequest? {
+        guard let origin = HTTPOrigin(url), !origin.isSecure || trust != nil else { return nil }
         var request = HTTPClientRequest("GET", host: origin.host, port: origin.port, target: target)
         request.tls = origin.isSecure ? trust : nil
-        if let token { request.headers.add("authorization", "Bearer \(token)") }
+        if let token, origin.isSecure || trust == nil { request.headers.add("authorization", "Bearer \(token)") }
         return request
     }
 }

@@ -29,6 +29,8 @@ public struct LoadPlan: Sendable {
     public var stormSeconds: Double?
     /// Seconds of publishing; nil: until `stop`.
     public var seconds: Double?
+    /// Seconds that may pass until the first client is let in; later there is nobody to load.
+    public var patienceSeconds = 8.0
     /// Seconds that all may take afterwards until everything is acked and has arrived.
     public var settleSeconds = 30.0
     /// Decides who begins at which gateway, and all else that chance decides.

@@ -1,4 +1,3 @@
-import Glibc
 import ReelCore
 public import ReelNet
 
@@ -20,7 +19,7 @@ public final class LoadRun: Sendable {
             throw LoadFailure(.plan, "found a rate of \(plan.rate) events/s, expected more than none")
         }
         let gateways = try LoadGateways(plan)
-        try Self.reserveDescriptors(plan.sockets)
+        try DescriptorLimit.reserve(plan.sockets + DescriptorLimit.spare, for: "\(plan.sockets) sockets")
         let loop = try EventLoop()
         self.loop = loop
         stage = try loop.sync { LoopBound(LoadStage(plan, gateways, on: loop), on: loop) }
@@ -48,23 +47,6 @@ public final class LoadRun: Sendable {
     public func statistics() async throws -> LoadStatistics {
         try await loop.run { [stage] in stage.value.statistics }
     }
-
-    /// A descriptor for each socket, and some for the process itself.
-    private static func reserveDescriptors(_ sockets: Int) throws(LoadFailure) {
-        let needed = rlim_t(sockets + 64)
-        var limit = rlimit()
-        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        guard limit.rlim_cur < needed else { return }
-        guard limit.rlim_max >= needed else {
-            throw LoadFailure(
-                .descriptors,
-                "\(sockets) sockets need \(needed) file descriptors, and this process may have \(limit.rlim_max); "
-                    + "allow more with `ulimit -n \(needed)` (as root, or by LimitNOFILE or limits.conf)"
-            )
-        }
-        limit.rlim_cur = needed
-        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-    }
 }
 
 /// Why a load run says nothing about a cluster.
@@ -77,6 +59,8 @@ public struct LoadFailure: Error, Sendable {
         case descriptors
         /// No gateway answered.
         case unreachable
+        /// Gateways answered, and none of them takes the token.
+        case unauthorized
         /// The histories cannot be written.
         case history
     }
@@ -91,7 +75,12 @@ public struct LoadFailure: Error, Sendable {
         self.message = message
     }
 
-    static func unreachable(_ urls: [String], _ reason: String) -> LoadFailure {
-        LoadFailure(.unreachable, "no gateway of \(urls.joined(separator: ", ")) let a client in: \(reason)")
+    /// No gateway has let a client in.
+    static func shutOut(_ code: Code, _ urls: [String], _ reason: String) -> LoadFailure {
+        let rest =
+            code == .unauthorized
+            ? " (\(ErrorCode.unauthorized.rawValue))"
+            : "; check the address, or ask `reel doctor --url \(urls.first ?? "URL")`"
+        return LoadFailure(code, "no gateway of \(urls.joined(separator: ", ")) let a client in: \(reason)\(rest)")
     }
 }

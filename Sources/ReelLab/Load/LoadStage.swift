@@ -15,6 +15,7 @@ final class LoadStage {
 
     private(set) var phase = Phase.connecting
     private(set) lazy var states = FoldedStates(gateways, on: loop)
+    private lazy var claims = NodeClaims(gateways, on: loop)
     private var clients: [LoadClient] = []
     private var publishers: [LoadClient] = []
     private var cold: [ObjectIdentifier: (client: LoadClient, startNs: Int64)] = [:]
@@ -33,8 +34,18 @@ final class LoadStage {
     private var connecting: Set<ObjectIdentifier> = []
     private var lastReason = "no answer"
     private var problems: [String] = []
+    /// Gateways that have let a client in, and why others have not.
+    private var open: Set<String> = []
+    private var closed: [String: String] = [:]
+    /// Gateways that did not take the token.
+    private var unauthorized: Set<String> = []
+    /// URLs at which there was no gateway when one was last looked for, and since when that holds for all of them.
+    private var missing: Set<String> = []
+    private var missingNs: Int64?
     /// No node had the folded state of this stream at the end.
     private var stateless: StreamName?
+    /// The nodes that were asked then what they have folded; nil: none were.
+    private var asked: AskedNodes?
     /// The epochs in the order in which they were met, and for each stream the highest seq that was acked in which.
     private var epochs: [Epoch] = []
     private var heads: [StreamName: (epoch: Int, seq: Seq)] = [:]
@@ -45,8 +56,8 @@ final class LoadStage {
     static let coldMax = 1_000
     /// A cold start that takes longer has failed.
     private static let coldPatienceNs: Int64 = 30_000_000_000
-    /// Without a single welcome after so long there is nobody to load.
-    private static let patienceNs: Int64 = 8_000_000_000
+    /// A cluster that is just starting has so long until there is a gateway.
+    private static let missingPatienceNs: Int64 = 2_000_000_000
 
     init(_ plan: LoadPlan, _ gateways: LoadGateways, on loop: EventLoop) {
         self.plan = plan
@@ -105,8 +116,15 @@ final class LoadStage {
         case .connecting:
             if connected.count == clients.count {
                 enter(.publishing)
-            } else if inPhase > Self.patienceNs {
-                if epochs.isEmpty { return end(.failure(.unreachable(plan.urls, lastReason))) }
+            } else if open.isEmpty, unauthorized.isSuperset(of: plan.urls) {
+                end(.failure(.shutOut(.unauthorized, plan.urls, lastReason)))
+            } else if open.isEmpty, let missingNs, now - missingNs > Self.missingPatienceNs {
+                end(.failure(.shutOut(.unreachable, plan.urls, lastReason)))
+            } else if inPhase > Int64(plan.patienceSeconds * 1e9) {
+                if epochs.isEmpty {
+                    let code: LoadFailure.Code = unauthorized.isEmpty ? .unreachable : .unauthorized
+                    return end(.failure(.shutOut(code, plan.urls, lastReason)))
+                }
                 enter(.publishing)
             }
         case .publishing:
@@ -177,13 +195,17 @@ final class LoadStage {
         }
     }
 
-    /// With histories, the folded state of the streams is evidence too.
+    /// With histories, the folded states of the streams are evidence too, and what each node says of them.
     private func askForStates() {
-        guard plan.histories != nil else { return end(.success(report())) }
+        guard let histories = plan.histories else { return end(.success(report())) }
         enter(.asking)
-        states.keep(plan.streams, in: plan.histories) { [self] missing in
+        states.keep(plan.streams, in: histories) { [self] missing in
             stateless = missing
-            end(.success(report()))
+            guard missing == nil, let epoch = epochs.last else { return end(.success(report())) }
+            claims.write(plan.streams, in: epoch, to: histories) { [self] asked in
+                self.asked = asked
+                end(.success(report()))
+            }
         }
     }
 
@@ -205,7 +227,14 @@ final class LoadStage {
         secondNs += 1_000_000_000
         if now - secondNs > 1_000_000_000 { secondNs = now }
         if phase == .publishing { sleep() }
-        progress?(LoadProgress(phase: phase.rawValue, plan: plan, statistics: statistics, connected: connected.count))
+        let update = LoadProgress(
+            phase: phase.rawValue,
+            plan: plan,
+            statistics: statistics,
+            connected: connected.count,
+            closed: open.isEmpty ? [] : shut
+        )
+        progress?(update)
         do throws(ChildProcess.Failure) {
             try plan.histories?.flush()
         } catch {
@@ -227,6 +256,11 @@ final class LoadStage {
         ticker?.cancel()
         for client in clients + cold.values.map(\.client) { client.end() }
         var result = result
+        // Who was let in by nobody has seen nothing: the folder is free for the next try.
+        if case .failure = result, epochs.isEmpty {
+            plan.histories?.discard()
+            return finish(result)
+        }
         do throws(ChildProcess.Failure) {
             try plan.histories?.flush()
         } catch {
@@ -255,22 +289,36 @@ final class LoadStage {
             behind: behind,
             problems: problems,
             publishingSeconds: Double(publishedNs) / 1e9,
-            stateless: stateless
+            stateless: stateless,
+            asked: asked,
+            closed: shut
         )
+    }
+
+    /// Gateways that have let no client in, with the reason.
+    private var shut: [String] {
+        closed.filter { !open.contains($0.key) }.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
     }
 
     // MARK: What clients tell
 
-    func welcomed(_ client: LoadClient, _ welcome: ServerFrame.Welcome) {
+    func welcomed(_ client: LoadClient, _ welcome: ServerFrame.Welcome, by url: String) {
+        open.insert(url)
         if !epochs.contains(welcome.epoch) { epochs.append(welcome.epoch) }
         if client.role != .cold { connected.insert(ObjectIdentifier(client)) }
         if connecting.remove(ObjectIdentifier(client)) != nil { startSome() }
     }
 
-    func lost(_ client: LoadClient, reason: String, wasWelcome: Bool) {
+    func lost(_ client: LoadClient, _ url: String, _ loss: ConnectionLoss) {
+        if !loss.wasWelcome {
+            closed[url] = loss.reason
+            if loss.isNoGateway { missing.insert(url) } else { missing.remove(url) }
+            missingNs = missing.isSuperset(of: plan.urls) ? missingNs ?? Clock.nowNs() : nil
+            if loss.code == ErrorCode.unauthorized.close { unauthorized.insert(url) }
+        }
         connected.remove(ObjectIdentifier(client))
-        if !reason.isEmpty { lastReason = reason }
-        if wasWelcome, phase != .over, client.role != .cold { statistics.reconnects += 1 }
+        if !loss.reason.isEmpty { lastReason = loss.reason }
+        if loss.wasWelcome, phase != .over, client.role != .cold { statistics.reconnects += 1 }
     }
 
     func acked(_ client: LoadClient, latencyNs: Int64, pauseNs: Int64, _ epoch: Epoch, _ seq: Seq) {

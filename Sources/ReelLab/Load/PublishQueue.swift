@@ -32,6 +32,8 @@ struct PublishQueue {
     private var sentThrough: Op = -1
     /// The highest op that was ever handed over.
     private(set) var handedOver: Op = -1
+    /// The highest op that was acked.
+    private(set) var highestAcked: Op = -1
     /// Frames of an older generation have been overtaken: their nacks say nothing new.
     private(set) var generation: Int64 = 0
 
@@ -68,6 +70,7 @@ struct PublishQueue {
     mutating func acked(_ op: Op) -> Entry? {
         guard let index = index(of: op), !entries[index].isAcked else { return nil }
         entries[index].isAcked = true
+        highestAcked = max(highestAcked, op)
         let entry = entries[index]
         while first < entries.count, entries[first].isAcked { first += 1 }
         if first > 4_096, first * 2 > entries.count {
@@ -90,6 +93,14 @@ struct PublishQueue {
     /// In doubt: all goes out again from the first op without an ack.
     mutating func rewind() {
         rewind(to: first < entries.count ? entries[first].op : nextOp)
+    }
+
+    /// Another site goes on with what is not acked: its ops begin at 0, and nothing of it was handed over.
+    mutating func restart() {
+        entries = entries[first...].filter { !$0.isAcked }
+        for index in entries.indices { entries[index].op = Op(index) }
+        (first, nextOp, handedOver, highestAcked) = (0, Op(entries.count), -1, -1)
+        rewind(to: 0)
     }
 
     private mutating func rewind(to op: Op) {

@@ -60,7 +60,9 @@ public struct EpochChange {
         var report = EpochReport(old: old.current, new: next)
         let seeds = SeededLog(new, progress)
         report.wasWritten = try seeds.isOpen()
-        if !report.wasWritten {
+        if report.wasWritten {
+            try tellLosses(old, seeds, &report)
+        } else {
             let append = try BulkAppend(new)
             var sums: [StreamName: SeedSum] = [:]
             for partition in 0..<old.current.partitions {
@@ -76,6 +78,26 @@ public struct EpochChange {
         try seeds.open()
         try advance(to: next)
         return report
+    }
+
+    /// Says what is lost by a state that an earlier run has written: it may have died before it could. Only those
+    /// snapshots tell that it was written of.
+    private func tellLosses(_ old: OldLog, _ seeds: SeededLog, _ report: inout EpochReport) throws {
+        guard archive != nil else { return report.lossesAreKnown = false }
+        var (found, sums) = (report, [StreamName: SeedSum]())
+        for partition in 0..<old.current.partitions {
+            sums.merge(try self.sums(of: partition, old, &found)) { first, _ in first }
+        }
+        do {
+            try seeds.verify(sums)
+        } catch let error as LogError where error.code == .damaged {
+            throw LogError(
+                .badRequest,
+                "an earlier run has written the state of \(report.new.epoch), and not of these snapshots: run it once"
+                    + " more with those that it was begun with, or without any to finish it"
+            )
+        }
+        report.losses = found.losses
     }
 
     /// The new log, once partition 0 of the old one names it.

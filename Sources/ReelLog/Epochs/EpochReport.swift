@@ -18,8 +18,10 @@ public struct EpochReport: Sendable {
     public var old: CurrentLog
     /// The log that is the current one now.
     public var new: CurrentLog
-    /// The state had been written and read back by an earlier run: nothing of it was counted here.
+    /// The state had been written and read back by an earlier run: of it the losses alone are said here.
     public var wasWritten = false
+    /// False where that run may have been made of snapshots, and this one was not: then only that one knows.
+    public var lossesAreKnown = true
     /// The number of streams that have a state.
     public var streams = 0
     /// Sites, living objects and tombstones, and the bytes of their seeds.

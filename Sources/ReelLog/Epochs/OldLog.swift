@@ -165,27 +165,9 @@ final class OldLog {
 
     /// The state of a partition at the end of the epoch, or as of now where it has not ended; and what is missing.
     func state(of partition: Int) throws -> (fold: PartitionFold, loss: EpochReport.Loss?) {
-        let archived = try archive?.state(of: partition)
-        guard let log else { return try rest(of: partition, archived, absence) }
-        let (bounds, end) = (found[partition].bounds, found[partition].end)
-        var fold: PartitionFold
-        if let archived {
-            if let reason = try disagreement(archived, partition, log, bounds) {
-                return try rest(of: partition, archived, reason)
-            }
-            fold = archived.fold
-        } else if bounds.first <= 0 {
-            fold = PartitionFold(partition: partition, of: current.partitions, epoch: current.epoch)
-        } else if archive != nil {
-            return try rest(of: partition, nil, "the log begins at seq \(bounds.first), and no snapshot was found")
-        } else {
-            throw LogError(
-                .truncated,
-                "partition \(partition) begins at seq \(bounds.first): say with --from-snapshot where its state is",
-                seq: bounds.first
-            )
-        }
-        let last = end?.seq ?? bounds.last
+        var (fold, log, loss) = try start(of: partition)
+        guard let log else { return (fold, loss) }
+        let last = found[partition].end?.seq ?? found[partition].bounds.last
         try log.scan(partition, from: fold.next, to: last) { batch in
             for entry in batch.entries {
                 _ = batch.withRecord(entry) { key, value in fold.read(key: key, value: value, seq: entry.seq) }
@@ -202,6 +184,33 @@ final class OldLog {
             )
         }
         return (fold, nil)
+    }
+
+    /// The state that a partition's fold begins with, and the log in which it goes on; nil: it ends there, and this is
+    /// missing.
+    private func start(
+        of partition: Int
+    ) throws -> (fold: PartitionFold, log: (any EventLog)?, loss: EpochReport.Loss?) {
+        let archived = try archive?.state(of: partition)
+        guard let log else { return rest(of: partition, archived, absence) }
+        let bounds = found[partition].bounds
+        if let archived {
+            if let reason = try disagreement(archived, partition, log, bounds) {
+                return rest(of: partition, archived, reason)
+            }
+            return (archived.fold, log, nil)
+        }
+        if bounds.first <= 0 {
+            return (PartitionFold(partition: partition, of: current.partitions, epoch: current.epoch), log, nil)
+        }
+        guard archive != nil else {
+            throw LogError(
+                .truncated,
+                "partition \(partition) begins at seq \(bounds.first): say with --from-snapshot where its state is",
+                seq: bounds.first
+            )
+        }
+        return rest(of: partition, nil, "the log begins at seq \(bounds.first), and no snapshot was found")
     }
 
     /// Why the log does not go on where a snapshot ends; nil: it does.
@@ -227,12 +236,12 @@ final class OldLog {
         of partition: Int,
         _ archived: ArchivedState?,
         _ reason: String
-    ) throws -> (fold: PartitionFold, loss: EpochReport.Loss?) {
+    ) -> (fold: PartitionFold, log: (any EventLog)?, loss: EpochReport.Loss?) {
         let fold =
             archived?.fold
             ?? PartitionFold(partition: partition, of: current.partitions, epoch: current.epoch)
         // The end of the epoch was folded: nothing can be missing.
-        if case .ended = fold.phase { return (fold, nil) }
+        if case .ended = fold.phase { return (fold, nil, nil) }
         let seq = fold.next - 1
         let end =
             log == nil ? announced[partition] : found[partition].end.map { $0.seq - 1 } ?? found[partition].bounds.last
@@ -242,7 +251,7 @@ final class OldLog {
             end: end.flatMap { $0 > seq ? $0 : nil },
             reason: reason
         )
-        return (fold, loss)
+        return (fold, nil, loss)
     }
 }
 

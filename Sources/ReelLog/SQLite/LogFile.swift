@@ -18,16 +18,18 @@ struct LogFile: Sendable {
     /// who comes first makes it. Another number of partitions than the log's is an error.
     init(path: String, partitions: Int?, walFrames: Int) throws(LogError) {
         if let partitions { try Self.check(partitions) }
-        try self.init(path: path, walFrames: walFrames) { tables in
-            try tables.current()?.log ?? tables.makeFirst(.random(), partitions: partitions ?? 4)
+        try self.init(path: path, walFrames: walFrames) { () throws(LogError) in
+            try Self.withTables(path) { tables in
+                try tables.current()?.log ?? tables.makeFirst(.random(), partitions: partitions ?? 4)
+            }
         }
         if let partitions, partitions != self.partitions { throw .otherPartitions(self.partitions, partitions, path) }
     }
 
     /// Opens the log of this epoch.
     init(path: String, epoch: Epoch, walFrames: Int) throws(LogError) {
-        try self.init(path: path, walFrames: walFrames) { tables in
-            guard let log = try tables.log(epoch) else {
+        try self.init(path: path, walFrames: walFrames) { () throws(LogError) in
+            guard let log = try Self.withTablesIfMade(path, { try $0.log(epoch) }) ?? nil else {
                 throw LogError(.damaged, "there is no log \(epoch) in \(path)")
             }
             return log
@@ -37,13 +39,13 @@ struct LogFile: Sendable {
     private init(
         path: String,
         walFrames: Int,
-        _ find: (LogTables) throws -> LogTables.Log
+        _ find: () throws(LogError) -> LogTables.Log
     ) throws(LogError) {
         let lock = try Self.lock(path)
         self.path = path
         self.lock = lock
         log = try lock.whileHeld { () throws(LogError) in
-            let log = try Self.withTables(path, find)
+            let log = try find()
             Self.lengthenWAL(path, frames: walFrames)
             return log
         }
@@ -99,13 +101,22 @@ struct LogFile: Sendable {
     }
 
     private static func refuseWhatIsNoFile(_ path: String) throws(LogError) {
-        var status = stat()
+        // Who makes a log begins its file before the WAL, so the WAL is looked at first.
+        var (status, wal) = (stat(), stat())
+        let hasRecords = stat(path + "-wal", &wal) == 0 && wal.st_size > 0
         guard stat(path, &status) == 0 else { return }
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw LogError(.damaged, "found a folder or device, expected a log's file: \(path)")
         }
         // A file that cannot be written would open for reading only, and fail much later.
         guard access(path, R_OK | W_OK) == 0 else { throw LogError(errno: errno, "write \(path)") }
+        // SQLite would remove the WAL of an empty file.
+        guard status.st_size > 0 || !hasRecords else {
+            throw LogError(
+                .damaged,
+                "found an empty file with records in the -wal beside it: put both aside, do not delete them: \(path)"
+            )
+        }
         guard status.st_size == 0 || isDatabase(path) else {
             throw LogError(.damaged, "found a file that is no SQLite database, expected a log's file: \(path)")
         }
@@ -123,8 +134,21 @@ struct LogFile: Sendable {
 
     /// Looks into a file, which is made if it is not there, through a connection of its own. The lock must be held.
     static func withTables<R>(_ path: String, _ body: (LogTables) throws -> R) throws(LogError) -> R {
+        try withConnection(path, .create) { try body(LogTables($0)) }
+    }
+
+    /// Looks into a file that is there, and makes nothing; nil: nothing was made in it yet. The lock must be held.
+    static func withTablesIfMade<R>(_ path: String, _ body: (LogTables) throws -> R) throws(LogError) -> R? {
+        try withConnection(path, .readWrite) { try LogTables.areMissing(in: $0) ? nil : body(LogTables($0)) }
+    }
+
+    private static func withConnection<R>(
+        _ path: String,
+        _ mode: Connection.Mode,
+        _ body: (Connection) throws -> R
+    ) throws(LogError) -> R {
         do {
-            return try body(LogTables(try Connection(path: path, mode: .create, busyMs: 2000)))
+            return try body(try Connection(path: path, mode: mode, busyMs: 2000))
         } catch let error as LogError {
             throw error
         } catch let error as SQLiteError {
@@ -173,7 +197,9 @@ extension LogError {
     static func otherPartitions(_ found: Int, _ expected: Int, _ path: String) -> LogError {
         LogError(
             .badRequest,
-            "found a log with \(found) partitions, expected \(expected): \(path); their number is fixed"
+            "found a log with \(found) partitions, expected \(expected): \(path); a log keeps their number: leave"
+                + " --partitions out, or say \(found); `reel epoch new --partitions \(expected)` makes the next log"
+                + " with \(expected)"
         )
     }
 

@@ -25,11 +25,12 @@ final class LogReader: Sendable {
     /// A thread that falls behind by more rows reads them from the file.
     private static let committedMax = 64
 
-    init(_ file: LogFile) throws(LogError) {
+    /// A reader of the file that hears of others' commits by `watch`. The number of inotify instances of a user is
+    /// small; without one the file is looked at more often.
+    init(_ file: LogFile, watch: BellWatch?) throws(LogError) {
         self.file = file
+        self.watch = watch
         bell = try Bell()
-        // The number of inotify instances of a user is small; without one the file is looked at more often.
-        watch = try? file.lock.listen()
         nonisolated(unsafe) let rows = try RowReader(file)
         let started = try LogThread("reel-log-read") { self.work(rows) }
         thread.withLock { $0 = started }

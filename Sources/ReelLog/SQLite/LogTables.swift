@@ -43,7 +43,7 @@ struct LogTables {
         self.connection = connection
         let mark = try connection.integer("PRAGMA application_id") ?? 0
         let found = try connection.integer("PRAGMA user_version") ?? 0
-        if mark == 0, try connection.integer("SELECT count(*) FROM sqlite_schema") == 0 {
+        if try Self.areMissing(in: connection) {
             try make()
         } else if mark != Self.applicationID {
             throw Unusable(reason: "found an SQLite database of another program, expected a log")
@@ -52,6 +52,12 @@ struct LogTables {
         } else if found != Self.version {
             throw Unusable(reason: "found a log of version \(found), expected at most \(Self.version)")
         }
+    }
+
+    /// Whether nothing was made in a file yet.
+    static func areMissing(in connection: Connection) throws(SQLiteError) -> Bool {
+        guard try connection.integer("PRAGMA application_id") ?? 0 == 0 else { return false }
+        return try connection.integer("SELECT count(*) FROM sqlite_schema") == 0
     }
 
     private func make() throws(SQLiteError) {
@@ -102,6 +108,14 @@ struct LogTables {
             throw Unusable(reason: "the log \(epoch) has \(log.partitions) partitions")
         }
         return log
+    }
+
+    /// The epochs of the logs, in the order in which they were made.
+    func epochs() throws(SQLiteError) -> [Epoch] {
+        let statement = try connection.prepare("SELECT epoch FROM log ORDER BY rowid")
+        var epochs: [Epoch] = []
+        while try statement.step() { epochs.append(Epoch(UInt64(bitPattern: statement.integer(0)))) }
+        return epochs
     }
 
     /// Makes an empty log.

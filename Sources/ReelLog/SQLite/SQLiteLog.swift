@@ -37,7 +37,7 @@ public final class SQLiteLog: EventLog {
         epoch = file.epoch
         self.partitions = file.partitions
         rows = Mutex(try RowReader(file))
-        let reader = try LogReader(file)
+        let reader = try LogReader(file, watch: try? file.lock.listen())
         self.reader = reader
         do throws(LogError) {
             writer = try LogWriter(file, checkpointFrames: checkpointFrames) { batches in

@@ -13,12 +13,16 @@ public final class SQLiteLogStore: LogStore {
 
     /// The current log; nil: there is no file, or no log in it.
     public func current() throws(LogError) -> CurrentLog? {
-        guard access(path, F_OK) == 0 else { return nil }
-        return try locked { tables in
+        try lockedIfMade { tables in
             try tables.current().map {
                 CurrentLog(epoch: $0.log.epoch, partitions: $0.log.partitions, number: $0.number)
             }
-        }
+        } ?? nil
+    }
+
+    /// The epochs of all logs of the file, in the order in which they were made.
+    public func epochs() throws(LogError) -> [Epoch] {
+        try lockedIfMade { tables in try tables.epochs() } ?? []
     }
 
     /// Makes the log of a new epoch; see `LogStore.create`.
@@ -57,6 +61,12 @@ public final class SQLiteLogStore: LogStore {
 
     /// Closes the file. Logs that were opened stay open.
     public func close() {}
+
+    /// Asks a file, which stays as it is; nil: there is none, or nothing was made in it.
+    private func lockedIfMade<R>(_ body: (LogTables) throws -> R) throws(LogError) -> R? {
+        guard access(path, F_OK) == 0 else { return nil }
+        return try LogFile.lock(path).whileHeld { () throws(LogError) in try LogFile.withTablesIfMade(path, body) }
+    }
 
     private func locked<R>(_ body: (LogTables) throws -> R) throws(LogError) -> R {
         try LogFile.lock(path).whileHeld { () throws(LogError) in try LogFile.withTables(path, body) }

@@ -18,6 +18,14 @@ public final class LogThread: @unchecked Sendable {
         self.thread = thread
     }
 
+    /// Runs `body` on a thread of its own that nobody waits for.
+    public static func detach(_ name: String, _ body: @escaping @Sendable () -> Void) throws(LogError) {
+        _ = try LogThread(name) {
+            pthread_detach(pthread_self())
+            body()
+        }
+    }
+
     /// Waits for its end. To be called once, from another thread.
     public func join() {
         pthread_join(thread, nil)

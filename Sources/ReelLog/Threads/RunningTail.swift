@@ -1,15 +1,17 @@
 internal import Glibc
 package import ReelCore
+internal import Synchronization
 
 /// A tail between its log's thread and its sink. It keeps the promise of `LogTail.cancel`: a lock is held while the
 /// sink is called, and the lock is recursive because a sink may cancel its own tail.
 package final class RunningTail: LogTail, @unchecked Sendable {
     package let partition: Int
-    /// The next seq to deliver; belongs to the log's thread.
+    /// The next seq to deliver; belongs to the thread that delivers.
     package var next: Seq
     /// The log has looked where it begins; belongs to the log's thread.
     var hasStarted = false
     private var sink: (any LogSink)?
+    private let isOver = Atomic(false)
     private let lock: UnsafeMutablePointer<pthread_mutex_t>
 
     package init(partition: Int, from: Seq, sink: any LogSink) {
@@ -30,7 +32,7 @@ package final class RunningTail: LogTail, @unchecked Sendable {
     }
 
     /// It has been cancelled or has failed.
-    package var hasEnded: Bool { locked { sink == nil } }
+    package var hasEnded: Bool { isOver.load(ordering: .acquiring) }
 
     package func deliver(_ batch: RecordBatch) {
         locked {
@@ -43,13 +45,18 @@ package final class RunningTail: LogTail, @unchecked Sendable {
     package func fail(_ error: LogError) {
         locked {
             guard let sink else { return }
-            self.sink = nil
+            end()
             sink.failed(error)
         }
     }
 
     package func cancel() {
-        locked { sink = nil }
+        locked { end() }
+    }
+
+    private func end() {
+        sink = nil
+        isOver.store(true, ordering: .releasing)
     }
 
     private func locked<R>(_ body: () -> R) -> R {

@@ -9,18 +9,27 @@ public final class HTTPCall {
     private var isReused = false
     private var hasAnswer = false
     private var staysOpen = false
+    /// How long the other side may be silent.
+    private var timeout: Duration
 
     init(_ client: HTTPClient, _ request: HTTPClientRequest, _ receive: @escaping (HTTPClient.Event) -> Void) {
         self.client = client
         self.request = request
         self.receive = receive
         decoder = HTTPResponseDecoder()
+        timeout = request.timeout
         decoder.answersHead = request.method == "HEAD"
     }
 
     /// Gives up; `failed` follows unless the last event has come.
     public func cancel() {
         fail(NetError(.closed, "the request was cancelled"))
+    }
+
+    /// From now on the other side may be silent for so long.
+    public func allowSilence(of duration: Duration) {
+        timeout = duration
+        tcp?.setDeadline(duration)
     }
 
     /// Reads no more until `resume`: for who passes an answer on to a slower reader.
@@ -31,7 +40,7 @@ public final class HTTPCall {
 
     /// Goes on to read.
     public func resume() {
-        tcp?.setDeadline(request.timeout)
+        tcp?.setDeadline(timeout)
         tcp?.resumeReading()
     }
 
@@ -102,7 +111,7 @@ extension HTTPCall: Sendable {}
 
 extension HTTPCall: TCPHandler {
     func received(_ bytes: Span<UInt8>) {
-        tcp?.setDeadline(request.timeout)
+        tcp?.setDeadline(timeout)
         var position = 0
         do {
             while receive != nil, let event = try decoder.next(bytes, &position) {
@@ -125,11 +134,11 @@ extension HTTPCall: TCPHandler {
     }
 
     func drained() {
-        tcp?.setDeadline(request.timeout)
+        tcp?.setDeadline(timeout)
     }
 
     func deadlinePassed() {
-        fail(NetError(.timedOut, "\(request.authority) was silent for \(request.timeout)"))
+        fail(NetError(.timedOut, "\(request.authority) was silent for \(timeout)"))
     }
 
     func closed(_ error: NetError?) {

@@ -14,9 +14,12 @@ public struct HTTPRequestHead: Hashable, Sendable {
     /// Whether the connection may serve another request behind this one.
     public var keepsAlive: Bool { !isOld && !headers.has("connection", token: "close") }
 
-    /// Whether the client holds the answer with this `ETag` already (RFC 9110, 13.1.2): then it needs no more than 304.
-    public func holds(etag: String) -> Bool {
-        headers.tokens("if-none-match").contains { $0 == "*" || $0 == etag || $0 == "W/" + etag }
+    /// The `ETag` under which the client holds the answer with this one (RFC 9110, 13.1.2): a 304 with it is all that
+    /// it needs. It is weak where the answer was packed, and a cache looks for what it holds by that (RFC 9111, 4.3.4).
+    /// Nil: the client needs the answer.
+    public func held(etag: String) -> String? {
+        let held = headers.tokens("if-none-match").first { $0 == "*" || $0 == etag || $0 == "W/" + etag }
+        return held == "*" ? etag : held
     }
 
     /// The path, percent signs and all.

@@ -1,4 +1,5 @@
-/// A deadline that is moved often and passes rarely. It may pass up to `DeadlineWheel.tickMs` late, never early.
+/// A deadline that is moved often and passes rarely. It may pass up to `DeadlineWheel.tickMs` late, twice that where
+/// the loop stood still, never early.
 public final class Deadline {
     private final class Call: Timed {
         var body: (() -> Void)?
@@ -80,12 +81,15 @@ extension Timed: Sendable {}
 final class DeadlineWheel {
     static let tickMs: UInt64 = 100
     private static let slotCount: UInt32 = 256
+    /// Behind so many ticks without a turn the loop stood still.
+    private static let standstill: UInt32 = 5
 
     private unowned let loop: EventLoop
     private var slots = [[Timed]](repeating: [], count: Int(slotCount))
     private var count = 0
     private var lastTick: UInt32 = 0
     private var timer: LoopTimer?
+    private var isPutOff = false
 
     init(loop: EventLoop) {
         self.loop = loop
@@ -113,6 +117,9 @@ final class DeadlineWheel {
 
     private func turn() {
         let now = Self.tick(loop.now)
+        // Who stood still hears first what has come meanwhile: nobody is late for that.
+        isPutOff = !isPutOff && now > lastTick + Self.standstill
+        if isPutOff { return }
         while lastTick < now {
             lastTick += 1
             let slot = Int(lastTick % Self.slotCount)

@@ -1,4 +1,5 @@
 import CLibuv
+import Glibc
 
 /// Watches one signal of the process.
 public final class SignalWatch {
@@ -40,5 +41,15 @@ extension EventLoop {
     @discardableResult
     public func onSignal(_ signal: Int32, _ body: @escaping () -> Void) -> SignalWatch {
         SignalWatch(self, signal, body)
+    }
+
+    /// Calls the body on this loop whenever the process is asked to end: by SIGINT or SIGTERM, and as its terminal is
+    /// closed (SIGHUP), unless that was ignored at the start, as `nohup` has it. On the loop.
+    public func onInterruption(_ body: @escaping () -> Void) {
+        var former = sigaction()
+        sigaction(SIGHUP, nil, &former)
+        let ignored = unsafeBitCast(SIG_IGN, to: Int.self)
+        let outlivesTerminal = unsafeBitCast(former.__sigaction_handler.sa_handler, to: Int.self) == ignored
+        for signal in outlivesTerminal ? [SIGINT, SIGTERM] : [SIGINT, SIGTERM, SIGHUP] { onSignal(signal, body) }
     }
 }

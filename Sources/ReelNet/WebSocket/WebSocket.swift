@@ -6,7 +6,7 @@ public final class WebSocket {
     enum Side {
         /// Of the server that counts it, from this origin.
         case server(HTTPServer, origin: UInt64)
-        case client(subprotocol: String?)
+        indirect case client(subprotocol: String?, closeDeadline: Duration)
     }
 
     /// Why it has ended.
@@ -25,8 +25,6 @@ public final class WebSocket {
     private var decoder: WebSocketDecoder
 
     private static let maxPendingForPong = 64 << 10
-    /// Of a client.
-    private static let closeDeadline = Duration.seconds(5)
 
     init(
         _ tcp: TCPConnection,
@@ -49,7 +47,7 @@ public final class WebSocket {
     public var loop: EventLoop { tcp.loop }
 
     /// The subprotocol that both sides agreed on; known on the client's side.
-    public var subprotocol: String? { if case .client(let subprotocol) = side { subprotocol } else { nil } }
+    public var subprotocol: String? { if case .client(let subprotocol, _) = side { subprotocol } else { nil } }
 
     private var isServer: Bool { if case .server = side { true } else { false } }
 
@@ -93,16 +91,15 @@ public final class WebSocket {
     }
 
     /// Begins to close: what was sent before goes out, then the close frame; messages that still come are dropped.
-    /// A peer that does not answer in time (five seconds, or what the server's settings say) is cut off. Without a
+    /// A peer that does not answer in time, as the server's settings or the client's target say, is cut off. Without a
     /// code: none is given.
     public func close(code: UInt16? = 1000, reason: String = "") {
         guard !sentClose else { return }
         send(.close, WebSocketFrame.closePayload(code, reason))
         sentClose = true
-        if case .server(let server, _) = side {
-            tcp.setDeadline(server.settings.closeDeadline)
-        } else {
-            tcp.setDeadline(Self.closeDeadline)
+        switch side {
+        case .server(let server, _): tcp.setDeadline(server.settings.closeDeadline)
+        case .client(_, let deadline): tcp.setDeadline(deadline)
         }
     }
 

@@ -14,6 +14,8 @@ public struct WebSocketTarget: Hashable, Sendable {
     public var headers = HTTPHeaders()
     /// From the call to the end of the handshake.
     public var timeout = Duration.seconds(10)
+    /// From this side's close frame to the server's answer.
+    public var closeDeadline = Duration.seconds(5)
     /// A message from the server may have so many bytes.
     public var maxMessage = 16 << 20
 
@@ -109,7 +111,7 @@ extension WebSocketClient: TCPHandler {
             failed = nil
             let socket = WebSocket(
                 tcp,
-                .client(subprotocol: subprotocol),
+                .client(subprotocol: subprotocol, closeDeadline: target.closeDeadline),
                 maxMessage: target.maxMessage,
                 handler: handler
             )

@@ -112,9 +112,13 @@ struct ArgumentParser: Sendable {
             let spelling: String
             if let words = given[setting.name] {
                 (texts, spelling) = (words, "--" + setting.name)
-            } else if let text = environment[setting.variable], !text.isEmpty {
+            } else if let text = environment[setting.variable] {
                 texts = setting.repeats ? text.split(separator: ",").map(String.init) : [text]
                 spelling = setting.variable
+                if text.isEmpty, texts.isEmpty || setting.value(of: texts) == nil {
+                    let expected = "expected is \(setting.expected): give it a value, or unset it"
+                    throw usage(command, "\(spelling) is set, but empty; \(expected)")
+                }
             } else {
                 continue
             }

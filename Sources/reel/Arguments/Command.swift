@@ -11,6 +11,8 @@ struct Command: Sendable {
     let about: String
     let operands: [Operand]
     let settings: [any AnySetting]
+    /// Those of them that it cannot do without, by name.
+    let required: Set<String>
     let examples: [Example]
     let run: @Sendable (Options, Console) async throws -> ExitCode
 
@@ -20,6 +22,7 @@ struct Command: Sendable {
         about: String,
         operands: [Operand] = [],
         settings: [any AnySetting] = [],
+        required: [any AnySetting] = [],
         examples: [Example],
         run: @escaping @Sendable (Options, Console) async throws -> ExitCode
     ) {
@@ -28,6 +31,7 @@ struct Command: Sendable {
         self.about = about
         self.operands = operands
         self.settings = settings
+        self.required = Set(required.map(\.name))
         self.examples = examples
         self.run = run
     }

@@ -31,4 +31,7 @@ struct Complaint: Error, Equatable, Sendable {
         self.code = code
         self.message = message
     }
+
+    /// Nobody reads standard output any more, such as behind `| head`. That is no trouble, so nothing is said of it.
+    static let brokenPipe = Complaint(.failed, "standard output cannot be written: nobody reads it any more")
 }

@@ -25,7 +25,7 @@ struct HelpPages: Sendable {
         ]
         if !command.settings.isEmpty {
             let width = command.settings.map(\.usage.count).max() ?? 0
-            let rows = command.settings.map { "  \(padded($0.usage, width))  \($0.help)\(fallback(of: $0))" }
+            let rows = command.settings.map { "  \(padded($0.usage, width))  \($0.help)\(notes(on: $0, of: command))" }
             paragraphs.append("settings:\n" + rows.joined(separator: "\n"))
         }
         let examples = command.examples.map { "  \($0.line)\n      \($0.says)" }
@@ -51,7 +51,8 @@ struct HelpPages: Sendable {
 
             A setting has one name and two spellings: `--listen` on the command line, `REEL_LISTEN` in the environment.
             The command line wins. An unknown setting is an error that names the nearest; an unknown `REEL_…` variable
-            is a warning. `--name VALUE` and `--name=VALUE` are the same, and `--` ends the settings.
+            is a warning, and one that is set but empty is an error, as `--name ""` is. `--name VALUE` and
+            `--name=VALUE` are the same, and `--` ends the settings.
 
             | exit code | meaning |
             | --- | --- |
@@ -66,7 +67,7 @@ struct HelpPages: Sendable {
         var paragraphs = ["## reel \(command.name)", "`\(command.usage)`", command.about]
         if !command.settings.isEmpty {
             let rows = command.settings.map { setting in
-                "| `\(setting.usage)` | `\(setting.variable)` | \(setting.help)\(fallback(of: setting)) |"
+                "| `\(setting.usage)` | `\(setting.variable)` | \(setting.help)\(notes(on: setting, of: command)) |"
             }
             let head = ["| setting | variable | what it says |", "| --- | --- | --- |"]
             paragraphs.append((head + rows).joined(separator: "\n"))
@@ -76,8 +77,10 @@ struct HelpPages: Sendable {
         return paragraphs.joined(separator: "\n\n")
     }
 
-    private func fallback(of setting: any AnySetting) -> String {
-        let notes = (setting.repeats ? ["repeatable"] : []) + (setting.fallbackText.map { ["default \($0)"] } ?? [])
+    private func notes(on setting: any AnySetting, of command: Command) -> String {
+        var notes = command.required.contains(setting.name) ? ["required"] : []
+        if setting.repeats { notes.append("repeatable") }
+        if notes.first != "required", let text = setting.fallbackText { notes.append("default \(text)") }
         return notes.isEmpty ? "" : " (\(notes.joined(separator: ", ")))"
     }
 

@@ -13,6 +13,14 @@ struct Options: Sendable {
         values[setting.name] as? Value ?? setting.fallback
     }
 
+    /// A setting that the command cannot do without.
+    func required<Value>(_ setting: Setting<Value?>) throws(Complaint) -> Value {
+        guard let value = self[setting] else {
+            throw Complaint(.usage, "--\(setting.name) is missing; expected is \(setting.usage)")
+        }
+        return value
+    }
+
     /// What was said of the members of a family, by their names.
     subscript<Member>(_ family: SettingFamily<Member>) -> [(member: Member, value: String)] {
         family.all.compactMap { member in (values[member.name] as? String).map { (member, $0) } }

@@ -104,9 +104,14 @@ extension Setting<String> {
 }
 
 extension Setting<String?> {
-    /// A text that may be absent.
-    static func text(_ name: String, _ valueName: String, _ help: String) -> Setting {
-        Setting(name, valueName, fallback: nil, fallbackText: nil, expected: valueName, help: help) {
+    /// A text that may be absent; `otherwise` is what the help shows as what counts then.
+    static func text(
+        _ name: String,
+        _ valueName: String,
+        otherwise: String? = nil,
+        _ help: String
+    ) -> Setting {
+        Setting(name, valueName, fallback: nil, fallbackText: otherwise, expected: valueName, help: help) {
             $0.last.flatMap { $0.isEmpty ? nil : .some($0) }
         }
     }

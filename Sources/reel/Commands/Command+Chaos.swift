@@ -1,4 +1,3 @@
-import Glibc
 import ReelCheck
 import ReelLab
 import ReelNet
@@ -35,6 +34,7 @@ extension Command {
         if let count = options[readers] { plan.readers = count }
         if let rate = options[rate] { plan.rate = Double(rate) }
         plan.kafka = try options[CommonSettings.apacheKafka].map { try KafkaHome($0) }
+        try plan.check()
         let own = try options[evidence] == nil ? TemporaryFolder(prefix: "reel-chaos-") : nil
         guard let folder = own?.path ?? options[evidence] else { return .failed }
         try console.print("seed \(plan.seed), evidence in \(folder)\(own == nil ? "" : ", until all is valid")")
@@ -45,9 +45,7 @@ extension Command {
         defer { chaos.end() }
         own?.keep = true
         let (loop, stop) = (chaos.load.loop, chaos.stop)
-        try loop.sync {
-            for signal in [SIGINT, SIGTERM] { loop.onSignal(signal) { stop() } }
-        }
+        try loop.sync { loop.onInterruption { stop() } }
         let report = try await chaos.run()
         try console.print("\n\(report.text)\n\n\(report.load.text)\n")
         let verdict = try await judge(folder)
@@ -55,13 +53,11 @@ extension Command {
         for fault in report.withoutEffect.map(\.fault) {
             try console.print("no effect: \(fault.target), \(fault.kind.rawValue)")
         }
-        if report.rows.isEmpty { try console.print("nothing was broken: give it more --seconds") }
-        let isComplete =
-            report.load.isComplete && report.load.stateless == nil && report.withoutEffect.isEmpty
-            && !report.rows.isEmpty
+        if report.rows.isEmpty { try console.print("nothing was broken, so nothing is shown: give it more --seconds") }
+        let isComplete = report.load.isComplete && report.load.stateless == nil && report.withoutEffect.isEmpty
         own?.keep = verdict.word != .valid || !isComplete
         switch verdict.word {
-        case .valid: return isComplete ? .done : .failed
+        case .valid: return isComplete && !report.rows.isEmpty ? .done : .failed
         case .invalid: return .badData
         case .unknown: return .unknown
         }

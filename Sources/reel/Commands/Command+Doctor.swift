@@ -42,13 +42,14 @@ extension Command {
         let named = asksLog && options[NodeArguments.url].isEmpty ? [] : try NodeArguments.addresses(options)
         let probe = try await NodeProbe()
         defer { probe.close() }
-        let log = asksLog ? logAnswer(options, console) : nil
+        let log = asksLog ? await logAnswer(options, console) : nil
         let visit = ClusterVisit(
             probe: probe,
             tls: try NodeArguments.trust(options),
             token: options[NodeArguments.token]
         )
-        let report = await visit.report(named: named, log: log)
+        var report = await visit.report(named: named, log: log)
+        report.hasBrokers = LogArguments.hasBrokers(options)
         var findings = Diagnosis(report: report).findings
         if let wantedStream {
             let visit = StreamVisit(probe: probe, stream: wantedStream)
@@ -74,11 +75,31 @@ extension Command {
     private static let stream = Setting<String?>.text("stream", "NAME", "the stream that is meant")
     private static let site = Setting<String?>.text("site", "UUID", "a device, by its site in the stream")
 
-    private static func logAnswer(_ options: Options, _ console: Console) -> ClusterReport.LogAnswer {
+    /// A log that says nothing for longer is as good as away.
+    private static let logSeconds = 10
+
+    /// What the log says; one that hangs is left behind.
+    private static func logAnswer(_ options: Options, _ console: Console) async -> ClusterReport.LogAnswer {
+        do throws(LogError) {
+            let answer = try await lastWord(silence: { try await Task.sleep(for: .seconds(logSeconds)) }) { heard in
+                ask(options, console, heard)
+            }
+            return answer ?? .failure(Complaint(.unreachable, "it has not answered within \(logSeconds) seconds"))
+        } catch {
+            return .failure(Complaint(error))
+        }
+    }
+
+    private static func ask(
+        _ options: Options,
+        _ console: Console,
+        _ heard: () -> Void
+    ) -> ClusterReport.LogAnswer {
         do {
-            let log = try LogArguments.open(options, ifAbsent: .fail, console)
+            let log = try LogArguments.open(options, console)
             defer { log.close() }
-            return .success(try ClusterReport.ask(log))
+            heard()
+            return .success(try ClusterReport.ask(log, heard))
         } catch {
             return .failure(Complaint(error))
         }

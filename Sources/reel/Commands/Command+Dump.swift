@@ -8,8 +8,11 @@ extension Command {
         "print the records of a log as lines of JSON",
         about: """
             One line a record, {"partition","seq","key","value","epoch"}, the value as a string, by partition and seq,
-            up to the end that the log has now. Nodes may go on meanwhile. With --stream those of one stream, the
-            barriers of its partition, and all seeds there, which count only in one unbroken row.
+            up to the end that the log has now. A seq at which Kafka has no record is a line with "empty":true in place
+            of key and value. Nodes may go on meanwhile. With --stream those of one stream, the barriers of its
+            partition, and all seeds there, which count only in one unbroken row. Who reads a log in a file takes turns
+            with those who write it, so this user must be able to write the file and its folder; where nobody can, dump
+            a copy.
             """,
         settings: [
             LogArguments.log, KafkaArguments.properties, LogArguments.data, NodeArguments.epoch, stream, partition,
@@ -20,11 +23,11 @@ extension Command {
             Example("reel dump --log sqlite:log.sqlite --stream todo", "what the state of one stream follows from"),
         ]
     ) { options, console in
-        let log = try open(options, console)
+        let log = try LogArguments.open(options, epoch: options[NodeArguments.epoch], console)
         defer { log.close() }
         var (wanted, key) = (0..<log.partitions, [UInt8]?.none)
         if let name = options[stream] {
-            guard let stream = StreamName(name) else { throw Complaint(.usage, "`\(name)` is no name of a stream") }
+            let stream = try streamName(name)
             let partition = stream.partition(of: log.partitions)
             (wanted, key) = (partition..<partition + 1, stream.key)
         }
@@ -41,15 +44,6 @@ extension Command {
             try dump(partition, of: log, after: Seq(options[after]), only: key, to: console)
         }
         return .done
-    }
-
-    private static func open(_ options: Options, _ console: Console) throws -> any EventLog {
-        guard let epoch = options[NodeArguments.epoch] else {
-            return try LogArguments.open(options, ifAbsent: .fail, console)
-        }
-        let store = try LogArguments.store(options, console)
-        defer { store.close() }
-        return try store.open(epoch)
     }
 
     private static let stream = Setting<String?>.text("stream", "NAME", "the stream that is meant")
@@ -85,8 +79,17 @@ extension Command {
             guard batch.seqs.upperBound > next else {
                 throw Complaint(.badData, "partition \(partition) cannot be read from seq \(next) on")
             }
+            // What was trimmed meanwhile is not empty.
+            next = max(next, batch.seqs.lowerBound)
             lines.removeAll(keepingCapacity: true)
             for entry in batch.entries {
+                if key == nil {
+                    while next < entry.seq {
+                        LogLine.writeEmpty(partition: partition, seq: next, epoch: log.epoch, to: &lines)
+                        next += 1
+                    }
+                    next = entry.seq + 1
+                }
                 batch.withRecord(entry) { found, value in
                     if let key, !found.elementsEqual(key), !StreamName.barrierKey.utf8.elementsEqual(found),
                         !value.suffix(LogLine.seedEnd.count).elementsEqual(LogLine.seedEnd)
@@ -102,6 +105,10 @@ extension Command {
                         to: &lines
                     )
                 }
+            }
+            while key == nil, next < batch.seqs.upperBound {
+                LogLine.writeEmpty(partition: partition, seq: next, epoch: log.epoch, to: &lines)
+                next += 1
             }
             try console.write(lines)
             next = batch.seqs.upperBound

@@ -1,3 +1,4 @@
+import Glibc
 import ReelCore
 import ReelLog
 import ReelSnapshot
@@ -32,6 +33,7 @@ extension Command {
         let store = try LogArguments.store(options, replicas: options[replication], console)
         defer { store.close() }
         let folders = options[fromSnapshot]
+        for folder in folders { try checkThatItIsThere(folder) }
         let archive = folders.isEmpty ? nil : try SnapshotArchive(folders: folders, of: try store.current())
         let start = ContinuousClock.now
         var said = start
@@ -46,6 +48,17 @@ extension Command {
         for line in report.lines(isRehearsal: options[dryRun]) { try console.print(line) }
         try console.print("took \(Int((ContinuousClock.now - start) / .milliseconds(1))) ms")
         return .done
+    }
+
+    private static func checkThatItIsThere(_ folder: String) throws(Complaint) {
+        var status = stat()
+        guard stat(folder, &status) == 0 else {
+            throw Complaint(
+                .badData,
+                "--from-snapshot is `\(folder)`: \(String(cString: strerror(errno))); expected is the data folder of a"
+                    + " snapshot node, or a copy"
+            )
+        }
     }
 
     private static let fromSnapshot = Setting<[String]>.texts(
@@ -69,6 +82,7 @@ extension EpochReport {
         lines.append(
             wasWritten
                 ? "its state had been written and read back by an earlier run"
+                    + (lossesAreKnown ? "" : "; if that had --from-snapshot, it alone could say what is lost")
                 : "\(streams) streams, \(objects) objects, \(tombstones) tombstones, \(sites) sites, \(bytes) bytes"
                     + " of seeds; \(events) events folded"
         )

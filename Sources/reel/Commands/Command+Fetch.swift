@@ -17,6 +17,9 @@ extension Command {
         ]
     ) { options, console in
         let stream = try streamName(options.operands[0])
+        if let from = options[from], let to = options[to], to < from {
+            throw Complaint(.usage, "--to is \(to), below --from \(from)")
+        }
         let caller = try await NodeCaller(try NodeArguments.addresses(options))
         let path = "/v1/streams/\(stream)"
         let place = try StreamAnswer(try await caller.get("\(path)/head"))

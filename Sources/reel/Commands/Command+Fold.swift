@@ -83,8 +83,7 @@ private struct StreamInput {
         // A dump of one stream has all seeds of its partition.
         if names.count > 1, case let own = Self.names(lines.filter { !$0.isSeed }), !own.isEmpty { names = own }
         if let name {
-            guard let stream = StreamName(name) else { throw Complaint(.usage, "`\(name)` is no name of a stream") }
-            self.stream = stream
+            stream = try streamName(name)
         } else if let only = names.first, names.count == 1 {
             stream = only
         } else {

@@ -6,8 +6,9 @@ extension Command {
         "get",
         "print the objects of a stream, those of a model, or one object",
         about: """
-            Asks for the folded state. On a terminal a row for each object; else, and with --json, lines of
-            JSON: a whole stream as its snapshot, an object as {"object","seq","fields"}, a field as [value, seq].
+            Asks for the folded state. On a terminal a row for each object; else, and with --json, lines of JSON: a
+            whole stream as its snapshot; one object, and each of a model, as {"object","seq","fields"}, a field as
+            [value, seq].
             """,
         operands: [Operand("STREAM"), Operand("MODEL", .optional), Operand("ID", .optional)],
         settings: NodeArguments.all + [CommonSettings.json],
@@ -38,7 +39,7 @@ extension Command {
         var rows: [ObjectLine] = []
         for line in snapshot.lines.dropFirst().dropLast() {
             guard let row = try ObjectLine(line), model == nil || row.model == model else { continue }
-            if asTable { rows.append(row) } else { try console.write(line + [UInt8(ascii: "\n")]) }
+            if asTable { rows.append(row) } else { try console.write(row.json) }
         }
         try print(rows, to: console)
         return .done

@@ -2,6 +2,7 @@ import Glibc
 import ReelCore
 import ReelLab
 import ReelNet
+import Synchronization
 
 extension Command {
     /// Many clients at once.
@@ -12,10 +13,11 @@ extension Command {
             Publishers hand over events at a fixed rate, whether or not the cluster keeps up: the latency of an event
             counts from the moment at which it was due. Readers listen, and fetch what they miss; editors write in one
             text together. Clients go from one gateway to another as real ones do, and send again what was not acked.
-            At the end, or after SIGINT or SIGTERM, it waits until everything is acked and has arrived; exit code 1 if
-            that does not happen, or an expectation is missed. A profile names numbers that suit a purpose
+            At the end, or after SIGINT, SIGTERM or SIGHUP, it waits until everything is acked and has arrived; exit
+            code 1 if that does not happen, or an expectation is missed. A profile names numbers that suit a purpose
             (\(LoadProfile.all.map(\.name).joined(separator: ", "))), or is a file with a line NAME=NUMBER for each;
-            what is given on the command line wins.
+            what is given on the command line wins. What was published stays in the log, as everything does: give it a
+            --stream that nobody else uses.
             """,
         settings: NodeArguments.all + [profile, streamName] + numbers + [
             settle, CommonSettings.seed, history, expect, json, html,
@@ -30,23 +32,30 @@ extension Command {
         ]
     ) { options, console in
         let expectations = try options[expect].map { (text) throws(LoadFailure) in try LoadExpectation(text) }
+        if let path = options[html] { try OutputFile.checkThatItCanBeWritten(path) }
         let load = try LoadRun(try plan(options))
-        try load.loop.sync {
-            for signal in [SIGINT, SIGTERM] { load.loop.onSignal(signal) { load.stop() } }
-        }
+        try load.loop.sync { load.loop.onInterruption { load.stop() } }
         let screen = console.isTerminal ? LoadScreen(console) : nil
-        let report = try await load.run { screen?.show($0.lines) }
+        let warning = ClosedWarning(console)
+        let report = try await load.run { progress in
+            screen?.show(progress.lines)
+            warning.look(at: progress)
+        }
         screen?.clear()
         let found = report.judge(expectations)
-        if let path = options[html] { try OutputFile.write(Array(report.page(found).utf8), to: path) }
         if options[json] {
-            try console.print(report.json)
+            try console.print(report.json(found))
+            for check in found where !check.isReached {
+                console.note("reel: expected \(check.text), found \(check.found)")
+            }
         } else {
             try console.print(report.text)
             for check in found {
                 try console.print("expected   \(check.text): \(check.isReached ? "reached" : "MISSED"), \(check.found)")
             }
+            try console.print("left       \(report.left)")
         }
+        if let path = options[html] { try OutputFile.write(Array(report.page(found).utf8), to: path) }
         return report.isComplete && found.allSatisfy(\.isReached) ? .done : .failed
     }
 
@@ -134,5 +143,21 @@ private final class LoadScreen: Sendable {
     /// The cursor goes up, and all below it is empty.
     func clear() {
         try? console.write("\u{1B}[H\u{1B}[J".utf8)
+    }
+}
+
+/// Says once, while the load runs, at which gateways nobody gets in.
+private final class ClosedWarning: Sendable {
+    private let console: Console
+    private let isSaid = Atomic<Bool>(false)
+
+    init(_ console: Console) {
+        self.console = console
+    }
+
+    func look(at progress: LoadProgress) {
+        guard !progress.closed.isEmpty, !isSaid.exchange(true, ordering: .relaxed) else { return }
+        let closed = progress.closed.joined(separator: ", ")
+        console.note("reel: warning: nobody gets in at \(closed); the others take all clients")
     }
 }

@@ -32,9 +32,23 @@ extension Command {
         let events = try SentEvents(texts)
         let caller = try await NodeCaller(try NodeArguments.addresses(options))
         let target = "/v1/streams/\(stream)/events" + (options[outcome] ? "?outcome=1" : "")
-        var code = ExitCode.done
-        for body in events.bodies(epoch: options[NodeArguments.epoch]) {
-            for ack in try Acks(try await caller.post(target, body)).acks {
+        let epoch = options[NodeArguments.epoch]
+        if epoch == nil, let number = events.firstThatNamesSeqs {
+            throw Complaint(
+                .usage,
+                "event \(number) has a base or a guard; say with --epoch which epoch its seqs belong to"
+            )
+        }
+        var (code, published) = (ExitCode.done, 0)
+        for body in events.bodies(epoch: epoch) {
+            let acks: [Acks.Ack]
+            do {
+                acks = try Acks(try await caller.post(target, body)).acks
+            } catch {
+                throw complaint(error, behind: published)
+            }
+            published += acks.count
+            for ack in acks {
                 if options[outcome], !["applied", "duplicate"].contains(ack.outcome) { code = .failed }
                 if console.isTerminal, !options[CommonSettings.json] {
                     try console.print("seq \(ack.seq)\(ack.outcome.isEmpty ? "" : ": \(ack.outcome)")")
@@ -47,6 +61,19 @@ extension Command {
         return code
     }
 
+    /// Why the next request was not done. A node takes all of its events or none, so nobody has to publish again what
+    /// stands before them.
+    private static func complaint(_ error: any Error, behind published: Int) -> Complaint {
+        var complaint = Complaint(error)
+        if let index = (error as? Refusal)?.index {
+            let before = published == 0 ? "no event is published" : "\(published) events before it are published"
+            complaint.message = "event \(published + index + 1): \(complaint.message); \(before)"
+        } else if published > 0 {
+            complaint.message += "; the first \(published) events are published"
+        }
+        return complaint
+    }
+
     private static let outcome = Setting<Bool>.flag(
         "outcome",
         "wait for a snapshot node, and say what each event came to"
@@ -56,6 +83,8 @@ extension Command {
 /// Events as they will be sent: each with a site and an op.
 struct SentEvents {
     private var events: [[UInt8]] = []
+    /// The first event, counted from 1, that has a base or a guard; nil: none has.
+    private(set) var firstThatNamesSeqs: Int?
 
     /// A node takes at most so many events, or bytes, in one request.
     private static let (eventsMax, bytesMax) = (500, 1 << 20)
@@ -66,15 +95,20 @@ struct SentEvents {
         var op: Op = 0
         /// The last event with the fresh site, and whether it says itself that the site ends with it.
         var lastOwn: (index: Int, isEnd: Bool)?
-        for (index, text) in texts.enumerated() where text.contains(where: { $0 > 0x20 }) {
+        for (index, text) in texts.filter({ $0.contains { $0 > 0x20 } }).enumerated() {
             var members: Set<String> = []
             do throws(ReelError) {
-                try JSONReader.members(of: text) { (reader, key) throws(ReelError) in
+                // A node would name the bytes of the whole request.
+                var canonical: [UInt8] = []
+                try text.withUnsafeBufferPointer { (text) throws(ReelError) in
+                    try CanonicalJSON.canonicalize(Bytes(text), into: &canonical)
+                }
+                try JSONReader.members(of: text, shape: .badEvent) { (reader, key) throws(ReelError) in
                     members.insert(key.string)
                     try reader.skip()
                 }
             } catch {
-                throw Complaint(.badData, "event \(index + 1): \(error.message)")
+                throw Complaint(.badData, "event \(index + 1): \(error)")
             }
             var event = Array(text)
             if members.isDisjoint(with: ["site", "op"]), let brace = event.firstIndex(of: UInt8(ascii: "{")) {
@@ -95,6 +129,21 @@ struct SentEvents {
             events[index].insert(contentsOf: #""last":true,"#.utf8, at: brace + 1)
         }
         if events.isEmpty { throw Complaint(.usage, "no event was given, expected is one at least") }
+        firstThatNamesSeqs = events.firstIndex(where: Self.namesSeqs).map { $0 + 1 }
+    }
+
+    /// Whether an event has a base or a guard. Of one that is not sound a node says why.
+    private static func namesSeqs(_ event: [UInt8]) -> Bool {
+        var intake = EventIntake(limit: Limits.value)
+        var value: [UInt8] = []
+        do throws(ReelError) {
+            try event.withUnsafeBufferPointer { (event) throws(ReelError) in
+                try intake.take(Bytes(event), stamp: EventIntake.Stamp(by: nil, atMs: 0, base: .none), into: &value)
+            }
+            return intake.namesSeqs
+        } catch {
+            return false
+        }
     }
 
     /// The bodies of the requests.

@@ -45,7 +45,8 @@ extension Command {
             let standing = try await probe.standing(of: node)
             return standing.isReady ? (.done, "ready") : (.failed, "not ready: \(standing.reason)")
         } catch {
-            return (.unreachable, "no answer: \(error.message)")
+            return error.refusal == nil
+                ? (.unreachable, "no answer: \(error.message)") : (.failed, "takes nobody: \(error.message)")
         }
     }
 }

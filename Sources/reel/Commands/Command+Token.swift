@@ -19,11 +19,19 @@ extension Command {
         ]
     ) { options, console in
         if let file = options[publicHalf] {
-            try console.write(try keys(file).text(withSecrets: false).utf8)
+            guard options[algorithm] == nil, options[keyID] == nil else {
+                throw Complaint(.usage, "--public makes no key; expected is neither --alg nor --kid beside it")
+            }
+            let keys = try keys(file)
+            guard keys.keys.contains(where: { $0.key.algorithm != .hs256 }) else {
+                throw Complaint(.badData, "an HS256 key has no public half; nodes need `\(file)` itself")
+            }
+            try console.write(keys.text(withSecrets: false).utf8)
             return .done
         }
-        guard let kind = SignatureKey.Algorithm(rawValue: options[algorithm]) else {
-            throw Complaint(.usage, "--alg is `\(options[algorithm])`; expected is EdDSA, ES256 or HS256")
+        let name = options[algorithm] ?? SignatureKey.Algorithm.edDSA.rawValue
+        guard let kind = SignatureKey.Algorithm(rawValue: name) else {
+            throw Complaint(.usage, "--alg is `\(name)`; expected is EdDSA, ES256 or HS256")
         }
         guard let key = SignatureKey.random(kind) else { throw Complaint(.failed, "the system gives no randomness") }
         let id = options[keyID] ?? Hex64.text(.random(in: .min ... .max))
@@ -43,6 +51,7 @@ extension Command {
             ServingArguments.keys, keyID, subject, read, publishing, lifetime, ServingArguments.issuer,
             ServingArguments.audience,
         ],
+        required: [ServingArguments.keys, subject],
         examples: [
             Example(
                 "reel token make --keys keys.json --sub ann --read 'todo-*' --publish todo-7 --for 3600",
@@ -50,9 +59,8 @@ extension Command {
             )
         ]
     ) { options, console in
-        guard let file = options[ServingArguments.keys], let subject = options[subject] else {
-            throw Complaint(.usage, "found no --keys or no --sub; expected are both")
-        }
+        let file = try options.required(ServingArguments.keys)
+        let subject = try options.required(subject)
         let all = try keys(file).keys
         guard let key = options[keyID].map({ id in all.first { $0.id == id } }) ?? all.first else {
             throw Complaint(.usage, "`\(file)` has no key of that --kid")
@@ -89,11 +97,10 @@ extension Command {
             """,
         operands: [Operand("FILE", .optional)],
         settings: [ServingArguments.keys, ServingArguments.issuer, ServingArguments.audience],
+        required: [ServingArguments.keys],
         examples: [Example("reel token show --keys public.json < token", "whether nodes with these keys take it")]
     ) { options, console in
-        guard let file = options[ServingArguments.keys] else {
-            throw Complaint(.usage, "found no --keys; expected is --keys FILE")
-        }
+        let file = try options.required(ServingArguments.keys)
         var verifier = TokenVerifier(try keys(file))
         verifier.issuer = options[ServingArguments.issuer]
         verifier.audience = options[ServingArguments.audience]
@@ -139,7 +146,7 @@ extension Command {
         }
     }
 
-    private static let algorithm = Setting<String>.text("alg", "ALG", default: "EdDSA", "EdDSA, ES256 or HS256")
+    private static let algorithm = Setting<String?>.text("alg", "ALG", otherwise: "EdDSA", "EdDSA, ES256 or HS256")
     private static let keyID = Setting<String?>.text("kid", "NAME", "the key's name; else one by chance, or the first")
     private static let publicHalf = Setting<String?>.text(
         "public",

@@ -14,6 +14,7 @@ extension Command {
             topics reel.*.
             """,
         settings: [LogArguments.log, KafkaArguments.properties, LogArguments.partitions, replication],
+        required: [LogArguments.log],
         examples: [
             Example("reel topic create --log kafka:127.0.0.1:9092", "4 partitions"),
             Example(
@@ -50,6 +51,7 @@ extension Command {
             how many brokers hold it, and the first and last seq that can be read.
             """,
         settings: [LogArguments.log, KafkaArguments.properties, CommonSettings.json],
+        required: [LogArguments.log],
         examples: [
             Example("reel topic show --log kafka:127.0.0.1:9092", "as tables"),
             Example("reel topic show --log kafka:127.0.0.1:9092 --json", "a line of JSON for each topic"),
@@ -129,6 +131,7 @@ extension Command {
             not, with the command that puts it right. Exit code 4 if one of them keeps Reel from running, else 0.
             """,
         settings: [LogArguments.log, KafkaArguments.properties],
+        required: [LogArguments.log],
         examples: [
             Example("reel topic check --log kafka:127.0.0.1:9092", "before the first node is started")
         ]

@@ -1,4 +1,5 @@
 import Glibc
+import ReelCore
 import ReelKafka
 import ReelLog
 
@@ -10,7 +11,8 @@ enum LogArguments {
     static let log = Setting<String?>.text(
         "log",
         "LOG",
-        "sqlite:PATH or kafka:HOST:PORT,HOST:PORT; without it, log.sqlite in the data folder"
+        otherwise: "log.sqlite in the data folder",
+        "sqlite:PATH or kafka:HOST:PORT,HOST:PORT"
     )
     static let data = Setting<String>.text("data", "DIR", default: "reel-data", "the folder of this node's files")
     static let partitions = Setting<Int?>.number(
@@ -23,32 +25,69 @@ enum LogArguments {
     /// The settings of a command that opens a log, or makes it.
     static let all: [any AnySetting] = [log, KafkaArguments.properties, data, partitions]
 
-    /// What to do where there is no log yet: a node makes it, a command that only reads does not. On Kafka it is an
-    /// error for both, since topics are made by `topic create`; but a node looks at their settings before it trusts
-    /// them.
-    enum Absence { case make, fail }
-
-    /// Opens the current log of those that are meant.
-    static func open(_ options: Options, ifAbsent absence: Absence, _ console: Console) throws -> any EventLog {
+    /// Opens the current log of those that are meant, for a node: where there is none yet it is made. On Kafka that is
+    /// an error, since topics are made by `topic create`; but a node looks at their settings before it trusts them.
+    static func openOrMake(_ options: Options, _ console: Console) throws -> any EventLog {
         switch try place(options) {
         case .sqlite(let path):
-            switch absence {
-            case .make:
-                if options[log] == nil { try makeFolder(options[data]) }
-            case .fail:
-                guard access(path, F_OK) == 0 else {
-                    throw Complaint(.unreachable, "there is no log at `\(path)`; say with --log or --data where it is")
-                }
-            }
+            if options[log] == nil { try makeFolder(options[data]) }
             return try SQLiteLog(path: path, partitions: options[partitions])
         case .kafka(let configuration):
-            return try KafkaArguments.open(
-                configuration,
-                partitions: options[partitions],
-                checks: absence == .make,
-                console
+            return try KafkaArguments.open(configuration, partitions: options[partitions], checks: true, console)
+        }
+    }
+
+    /// Opens a log of those that are meant, for a command that only reads, and so makes none: that of an epoch; nil:
+    /// the current one.
+    static func open(_ options: Options, epoch: Epoch? = nil, _ console: Console) throws -> any EventLog {
+        switch try place(options) {
+        case .sqlite(let path):
+            return try openFile(path, epoch: epoch)
+        case .kafka(let configuration):
+            guard let epoch else {
+                return try KafkaArguments.open(configuration, partitions: nil, checks: false, console)
+            }
+            let store = try KafkaArguments.store(configuration, console)
+            defer { store.close() }
+            return try store.open(epoch)
+        }
+    }
+
+    private static func openFile(_ path: String, epoch: Epoch?) throws -> any EventLog {
+        guard access(path, F_OK) == 0 else {
+            throw Complaint(.unreachable, "there is no log at `\(path)`; say with --log or --data where it is")
+        }
+        let store = SQLiteLogStore(path: path)
+        defer { store.close() }
+        let epochs = try store.epochs()
+        if let epoch, !epochs.isEmpty, !epochs.contains(epoch) {
+            let list = epochs.map(\.description).joined(separator: ", ")
+            throw Complaint(.usage, "--epoch is \(epoch); expected is one of those in `\(path)`: \(list)")
+        }
+        guard let found = try epoch ?? store.current()?.epoch, !epochs.isEmpty else {
+            throw Complaint(
+                .badData,
+                "found \(isEmpty(path) ? "an empty file" : "a file without a current log"), expected a log: `\(path)`;"
+                    + " say with --log or --data where it is, or, if it was lost, see docs/epochs.md"
             )
         }
+        return try store.open(found)
+    }
+
+    private static func isEmpty(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_size == 0
+    }
+
+    /// Whether there is an empty file where the log is meant to be.
+    static func isEmptyFile(_ options: Options) throws(Complaint) -> Bool {
+        guard case .sqlite(let path) = try place(options) else { return false }
+        return isEmpty(path)
+    }
+
+    /// Whether brokers keep the log that is meant.
+    static func hasBrokers(_ options: Options) -> Bool {
+        if case .kafka? = try? place(options) { true } else { false }
     }
 
     /// The logs that are meant, one epoch after the other.
@@ -65,8 +104,11 @@ enum LogArguments {
         case kafka(KafkaConfiguration)
     }
 
+    /// The log that is meant, as `--log` names it.
+    static func name(_ options: Options) -> String { options[log] ?? "sqlite:\(options[data])/log.sqlite" }
+
     private static func place(_ options: Options) throws(Complaint) -> Place {
-        guard let log = options[log] else { return .sqlite(path: options[data] + "/log.sqlite") }
+        let log = name(options)
         let words = log.split(separator: ":", maxSplits: 1)
         if words.count == 2, words[0] == "sqlite" { return .sqlite(path: String(words[1])) }
         if words.count == 2, words[0] == "kafka" {
@@ -97,7 +139,9 @@ enum LogArguments {
     /// Makes a folder if it is not there.
     static func makeFolder(_ path: String) throws(Complaint) {
         guard mkdir(path, 0o755) == 0 || errno == EEXIST else {
-            throw Complaint(.failed, "the folder `\(path)` cannot be made: \(String(cString: strerror(errno)))")
+            let advice = errno == ENOENT ? "; make the folder first in which it is to lie" : ""
+            let reason = String(cString: strerror(errno))
+            throw Complaint(.failed, "the folder `\(path)` cannot be made: \(reason)\(advice)")
         }
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {

@@ -52,12 +52,25 @@ struct NodeRun {
         defer { store.close() }
         var listen = options[ServingArguments.listen]
         if let snapshots, try store.current() == nil { try refuseToForget(snapshots) }
-        var log = try LogArguments.open(options, ifAbsent: .make, console)
+        // On Kafka a log is made by `topic create` alone.
+        let isNew = try store is SQLiteLogStore && store.current() == nil
+        let wasEmpty = try isNew && LogArguments.isEmptyFile(options)
+        var log = try LogArguments.openOrMake(options, console)
         // Between the two calls another log may have become the current one.
         guard var current = try store.current() else { throw Complaint(.unreachable, "the log is gone again") }
         if current.epoch != log.epoch {
             log.close()
             log = try store.open(current.epoch)
+        }
+        if isNew {
+            let fields: KeyValuePairs = [
+                "log": LogArguments.name(options), "epoch": "\(log.epoch)", "partitions": "\(log.partitions)",
+            ]
+            if wasEmpty {
+                journal.warning("a new log was made in a file that was empty", fields)
+            } else {
+                journal.info("a new log was made", fields)
+            }
         }
         let signals = try NodeSignals(settings, journal: journal)
         var isFirst = true

@@ -14,6 +14,10 @@ struct ClusterReport {
         var looks: [NodeStanding] = []
         /// Why it does not answer.
         var failure = ""
+        /// What it refuses whoever asks with; nil: it does not answer at all.
+        var refusal: ErrorCode?
+        /// Why it did not say who the others are; nil: it did, or was not asked.
+        var secrecy: NodeProbe.Silence?
         var metrics = MetricsPage()
 
         var answers: Bool { !looks.isEmpty }
@@ -48,9 +52,14 @@ struct ClusterReport {
     var oddAddresses: [String] = []
     /// Nil: it was not asked; a failure says why it cannot be reached.
     var log: Result<Log, Complaint>?
+    /// Brokers keep the log that was asked; else it is a file.
+    var hasBrokers = false
 
     /// Between the two looks at each node.
     static let pauseMs: Int64 = 1_000
+
+    /// Nobody said who the nodes are: one that is not seen here may well be there.
+    var isPartial: Bool { nodes.contains { $0.secrecy != nil } && nodes.allSatisfy { $0.announced == nil } }
 
     /// The nodes that answer: those that announced themselves; where none did, such as while the log is away for long,
     /// whoever answers.

@@ -15,8 +15,18 @@ struct ClusterVisit {
         report.log = log.map { $0.map(\.log) }
         var rows: [ClusterRow] = []
         if case .success(let answer)? = log { rows = answer.rows }
-        if rows.isEmpty { for node in named { rows += await announced(at: node) } }
-        for node in named { report.nodes.append(ClusterReport.Node(address: node, isNamed: true)) }
+        let asksNodes = rows.isEmpty
+        for address in named {
+            var node = ClusterReport.Node(address: address, isNamed: true)
+            if asksNodes {
+                do throws(NodeProbe.Silence) {
+                    rows += try await announced(at: address)
+                } catch {
+                    node.secrecy = error
+                }
+            }
+            report.nodes.append(node)
+        }
         // One process after another may have had the same address: the last one counts.
         for row in rows.sorted(by: { ($0.atMs ?? 0) < ($1.atMs ?? 0) }) {
             guard var address = try? NodeAddress(row.url) else {
@@ -38,17 +48,27 @@ struct ClusterVisit {
         return report
     }
 
-    /// What the node at an address knows of all; empty where it does not answer.
-    private func announced(at node: NodeAddress) async -> [ClusterRow] {
-        guard case .success(let response) = await probe.get("/v1/cluster", of: node), response.status == 200 else {
-            return []
+    /// What the node at an address knows of all.
+    private func announced(at node: NodeAddress) async throws(NodeProbe.Silence) -> [ClusterRow] {
+        let response: HTTPResponse
+        switch await probe.get("/v1/cluster", of: node) {
+        case .success(let answer): response = answer
+        case .failure(let error): throw NodeProbe.Silence(message: error.message)
         }
-        return (try? response.body.withUnsafeBytes(ClusterRow.rows)) ?? []
+        guard response.status == 200 else {
+            let refusal = Refusal(response)
+            throw NodeProbe.Silence(message: refusal.message, refusal: refusal.code)
+        }
+        do {
+            return try response.body.withUnsafeBytes(ClusterRow.rows)
+        } catch {
+            throw NodeProbe.Silence(message: "its answer cannot be read: \(Complaint(error).message)")
+        }
     }
 
     /// Asks all at once, so that their answers are of one moment.
     private func look(at report: inout ClusterReport) async {
-        await withTaskGroup(of: (Int, Result<(NodeStanding, MetricsPage), NetError>).self) { group in
+        await withTaskGroup(of: (Int, Result<(NodeStanding, MetricsPage), NodeProbe.Silence>).self) { group in
             for (index, node) in report.nodes.enumerated() where node.failure.isEmpty {
                 group.addTask { (index, await look(at: node.address)) }
             }
@@ -57,19 +77,21 @@ struct ClusterVisit {
                 case .success(let (standing, metrics)):
                     report.nodes[index].looks.append(standing)
                     report.nodes[index].metrics = metrics
-                case .failure(let error):
+                case .failure(let silence):
                     report.nodes[index].looks = []
-                    report.nodes[index].failure = error.message
+                    report.nodes[index].failure = silence.message
+                    report.nodes[index].refusal = silence.refusal
                 }
             }
         }
     }
 
-    private func look(at node: NodeAddress) async -> Result<(NodeStanding, MetricsPage), NetError> {
-        do throws(NetError) {
+    private func look(at node: NodeAddress) async -> Result<(NodeStanding, MetricsPage), NodeProbe.Silence> {
+        do throws(NodeProbe.Silence) {
             let standing = try await probe.standing(of: node)
-            let page = try await probe.get("/metrics", of: node).get()
-            return .success((standing, MetricsPage(String(decoding: page.body, as: UTF8.self))))
+            return await probe.get("/metrics", of: node)
+                .map { (standing, MetricsPage(String(decoding: $0.body, as: UTF8.self))) }
+                .mapError { NodeProbe.Silence(message: $0.message) }
         } catch {
             return .failure(error)
         }
@@ -80,10 +102,13 @@ extension ClusterReport {
     /// What the log itself says, and who announced themselves in it.
     typealias LogAnswer = Result<(log: Log, rows: [ClusterRow]), Complaint>
 
-    /// Asks the log.
-    static func ask(_ log: any EventLog) throws -> (log: Log, rows: [ClusterRow]) {
+    /// Asks the log, one partition after the other; `heard` is called at each answer.
+    static func ask(_ log: any EventLog, _ heard: () -> Void) throws -> (log: Log, rows: [ClusterRow]) {
         var bounds: [LogBounds] = []
-        for partition in 0..<log.partitions { bounds.append(try log.bounds(partition)) }
+        for partition in 0..<log.partitions {
+            bounds.append(try log.bounds(partition))
+            heard()
+        }
         return (Log(epoch: log.epoch, bounds: bounds), try ClusterRow.rows(of: log))
     }
 }

@@ -14,9 +14,13 @@ extension Diagnosis {
             let first = heads(partitions, nodes.map { $0.looks[0] }, of: epoch)
             let second = heads(partitions, nodes.map { $0.looks[1] }, of: epoch)
             most = max(most, second.max() ?? .none)
+            let held = first.indices.filter { partition in
+                nodes.count > 1 && nodes.allSatisfy { stands($0, partition, short: first[partition]) }
+            }
+            if !held.isEmpty { findings.append(Self.heldBack(held, nodes, heads: second)) }
             for node in nodes {
                 let places = node.looks[1].partitions
-                let behind = places.indices.filter { places[$0].seq < first[$0] }
+                let behind = places.indices.filter { places[$0].seq < first[$0] && !held.contains($0) }
                 if !behind.isEmpty { findings.append(finding(node, behind, heads: second)) }
             }
         }
@@ -31,6 +35,35 @@ extension Diagnosis {
             )
         }
         return findings
+    }
+
+    private var isLogWell: Bool {
+        if case .failure? = report.log { return false }
+        return report.living.allSatisfy { ["ok", nil].contains($0.looks.last?.log) }
+    }
+
+    /// The node has read nothing of the partition between the looks, though there is more, and knows no reason.
+    private func stands(_ node: ClusterReport.Node, _ partition: Int, short head: Seq) -> Bool {
+        let places = node.looks.map(\.partitions)
+        guard places.allSatisfy({ $0.indices.contains(partition) }) else { return false }
+        return places[0][partition].seq == places[1][partition].seq && places[1][partition].seq < head
+            && node.looks[1].reasonToStop(in: partition) == nil
+    }
+
+    /// What no node reads is not a node's fault.
+    private static func heldBack(_ partitions: [Int], _ nodes: [ClusterReport.Node], heads: [Seq]) -> Finding {
+        let list = partitions.prefix(4).map { partition in
+            let read = nodes.map { $0.looks[1].partitions[partition].seq }.max() ?? .none
+            return "partition \(partition) at \(read) of \(heads[partition])"
+        }
+        let more = partitions.count > 4 ? " and \(partitions.count - 4) more" : ""
+        return Finding(
+            .problem,
+            "lag",
+            "no node has read on within a second: \(list.joined(separator: ", "))\(more)",
+            do: "It is the log that does not hand it out, not the nodes: see its brokers, or its disk. If they are "
+                + "well, the nodes' journals say more."
+        )
     }
 
     /// The last seq of each partition that anybody knows of.
@@ -61,12 +94,23 @@ extension Diagnosis {
         let more = behind.count > 4 ? " and \(behind.count - 4) more" : ""
         let text = "\(node.name) is \(counted(whole(missing), "record")) behind: \(list)\(more)"
         guard read > 0 else {
+            if let reason = behind.lazy.compactMap(node.looks[1].reasonToStop).first {
+                return Finding(
+                    .problem,
+                    "lag",
+                    text + "; it does not read on: \(reason)",
+                    do: isLogWell
+                        ? "If that names no newer version that it needs, see its journal, and restart it."
+                        : "Another line, about the log, says what to do."
+                )
+            }
             return Finding(
                 .problem,
                 "lag",
                 text + "; it read none within a second",
-                do:
-                    "See its journal and the log's state. If they say nothing, restart it: it goes on from where it is."
+                do: isLogWell
+                    ? "See its journal. If that says nothing, restart it: it goes on from where it is."
+                    : "See to the log first, of which another line tells; it may be that it hands nothing out."
             )
         }
         let perSecond = max(1, read * 1_000 / Double(ClusterReport.pauseMs))

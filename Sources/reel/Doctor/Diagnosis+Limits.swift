@@ -19,6 +19,7 @@ extension Diagnosis {
                 )
             )
         }
+        findings += living.compactMap(refusedConnections)
         // Every gateway reads all records: the one that runs longest has seen the most.
         let tallies = living.map { $0.metrics.values("reel_gateway_void_records_total", by: "reason") }
         let voids = tallies.max { a, b in Self.total(a) < Self.total(b) } ?? [:]
@@ -61,6 +62,23 @@ extension Diagnosis {
             )
         }
         return findings
+    }
+
+    /// What the node sent away since it started, by the limits that it was at.
+    private func refusedConnections(_ node: ClusterReport.Node) -> Finding? {
+        let refused = node.metrics.values("reel_node_refused_connections_total", by: "limit")
+        guard !refused.isEmpty else { return nil }
+        let settings = [
+            "connections": "--connections", "address": "--connections-per-address", "memory": "--memory-bytes",
+        ]
+        let limits = refused.keys.sorted().map { settings[$0] ?? $0 }.joined(separator: ", ")
+        return Finding(
+            .warning,
+            "limits",
+            "\(node.name) has refused \(counted(whole(Self.total(refused)), "connection")) since it started: it was at "
+                + "its limit (\(limits))",
+            do: "Clients try the other nodes. If it happens often, raise that limit, or start another node."
+        )
     }
 
     private static func sum(_ all: [[String: Double]]) -> [String: Double] {

@@ -14,7 +14,16 @@ struct Diagnosis {
 
     private var nodes: [Finding] {
         var findings: [Finding] = []
-        if report.nodes.isEmpty {
+        if report.nodes.isEmpty, case .failure? = report.log {
+            findings.append(
+                Finding(
+                    .problem,
+                    "nodes",
+                    "none is known: the log, which would name them, does not answer",
+                    do: "Name one with --url: it says how the log does for it."
+                )
+            )
+        } else if report.nodes.isEmpty {
             findings.append(
                 Finding(
                     .problem,
@@ -29,7 +38,7 @@ struct Diagnosis {
                 Finding(
                     node.isNamed ? .problem : .warning,
                     "nodes",
-                    "\(node.name) does not answer: \(node.failure)"
+                    "\(node.name) \(node.refusal == nil ? "does not answer" : "takes nobody"): \(node.failure)"
                         + (node.lastHeard.map { "; last heard of \($0)" } ?? ""),
                     do: Self.advice(silent: node)
                 )
@@ -45,7 +54,18 @@ struct Diagnosis {
                 )
             )
         }
-        for node in report.nodes where node.answers && node.announced == nil {
+        for node in report.nodes where node.answers {
+            guard let secrecy = node.secrecy else { continue }
+            findings.append(
+                Finding(
+                    .problem,
+                    "nodes",
+                    "\(node.name) does not say who the others are, so nothing is known of them: \(secrecy.message)",
+                    do: secrecy.refusal?.adviceToAsker ?? "See whether a node of Reel runs there, and of which build."
+                )
+            )
+        }
+        for node in report.nodes where node.answers && node.announced == nil && node.secrecy == nil {
             findings.append(
                 Finding(
                     .note,
@@ -75,6 +95,11 @@ struct Diagnosis {
         if node.isUnspecified {
             return "That is no address to go to: start it with --node-url http://HOST:PORT, as others reach it."
         }
+        if let refusal = node.refusal {
+            return refusal == .overloaded
+                ? "It is at a limit of its own (--connections, --memory-bytes): raise it, or start another node."
+                : refusal.entry.advice
+        }
         return node.announced == nil
             ? "See whether it runs there (`reel gateway --listen …`), and whether the address is right."
             : "Start it again: a gateway holds nothing, a snapshot node goes on from its files. If it went for good, "
@@ -85,10 +110,10 @@ struct Diagnosis {
         let (gateways, snapshots) = (report.living.filter(\.isGateway), report.living.filter(\.isSnapshot))
         if report.living.isEmpty { return [] }
         var findings: [Finding] = []
-        if gateways.isEmpty {
+        if gateways.isEmpty, !report.isPartial {
             findings.append(Finding(.problem, "nodes", "no gateway answers", do: "Start one: `reel gateway --log …`."))
         }
-        if snapshots.isEmpty {
+        if snapshots.isEmpty, !report.isPartial {
             findings.append(
                 Finding(
                     .problem,
@@ -97,14 +122,16 @@ struct Diagnosis {
                     do: "Start one: `reel snapshot --log … --data DIR`."
                 )
             )
-        } else if snapshots.count == 1, gateways.count > 1 {
+        } else if snapshots.count == 1, gateways.count > 1, !report.isPartial {
             findings.append(
                 Finding(
                     .note,
                     "nodes",
                     "one snapshot node stands behind \(gateways.count) gateways: while it is away, nobody answers for "
                         + "the state",
-                    do: "Start a second one, with a data folder of its own."
+                    do: report.nodes.contains { !$0.answers && $0.isSnapshot }
+                        ? "Bring back the one that does not answer."
+                        : "Start a second one, with a data folder of its own."
                 )
             )
         }
@@ -168,7 +195,10 @@ struct Diagnosis {
                     .problem,
                     "log",
                     "from here the log cannot be reached: \(complaint.message)",
-                    do: "Start the brokers, or correct --log. What clients publish is kept by them until then."
+                    do: report.hasBrokers
+                        ? "Start the brokers, or correct --log. What clients publish is kept by them until then."
+                        : "Correct --log. If that is where the log was, put its file back, or go on without it as "
+                            + "docs/epochs.md says."
                 )
             )
         }
@@ -188,8 +218,8 @@ struct Diagnosis {
 
     /// The log is not ok for this node.
     private static func finding(_ node: ClusterReport.Node, _ word: String) -> Finding {
-        let waited = node.metrics.value("reel_gateway_oldest_publish_ms")
-        let oldest = waited > 0 ? "; the oldest publish waits for \((waited / 100).rounded() / 10) s" : ""
+        let waited = node.metrics.value("reel_gateway_oldest_publish_seconds")
+        let oldest = waited > 0 ? "; the oldest publish waits for \((waited * 10).rounded() / 10) s" : ""
         return switch word {
         case "degraded":
             Finding(
@@ -197,14 +227,15 @@ struct Diagnosis {
                 "log",
                 "slow for \(node.name)\(oldest)",
                 do:
-                    "See whether a broker is gone or its disk is full. What was taken is answered later."
+                    "See whether a broker is gone or the log's disk is full. What was taken is answered later."
             )
         case "unavailable":
             Finding(
                 .problem,
                 "log",
                 "away for \(node.name): new publishes are nacked\(oldest)",
-                do: "Bring the brokers back. Clients keep what they have and send it again; reading goes on."
+                do: "Bring the brokers back, or make room on the disk of the log's file. Clients keep what they have "
+                    + "and send it again; reading goes on."
             )
         case "ended":
             Finding(

@@ -48,5 +48,12 @@ struct Finding: Equatable {
     }
 }
 
+extension ErrorCode {
+    /// What to do for who was refused with this by a command.
+    var adviceToAsker: String {
+        self == .unauthorized ? "Say with --token, or REEL_TOKEN, who asks." : entry.advice
+    }
+}
+
 /// `1 node`, `2 nodes`.
 func counted(_ count: Int, _ thing: String) -> String { "\(count) \(thing)\(count == 1 ? "" : "s")" }

@@ -108,7 +108,7 @@ struct StreamDiagnosis {
     }
 
     private func advice(_ failure: StreamVisit.Failure) -> String {
-        failure.code?.entry.advice ?? "See whether the node runs; what is said about nodes says more."
+        failure.code?.adviceToAsker ?? "See whether the node runs; what is said about nodes says more."
     }
 
     // MARK: Site

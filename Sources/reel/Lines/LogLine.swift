@@ -38,14 +38,26 @@ extension LogLine {
         output.append(UInt8(ascii: "\n"))
     }
 
-    /// The lines of a file; members may come in any order, unknown ones and empty lines are skipped. Ends with 4 and
-    /// the number of the line that is none.
+    /// Appends the line of a seq at which the log has no record.
+    static func writeEmpty(partition: Int, seq: Seq, epoch: Epoch, to output: inout [UInt8]) {
+        output.appendObject { object in
+            object.member("partition", partition)
+            object.member("seq", seq)
+            object.member("empty", true)
+            object.member("epoch", epoch.description)
+        }
+        output.append(UInt8(ascii: "\n"))
+    }
+
+    /// The lines of a file; members may come in any order, unknown ones, empty lines and those of empty seqs are
+    /// skipped. Ends with 4 and the number of the line that is none.
     static func read(_ bytes: [UInt8]) throws(Complaint) -> [LogLine] {
         var lines: [LogLine] = []
         for (index, line) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated()
         where line.contains(where: { $0 > 0x20 }) {
             do throws(ReelError) {
-                lines.append(try line.withUnsafeBufferPointer { (line) throws(ReelError) in try LogLine(Bytes(line)) })
+                let read = try line.withUnsafeBufferPointer { (line) throws(ReelError) in try LogLine(Bytes(line)) }
+                if let read { lines.append(read) }
             } catch {
                 throw Complaint(.badData, "line \(index + 1): \(error.message)")
             }
@@ -53,8 +65,10 @@ extension LogLine {
         return lines
     }
 
-    private init(_ line: Bytes) throws(ReelError) {
+    /// Reads a line; nil for that of an empty seq.
+    private init?(_ line: Bytes) throws(ReelError) {
         var (partition, seq): (Int64?, Seq?)
+        var isEmpty = false
         var (key, value): ([UInt8]?, [UInt8]?)
         var epoch: Epoch?
         var reader = JSONReader(line, levels: Limits.depth, shape: .badEvent)
@@ -65,10 +79,12 @@ extension LogLine {
             case "key": key = try reader.text().bytes
             case "value": value = try reader.text().bytes
             case "epoch": epoch = Epoch(try reader.string())
+            case "empty": isEmpty = try reader.boolean()
             default: try reader.skip()
             }
         }
         try reader.end()
+        if isEmpty { return nil }
         guard let partition, let seq, let key, let value else {
             throw ReelError(.badEvent, "a member is missing, expected are partition, seq, key and value")
         }

@@ -14,6 +14,21 @@ enum OutputFile {
         }
     }
 
+    /// Ends with 1 where the file could not be written now, and changes nothing.
+    static func checkThatItCanBeWritten(_ path: String) throws(Complaint) {
+        var status = stat()
+        if stat(path, &status) == 0 {
+            let isFolder = status.st_mode & S_IFMT == S_IFDIR
+            if isFolder { errno = EISDIR }
+            guard !isFolder, access(path, W_OK) == 0 else { throw unwritable(path) }
+        } else {
+            let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+            guard file >= 0 else { throw unwritable(path) }
+            close(file)
+            unlink(path)
+        }
+    }
+
     private static func unwritable(_ path: String) -> Complaint {
         Complaint(.failed, "`\(path)` cannot be written: \(String(cString: strerror(errno)))")
     }

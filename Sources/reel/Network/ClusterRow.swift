@@ -22,7 +22,7 @@ struct ClusterRow: Equatable {
     /// From the log if one is named, else from the first node that answers.
     static func read(_ options: Options, _ console: Console) async throws -> [ClusterRow] {
         if options[LogArguments.log] != nil {
-            let log = try LogArguments.open(options, ifAbsent: .fail, console)
+            let log = try LogArguments.open(options, console)
             defer { log.close() }
             return try rows(of: log)
         }

@@ -4,10 +4,11 @@ extension JSONReader {
     /// Reads the members of an object, behind which nothing stands.
     static func members(
         of object: ArraySlice<UInt8>,
+        shape: ErrorCode = .badFrame,
         _ member: (inout JSONReader, JSONText) throws(ReelError) -> Void
     ) throws(ReelError) {
         try object.withUnsafeBufferPointer { (object) throws(ReelError) in
-            var reader = JSONReader(Bytes(object), levels: ClientFrame.levels, shape: .badFrame)
+            var reader = JSONReader(Bytes(object), levels: ClientFrame.levels, shape: shape)
             try reader.object(member)
             try reader.end()
         }

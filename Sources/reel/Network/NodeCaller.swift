@@ -56,7 +56,7 @@ final class NodeCaller {
                     addresses.removeAll { $0 == address }
                     addresses.insert(address, at: 0)
                 }
-                guard response.status == 200 else { throw Refusal(response).complaint }
+                guard response.status == 200 else { throw Refusal(response) }
                 return response.body
             } catch let error as NetError {
                 let hint = error.code == .certificate ? "; say with --ca whom to believe" : ""
@@ -69,10 +69,12 @@ final class NodeCaller {
 }
 
 /// What a node says where it does not do what it was asked for: `application/problem+json`.
-struct Refusal {
+struct Refusal: Error {
     var status: Int
     var code: ErrorCode?
     var detail = ""
+    /// The place of the bad event in the request.
+    var index: Int?
 
     init(_ response: HTTPResponse) {
         status = response.status
@@ -82,6 +84,7 @@ struct Refusal {
                 switch key.raw {
                 case "code": code = ErrorCode(rawValue: try reader.string())
                 case "detail": detail = try reader.string()
+                case "index": index = Int(try reader.integer())
                 default: try reader.skip()
                 }
             }
@@ -90,8 +93,8 @@ struct Refusal {
 
     var message: String { "\(detail) (\(code?.rawValue ?? "status \(status)"))" }
     var complaint: Complaint {
-        let hint = code == .unauthorized ? "; say with --token, or REEL_TOKEN, who asks" : ""
-        return Complaint(code.map { ExitCode($0) } ?? .failed, message + hint)
+        guard let code else { return Complaint(.failed, message) }
+        return Complaint(ReelError(code, detail))
     }
 }
 
@@ -117,10 +120,7 @@ extension String {
 /// The stream that a command is about.
 func streamName(_ text: String) throws(Complaint) -> StreamName {
     guard let stream = StreamName(text) else {
-        throw Complaint(
-            .usage,
-            "`\(text)` is no name of a stream; expected are 1 to 128 of A-Z a-z 0-9 . _ : ~ -, not ~ in front"
-        )
+        throw Complaint(.usage, "`\(text)` is no name of a stream; expected are \(StreamName.rule)")
     }
     return stream
 }

@@ -38,13 +38,28 @@ struct NodeProbe: Sendable {
         }
     }
 
+    /// Why there is no standing: nobody answers, or a node that refuses to.
+    struct Silence: Error {
+        var message: String
+        /// What it refuses with; nil: it does not.
+        var refusal: ErrorCode?
+    }
+
     /// What the node says of itself.
-    func standing(of node: NodeAddress) async throws(NetError) -> NodeStanding {
-        let response = try await get("/readyz", of: node).get()
+    func standing(of node: NodeAddress) async throws(Silence) -> NodeStanding {
+        let response: HTTPResponse
+        switch await get("/readyz", of: node) {
+        case .success(let answer): response = answer
+        case .failure(let error): throw Silence(message: error.message)
+        }
         do throws(ReelError) {
             return try NodeStanding(response.body)
         } catch {
-            throw NetError(.violation, "status \(response.status) and no node's answer to /readyz: \(error.message)")
+            let refusal = Refusal(response)
+            if refusal.code != nil { throw Silence(message: refusal.message, refusal: refusal.code) }
+            throw Silence(
+                message: "status \(response.status) and no node's answer to /readyz: \(error.message)"
+            )
         }
     }
 }
@@ -55,6 +70,8 @@ struct NodeStanding: Equatable {
     struct Position: Equatable {
         var seq = Seq.none
         var goal = Seq.none
+        /// Why it is not read any further; nil: it is.
+        var stopped: String?
     }
 
     /// It has read to its goals and does not leave.
@@ -62,6 +79,8 @@ struct NodeStanding: Equatable {
     var isLeaving = false
     /// How the log does, in a word; a snapshot node says here what keeps it from going on.
     var log = ""
+    /// What more it says of that.
+    var detail = ""
     var epoch = ""
     /// By partition.
     var partitions: [Position] = []
@@ -84,6 +103,7 @@ struct NodeStanding: Equatable {
                 case "ready": ready = try reader.boolean()
                 case "leaving": isLeaving = try reader.boolean()
                 case "log": log = try reader.string()
+                case "detail": detail = try reader.string()
                 case "epoch": epoch = try reader.string()
                 case "partitions":
                     try reader.array { (reader) throws(ReelError) in partitions.append(try Position(&reader)) }
@@ -94,6 +114,18 @@ struct NodeStanding: Equatable {
         }
         guard let ready else { throw ReelError(.badFrame, "found no member \"ready\"") }
         isReady = ready
+    }
+
+    /// Why it does not read on in a partition, where it is not the log that hands nothing out; nil: no reason is known.
+    func reasonToStop(in partition: Int) -> String? {
+        if partitions.indices.contains(partition), let reason = partitions[partition].stopped { return reason }
+        return switch log {
+        case "diverged": "its log is not the one that it has read before"
+        case "ended": "the epoch has ended"
+        // A snapshot node says it of each partition, one behind the other.
+        case "ok" where detail.contains("partition \(partition): "): detail
+        default: nil
+        }
     }
 
     /// Why it is not ready, in words.
@@ -116,6 +148,7 @@ extension NodeStanding.Position {
             switch key.raw {
             case "seq": seq = try reader.integer(from: -1)
             case "goal": goal = try reader.integer(from: -1)
+            case "stopped": stopped = try reader.string()
             default: try reader.skip()
             }
         }

@@ -5,12 +5,24 @@ struct ObjectLine {
     private(set) var model = ""
     private(set) var id = ""
     private(set) var seq = Seq.none
-    /// In the order of the line; a value as JSON.
-    private(set) var fields: [(name: String, value: String)] = []
+    /// In the order of the line; a value as JSON, and the seq at which it was written.
+    private(set) var fields: [(name: String, value: String, seq: Seq)] = []
 
     var name: String { "\(model)/\(id)" }
     /// The fields, for people.
     var text: String { fields.map { "\($0.name)=\($0.value)" }.joined(separator: " ") }
+    /// The object as a line of JSON, as a node answers it alone.
+    var json: [UInt8] {
+        var line = JSONObjectWriter()
+        line.member("object", [model, id]) { $0.append(quoted: $1) }
+        line.member("seq", seq)
+        line.object("fields") { object in
+            for field in fields {
+                object.member(named: field.name) { $0 += "[\(field.value),\(field.seq)]".utf8 }
+            }
+        }
+        return line.finishLine()
+    }
 
     /// Nil for a line that is of no living object. Ends with 4 for what is no such line.
     init?(_ line: ArraySlice<UInt8>) throws(Complaint) {
@@ -26,12 +38,18 @@ struct ObjectLine {
                 case "seq": seq = try reader.integer()
                 case "fields":
                     try reader.object { (reader, name) throws(ReelError) in
-                        var value: String?
+                        var (value, seq): (String?, Seq?)
                         try reader.array { (reader) throws(ReelError) in
-                            let raw = try reader.raw()
-                            if value == nil { value = String(decoding: raw, as: UTF8.self) }
+                            if value == nil {
+                                value = String(decoding: try reader.raw(), as: UTF8.self)
+                            } else if seq == nil {
+                                seq = try reader.integer(from: -1)
+                            } else {
+                                try reader.skip()
+                            }
                         }
-                        fields.append((name.string, value ?? "null"))
+                        guard let value, let seq else { throw reader.mismatch("found a field without [value, seq]") }
+                        fields.append((name.string, value, seq))
                     }
                 default: try reader.skip()
                 }

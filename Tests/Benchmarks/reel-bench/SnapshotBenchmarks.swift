@@ -62,13 +62,13 @@ enum SnapshotWriterBenchmark {
     /// The bound below which 99 of 100 took, in milliseconds, as the metrics say it.
     private static func percentile99(_ work: String, _ metrics: Metrics) -> Double {
         let buckets = metrics.text().split(separator: "\n").filter {
-            $0.hasPrefix("reel_snapshot_\(work)_microseconds_b")
+            $0.hasPrefix("reel_snapshot_\(work)_seconds_b")
         }
         .map { line -> (bound: Double, count: Double) in
             let parts = line.split(separator: "\"")
             return (Double(parts[1]) ?? .infinity, Double(parts[2].dropFirst(2)) ?? 0)
         }
         let total = buckets.last?.count ?? 0
-        return (buckets.first { $0.count >= 0.99 * total }?.bound ?? .infinity) / 1_000
+        return (buckets.first { $0.count >= 0.99 * total }?.bound ?? .infinity) * 1_000
     }
 }

@@ -1,15 +1,37 @@
+import Foundation
 import Testing
 
 @testable import ReelLab
 
 /// `reel chaos`, as short as it can be.
-@Suite(.timeLimit(.minutes(5))) struct ChaosTests {
+@Suite(.timeLimit(.minutes(20))) struct ChaosTests {
+    /// A run again, a few times, where it was not whole because somebody stood still for longer than its load or its
+    /// faults may take. What a judge finds, or what did not arrive, counts at once.
+    private func chaos(_ words: [String], shell: String = "") async throws -> BuiltProgram.Run {
+        var run = try await BuiltProgram.run(["chaos"] + words, shell: shell, seconds: 600)
+        let signs = ["let a client in", "no effect: ", "no node had the folded state", "in vain for two minutes"]
+        for _ in 0..<3 where run.says(signs) {
+            run = try await BuiltProgram.run(["chaos"] + words, shell: shell, seconds: 600)
+        }
+        return run
+    }
+
     @Test func aClusterThatIsBrokenUnderLoadLosesNothing() async throws {
-        let words = ["chaos", "--seconds", "6", "--seed", "5", "--gateways", "2", "--snapshots", "1", "--rate", "100"]
-        let run = try await BuiltProgram.run(words, seconds: 240)
+        let run = try await chaos(
+            ["--seconds", "6", "--seed", "5", "--gateways", "2", "--snapshots", "1", "--rate", "100"]
+        )
         #expect(run.code == 0, "\(run)")
         #expect(run.output.contains("verdict: valid"), "\(run)")
         #expect(run.output.contains("everything is healed"), "\(run)")
+        #expect(LoadCommandTests.looksAtDigests(run), "\(run)")
+    }
+
+    @Test func aRunThatBrokeNothingIsNoPass() async throws {
+        let run = try await chaos(["--seconds", "1", "--gateways", "1", "--snapshots", "1"])
+        #expect(run.code == 1, "\(run)")
+        #expect(run.output.contains("nothing was broken, so nothing is shown"), "\(run)")
+        let folder = run.output.split(separator: " ").first { $0.contains("reel-chaos-") }?.prefix { $0 != "," } ?? ""
+        #expect(!folder.isEmpty && !FileManager.default.fileExists(atPath: String(folder)), "\(folder) is still there")
     }
 
     @Test func aRunWhoseLoadEndsSaysWhyAtOnce() async throws {
@@ -21,6 +43,22 @@ import Testing
         for gateway in chaos.cluster.gateways { gateway.process.killNow() }
         let failure = await #expect(throws: LoadFailure.self) { try await chaos.run() }
         #expect(failure?.code == .unreachable)
+    }
+
+    @Test func theProxiesDescriptorsAreCountedToo() async throws {
+        let words = ["--gateways", "1", "--snapshots", "1", "--publishers", "10", "--readers", "40"]
+        let most = try await BuiltProgram.run(["chaos", "--seconds", "5"] + words, shell: "ulimit -n 128;")
+        #expect(most.code == 1 && most.output.isEmpty, "\(most)")
+        #expect(most.errors.contains("may have 128; allow more with `ulimit -n 230`"), "\(most)")
+        // A soft limit is no limit.
+        let run = try await chaos(["--seconds", "1"] + words, shell: "ulimit -Sn 128;")
+        #expect(run.output.contains("nothing was broken, so nothing is shown"), "\(run)")
+    }
+
+    @Test func whereNobodyPublishesNothingIsStarted() async throws {
+        let run = try await BuiltProgram.run(["chaos", "--seconds", "5", "--publishers", "0"])
+        #expect(run.code == 2 && run.output.isEmpty, "\(run)")
+        #expect(run.errors.contains("found 0 publishers, expected at least one"), "\(run)")
     }
 
     @Test func aFolderWithHistoriesOfAnotherRunIsRefused() async throws {

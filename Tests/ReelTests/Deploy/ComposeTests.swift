@@ -18,7 +18,7 @@ import Testing
     private var nodes: [String: YAML] { services.filter { $0.value["image"]?.string == "reel" } }
 
     private func environment(of service: YAML) -> [String: String] {
-        (service["environment"]?.members ?? [:]).compactMapValues(\.string)
+        (service["environment"]?.members ?? [:]).compactMapValues(\.string).mapValues(defaults)
     }
 
     @Test func theClusterIsThere() {
@@ -100,10 +100,76 @@ import Testing
         }
     }
 
+    /// Kafka takes a key that it does not know without a word.
+    @Test func everyKeyOfTheBrokersIsOneOfKafkas() throws {
+        let common = keys(try text("deploy/kafka/server.properties"))
+        #expect(
+            common.sorted() == [
+                "auto.create.topics.enable", "broker.heartbeat.interval.ms", "broker.session.timeout.ms",
+                "controller.listener.names", "controller.quorum.election.timeout.ms",
+                "controller.quorum.fetch.timeout.ms", "default.replication.factor", "inter.broker.listener.name",
+                "listener.security.protocol.map", "min.insync.replicas", "offsets.topic.num.partitions",
+                "offsets.topic.replication.factor", "process.roles", "transaction.state.log.min.isr",
+                "transaction.state.log.num.partitions", "transaction.state.log.replication.factor",
+                "unclean.leader.election.enable",
+            ]
+        )
+        let own = ["advertised.listeners", "controller.quorum.voters", "listeners", "log.dirs", "node.id"]
+        let local = try text("deploy/local/up").components(separatedBy: "PROPERTIES\n")
+        try #require(local.count == 3)
+        #expect(keys(local[1]).sorted() == own)
+        for number in 1...3 {
+            let variables = environment(of: try #require(services["kafka-\(number)"])).keys
+            let told = variables.filter { $0.hasPrefix("KAFKA_") && $0 != "KAFKA_HEAP_OPTS" }.map { variable in
+                variable.dropFirst("KAFKA_".count).lowercased().replacing("_", with: ".")
+            }
+            #expect(told.sorted() == own)
+        }
+    }
+
     @Test func onlyTheLoopbackIsOpenToTheOutside() {
         for port in services.values.flatMap({ $0["ports"]?.strings ?? [] }) {
             #expect(port.hasPrefix("127.0.0.1:"), "\(port)")
         }
+    }
+
+    @Test func whatIsPublishedIsListenedOnAndTold() throws {
+        let published = services.mapValues { ($0["ports"]?.strings ?? []).map(defaults) }.filter { !$0.value.isEmpty }
+        // Prometheus and Grafana listen there unless they are told otherwise.
+        #expect(
+            published == [
+                "front": ["127.0.0.1:7350:7350"], "prometheus": ["127.0.0.1:9090:9090"],
+                "grafana": ["127.0.0.1:3000:3000"],
+            ]
+        )
+        for name in ["prometheus", "grafana"] { #expect(services[name]?["command"] == nil) }
+        #expect(environment(of: try #require(services["front"]))["FRONT"] == "*:7350")
+        for address in ["http://127.0.0.1:7350", "http://127.0.0.1:3000"] {
+            #expect(try text("deploy/README.md").contains(address))
+        }
+    }
+
+    @Test func theBoardIsWhereGrafanaLooksAndAsksPrometheus() throws {
+        let grafana = try #require(services["grafana"])
+        let mounts = (grafana["volumes"]?.strings ?? []).map { $0.split(separator: ":").map { String($0) } }
+        let places = Dictionary(mounts.map { ($0[0], $0[1]) }) { first, _ in first }
+        let board = try #require(places["./deploy/grafana/reel.json"])
+        #expect(environment(of: grafana)["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"] == board)
+        let providers = try YAML(text("deploy/grafana/dashboards.yml"))["providers"]?.items ?? []
+        #expect(providers.compactMap { $0["options"]?["path"]?.string } == ["/etc/grafana/provisioning/dashboards"])
+        #expect(board.hasPrefix("/etc/grafana/provisioning/dashboards/"))
+        #expect(places["./deploy/grafana/dashboards.yml"]?.hasPrefix("/etc/grafana/provisioning/dashboards/") == true)
+        #expect(places["./deploy/grafana/datasource.yml"]?.hasPrefix("/etc/grafana/provisioning/datasources/") == true)
+        let sources = try YAML(text("deploy/grafana/datasource.yml"))["datasources"]?.items ?? []
+        let source = try #require(sources.first)
+        let url = try #require(source["url"]?.string?.wholeMatch(of: /http:\/\/([a-z]+):([0-9]+)/))
+        let asked = try #require(services[String(url.1)], "there is no service \(url.1)")
+        #expect(asked["image"]?.string?.hasPrefix("prom/prometheus:") == true)
+        let ports = asked["ports"]?.strings ?? []
+        #expect(ports.contains { $0.hasSuffix(":\(url.2)") }, "\(ports)")
+        let uids = try text("deploy/grafana/reel.json").matches(of: /"type": "prometheus", "uid": "([^"]*)"/)
+        #expect(!uids.isEmpty)
+        for uid in uids { #expect(String(uid.1) == source["uid"]?.string) }
     }
 
     @Test func theFrontIsToldWhatItsFileAsksFor() throws {
@@ -143,6 +209,12 @@ import Testing
             let other = try JSONSerialization.jsonObject(with: Data(run.output.utf8))
             #expect(YAML(json: other) == (try YAML(text(path))), "\(path)")
         }
+    }
+
+    /// The keys of properties, `key=value` a line.
+    private func keys(_ properties: String) -> [String] {
+        let lines = properties.split(separator: "\n").filter { !$0.hasPrefix("#") }
+        return lines.map { line in String(line.prefix { $0 != "=" }) }
     }
 
     /// `${NAME:-default}` as it is where nothing is set.

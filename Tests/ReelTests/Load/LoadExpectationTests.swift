@@ -1,3 +1,4 @@
+import Foundation
 import ReelCore
 import Testing
 
@@ -69,6 +70,34 @@ import Testing
         #expect(page.hasPrefix("<!doctype html>") && page.contains("not as expected"))
         #expect(page.contains("acked &amp; &lt;lost&gt;") && page.contains("p99&lt;1ms"))
         #expect(!page.contains("http://") && !page.contains("src="), "nothing is loaded from elsewhere")
-        #expect(report.json.contains(#""unacked":3"#) && report.json.contains(#""complete":false"#))
+    }
+
+    @Test func theObjectStandsForItself() throws {
+        let found = report.judge([try LoadExpectation("p99<1ms"), try LoadExpectation("acked>=1000")])
+        let json = report.json(found)
+        #expect(json.hasPrefix(#"{"complete":true,"as_expected":false,"#), "\(json)")
+        #expect(json.contains(#"{"expected":"p99<1ms","found":"\#(found[0].found)","reached":false}"#), "\(json)")
+        #expect(json.contains(#"{"expected":"acked>=1000","found":"1000","reached":true}"#), "\(json)")
+        #expect(json.contains(#""plan":{"urls":["http://a:1"],"stream":"s","streams":1,"publishers":10,"#), "\(json)")
+        #expect(json.contains(#""settle":30,"seed":1}"#), "\(json)")
+        #expect(try JSONSerialization.jsonObject(with: Data(json.utf8)) is [String: Any], "\(json)")
+    }
+
+    @Test func oneSecondIsDrawnToo() throws {
+        var statistics = report.statistics
+        var second = LoadStatistics.Second()
+        (second.acked, second.connected) = (7, 3)
+        statistics.seconds = [second]
+        let short = LoadReport(
+            plan: report.plan,
+            statistics: statistics,
+            unacked: 0,
+            behind: 0,
+            problems: [],
+            publishingSeconds: 1
+        )
+        let page = short.page([])
+        #expect(page.contains(#"<circle class="one""#), "a line of one point draws nothing")
+        #expect(page.contains("circle.one{fill:var(--one)}"))
     }
 }

@@ -66,6 +66,18 @@ import Testing
         #expect(again.map(\.dueNs) == [0, 70, 70], "sent again it is the same event")
     }
 
+    @Test func anotherSiteGoesOnWithWhatIsNotAcked() {
+        var queue = queue(6)
+        _ = ops(&queue)
+        for op in [0, 1, 3] as [Op] { _ = queue.acked(op) }
+        #expect(queue.highestAcked == 3)
+        queue.restart()
+        #expect(queue.highestAcked == -1 && queue.unacked == 3 && queue.handedOver == -1)
+        queue.add(dueNs: 9)
+        let entries = queue.next(100, backNs: 0)
+        #expect(entries.map(\.op) == [0, 1, 2, 3] && entries.map(\.dueNs) == [2, 4, 5, 9])
+    }
+
     @Test func itStaysSmall() {
         var queue = PublishQueue()
         for op in 0..<50_000 as Range<Op> {

@@ -18,6 +18,11 @@ enum BuiltProgram {
         var output: String
         var errors: String
 
+        /// Whether it has said any of these.
+        func says(_ signs: [String]) -> Bool {
+            signs.contains { output.contains($0) || errors.contains($0) }
+        }
+
         var description: String { "exit code \(code)\n\(output.prefix(2_000))\n\(errors.prefix(2_000))" }
     }
 
@@ -32,6 +37,46 @@ enum BuiltProgram {
             [path] + words,
             seconds: seconds
         )
+    }
+}
+
+extension BuiltProgram {
+    /// Runs `epoch new`, as an operator does: again where another process held the log for so long that it was away.
+    static func newEpoch(_ words: [String]) async throws -> Run {
+        var run = try await Self.run(["epoch", "new"] + words)
+        for _ in 0..<20 where run.code == ExitCode.unreachable.rawValue {
+            run = try await Self.run(["epoch", "new"] + words)
+        }
+        return run
+    }
+
+    /// Runs what must end within ten seconds, with this exit code and one line that says why. `hides`: no word of it. A
+    /// busy machine may hold up some runs of it, for two minutes: such as take longer, or say something else after
+    /// `patience`, so long as what they ask may be silent.
+    static func complains(
+        _ words: [String],
+        _ code: ExitCode,
+        _ says: String,
+        shell: String = "",
+        hides: String? = nil,
+        patience: Duration = .seconds(10),
+        at location: SourceLocation = #_sourceLocation
+    ) async throws {
+        var run: Run
+        var took: Duration
+        let end = ContinuousClock.now + .seconds(120)
+        repeat {
+            let start = ContinuousClock.now
+            run = try await Self.run(words, shell: shell)
+            took = ContinuousClock.now - start
+        } while (took >= .seconds(10) || took >= patience && !run.errors.contains(says)) && ContinuousClock.now < end
+        #expect(took < .seconds(10), "\(run)", sourceLocation: location)
+        #expect(run.code == code.rawValue, "\(run)", sourceLocation: location)
+        #expect(run.errors.contains(says), "\(run)", sourceLocation: location)
+        // Who mistyped is shown the usage too.
+        let lines = run.errors.split(separator: "\n").filter { !$0.hasPrefix("usage: ") }
+        #expect(lines.count == 1, "\(run)", sourceLocation: location)
+        if let hides { #expect(!(run.errors + run.output).contains(hides), sourceLocation: location) }
     }
 }
 

@@ -33,7 +33,7 @@ final class CountingDevice: Sendable {
 
     /// How many happened, as a device sees it.
     func count(on stream: SyncStream) async -> Double? {
-        guard case .number(let number)? = await stream.object("counter", name)?["n"] else { return nil }
+        guard case .number(let number)? = await stream.confirmed.object("counter", name)?["n"] else { return nil }
         return number
     }
 }

@@ -6,15 +6,17 @@ import Synchronization
 import Testing
 
 /// A new epoch under nodes and devices: nothing that was queued is lost, and nothing happens twice.
-@Suite(.timeLimit(.minutes(5))) struct EpochTests {
+@Suite(.timeLimit(.minutes(20))) struct EpochTests {
     private func newEpoch(_ words: String..., in folder: String) async throws -> BuiltProgram.Run {
-        let run = try await BuiltProgram.run(["epoch", "new", "--log", "sqlite:\(folder)/log.sqlite"] + words)
+        let run = try await BuiltProgram.newEpoch(["--log", "sqlite:\(folder)/log.sqlite"] + words)
         #expect(run.code == 0, "\(run)")
         return run
     }
 
     private func epoch(_ node: NodeProcess) async throws -> String {
-        try await node.members("/v1/cluster")["epoch"] as? String ?? ""
+        let cluster = try await node.members("/v1/cluster")
+        guard let epoch = cluster["epoch"] as? String else { throw NeverCame(description: "an epoch: \(cluster)") }
+        return epoch
     }
 
     @Test func devicesWithQueuesGoOverToTheNextEpochAndLoseNothing() async throws {
@@ -71,11 +73,11 @@ import Testing
         }
         client = try away.open()
         stream = try await client.open("todo")
-        try await eventually("all is consumed", seconds: 60) {
+        try await eventually("all is consumed") {
             let (mine, others) = (await stream.queued, await busyStream.queued)
             return mine + others == 0
         }
-        try await eventually("both show the same", seconds: 60) {
+        try await eventually("both show the same") {
             let (mine, others) = (await stream.digest, await busyStream.digest)
             return mine == others
         }
@@ -112,11 +114,15 @@ import Testing
             _ = try await newEpoch(in: folder.path)
             try await counter.add(10, stream)
             added += 10
-            try await eventually("round \(round) is consumed in a later epoch", seconds: 60) {
+            try await eventually("round \(round) is consumed in a later epoch") {
                 let (queued, now) = (await stream.queued, try? await epoch(node))
-                return queued == 0 && now != before
+                guard queued == 0, let now, now != before else { return false }
+                // It may have been consumed before the device goes over itself.
+                return await stream.epoch?.description == now
             }
-            #expect(await counter.count(on: stream) == Double(added), "round \(round)")
+            try await eventually("\(added) are counted in round \(round)") {
+                await counter.count(on: stream) == Double(added)
+            }
         }
         _ = state
         await client.close()
@@ -149,14 +155,17 @@ import Testing
         let without = try await BuiltProgram.run(["epoch", "new", "--log", "sqlite:\(folder.path)/log.sqlite"])
         #expect(without.code == 3, "\(without)")
         let run = try await newEpoch("--from-snapshot", folder.path + "/snapshot", in: folder.path)
-        #expect(run.output.contains("begins with the state of seq \(seq); lost: what followed"), "\(run)")
+        // What the device sent twice, and it was slow to hear of, may stand behind what it has seen.
+        let state = run.output.firstMatch(of: /begins with the state of seq (\d+); lost: what followed/)
+        let begin = try #require(state.flatMap { Int64($0.1) }, "\(run)")
+        #expect(begin >= seq)
 
         try gateway.restart()
         try snapshot.restart()
         let again = try counter.open()
         let same = try await again.open("todo")
         try await counter.add(5, same)
-        try await eventually("the device goes on", seconds: 60) {
+        try await eventually("the device goes on") {
             let queued = await same.queued
             return queued == 0
         }

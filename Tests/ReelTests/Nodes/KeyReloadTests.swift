@@ -1,11 +1,12 @@
 import Foundation
 import ReelLab
+import ReelNet
 import Testing
 
 @testable import reel
 
 /// A node's keys, changed while it serves.
-@Suite(.timeLimit(.minutes(5))) struct KeyReloadTests {
+@Suite(.timeLimit(.minutes(20))) struct KeyReloadTests {
     @Test func aHangUpSignalMakesANodeReadItsKeysAgain() async throws {
         let folder = try TemporaryFolder(prefix: "reel-keys-")
         let (secret, half) = (folder.path + "/keys.json", folder.path + "/public.json")
@@ -27,6 +28,14 @@ import Testing
             let signature = String(word.split(separator: ".")[2].prefix(20))
             #expect(!node.journal.contains(signature), "no token stands in the journal")
         }
+    }
+
+    @Test func aNodeWithoutKeysOutlivesAHangUpSignalAndSaysSo() async throws {
+        let folder = try TemporaryFolder(prefix: "reel-keys-")
+        let node = try NodeProcess(["serve", "--data", folder.path + "/data"], in: folder)
+        node.process.signal(SIGHUP)
+        try await eventually("a word in the journal") { node.journal.contains("nothing to read again") }
+        #expect(try await Asker.ask("GET", port: node.port, "/healthz", body: "").status == 200)
     }
 
     /// Writes new keys, and makes a token with them.

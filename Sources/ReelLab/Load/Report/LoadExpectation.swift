@@ -56,8 +56,8 @@ public struct LoadExpectation: Sendable, Equatable, CustomStringConvertible {
     private static func failure(_ text: String, _ reason: String) -> LoadFailure {
         LoadFailure(
             .plan,
-            "the expectation `\(text)` cannot be read: \(reason); expected is such as p99<25ms, delivery.p99.9<=1s, "
-                + "cold.max<2s, pause.p99<2s or one of \(counts.keys.sorted().joined(separator: ", "))"
+            "the expectation `\(text)` cannot be read: \(reason); "
+                + "expected is such as p99<25ms, delivery.max<1s or acked/s>=950"
         )
     }
 

@@ -56,7 +56,11 @@ struct LoadPlot {
             svg += #"<text class="mark" x="\#(Self.short(x(mark)))" y="\#(Int(Self.height) - 8)" text-anchor="middle">"#
             svg += xLabel(mark) + "</text>"
         }
-        for line in lines where !line.points.isEmpty {
+        for line in lines where line.points.count == 1 {
+            let (cx, cy) = (Self.short(x(line.points[0].x)), Self.short(y(line.points[0].y)))
+            svg += #"<circle class="\#(line.style)" cx="\#(cx)" cy="\#(cy)" r="3"/>"#
+        }
+        for line in lines where line.points.count > 1 {
             let path = line.points.map { "\(Self.short(x($0.x))),\(Self.short(y($0.y)))" }.joined(separator: " ")
             svg += #"<polyline class="\#(line.style)" points="\#(path)"/>"#
         }

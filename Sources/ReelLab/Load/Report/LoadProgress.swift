@@ -8,6 +8,8 @@ public struct LoadProgress: Sendable {
     public let statistics: LoadStatistics
     /// Connections with a welcome.
     public let connected: Int
+    /// Where some gateway has let a client in: the others that were tried and have not, with the reason.
+    public let closed: [String]
 
     /// One screen of it, line by line.
     public var lines: [String] {
@@ -23,6 +25,7 @@ public struct LoadProgress: Sendable {
             "delivery     " + LoadReport.row(last.delivery),
             "pause        longest \(LoadReport.ms(UInt64(max(0, statistics.longestPauseNs))))",
         ]
+        lines += closed.map { "note         nobody gets in at \($0)" }
         if plan.coldStarts > 0 { lines.append("cold start   " + LoadReport.row(statistics.coldStart)) }
         return lines
     }

@@ -1,10 +1,18 @@
 import ReelCore
 
 extension LoadReport {
-    /// The report as one JSON object, for a program to read. Times are in nanoseconds.
-    public var json: String {
+    /// The report as one JSON object, for a program to read. Times are in nanoseconds. `expectations`: what was
+    /// expected, and what was found.
+    public func json(_ expectations: [(text: String, isReached: Bool, found: String)]) -> String {
         var object = JSONObjectWriter()
         object.member("complete", isComplete)
+        object.member("as_expected", isComplete && expectations.allSatisfy(\.isReached))
+        object.objects("expectations", expectations) { object, check in
+            object.member("expected", check.text)
+            object.member("found", check.found)
+            object.member("reached", check.isReached)
+        }
+        object.object("plan", plan.write)
         object.member("due", statistics.due)
         object.member("acked", statistics.acked)
         object.member("unacked", unacked)
@@ -27,6 +35,9 @@ extension LoadReport {
                 object.member(named: code) { $0.append(integer: count) }
             }
         }
+        object.member("nodes_known", asked?.known)
+        object.member("nodes_answered", asked?.answered)
+        object.member("closed", closed) { $0.append(quoted: $1) }
         object.member("problems", problems) { $0.append(quoted: $1) }
         object.objects("seconds", statistics.seconds) { object, second in
             object.member("acked", second.acked)
@@ -36,6 +47,26 @@ extension LoadReport {
             object.member("delivery_p99_ns", second.delivery.quantile(0.99))
         }
         return String(decoding: object.finish(), as: UTF8.self)
+    }
+}
+
+extension LoadPlan {
+    /// What was to be done, by the names of the command line.
+    fileprivate func write(_ object: inout JSONObjectWriter) {
+        object.member("urls", urls) { $0.append(quoted: $1) }
+        object.member("stream", streams.first?.description)
+        object.member("streams", streams.count)
+        object.member("publishers", publishers)
+        object.member("sleepers", sleepers)
+        object.member("readers", readers)
+        object.member("editors", editors)
+        object.member("coldstarts", coldStarts)
+        object.member("rate") { $0.append(number: rate) }
+        object.member("size", size)
+        if let stormSeconds { object.member("storm") { $0.append(number: stormSeconds) } }
+        if let seconds { object.member("seconds") { $0.append(number: seconds) } }
+        object.member("settle") { $0.append(number: settleSeconds) }
+        object.member("seed", seed)
     }
 }
 

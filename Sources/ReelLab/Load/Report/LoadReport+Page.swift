@@ -9,7 +9,7 @@ extension LoadReport {
             return "<tr><td>\(Self.escaped(check.text))</td><td>\(check.found)</td>"
                 + "<td class=\"\(outcome.0)\">\(outcome.1)</td></tr>"
         }
-        let expected = "<table><tr><th>expected</th><th>found</th><th></th></tr>\(checks.joined())</table>"
+        let expected = Self.table("<th>expected</th><th>found</th><th></th>", checks)
         let word = verdict ? ("good", "as expected") : ("bad", "not as expected")
         let complaints = problems.map { "<li class=\"bad\">\(Self.escaped($0))</li>" }
         return """
@@ -72,8 +72,13 @@ extension LoadReport {
             let cells = [0.5, 0.9, 0.99, 0.999, 1].map { "<td>\(Self.time(Double(histogram.quantile($0))))</td>" }
             return "<tr><td>\(name)</td>\(cells.joined())<td>\(Self.grouped(Int(histogram.count)))</td></tr>"
         }
-        return "<table><tr><th></th><th>p50</th><th>p90</th><th>p99</th><th>p99.9</th><th>max</th><th>of</th></tr>"
-            + rows.joined() + "</table>"
+        let heads = ["", "p50", "p90", "p99", "p99.9", "max", "of"].map { "<th>\($0)</th>" }
+        return Self.table(heads.joined(), rows)
+    }
+
+    /// On a narrow screen the table is moved to and fro, and not the page.
+    private static func table(_ head: String, _ rows: [String]) -> String {
+        "<div class=\"wide\"><table><tr>\(head)</tr>\(rows.joined())</table></div>"
     }
 
     private var plots: [LoadPlot] {
@@ -201,6 +206,7 @@ extension LoadReport {
         .tiles div{border:1px solid var(--line);border-radius:.5rem;padding:.75rem}
         .tiles b{display:block;font-size:1.5rem;font-variant-numeric:tabular-nums}.tiles span{display:block}
         small,.mark{color:var(--soft)}
+        .wide{overflow-x:auto}
         table{border-collapse:collapse;width:100%;margin:1rem 0;font-variant-numeric:tabular-nums}
         th,td{text-align:right;padding:.3rem .5rem;border-bottom:1px solid var(--line)}
         th{font-weight:500;color:var(--soft)}th:first-child,td:first-child{text-align:left}
@@ -212,5 +218,6 @@ extension LoadReport {
         svg{width:100%;height:auto;display:block}.grid{stroke:var(--line)}.mark{font-size:11px;fill:var(--soft)}
         polyline{fill:none;stroke-width:1.8;stroke-linejoin:round}
         polyline.one{stroke:var(--one)}polyline.two{stroke:var(--two)}polyline.three{stroke:var(--three)}
+        circle.one{fill:var(--one)}circle.two{fill:var(--two)}circle.three{fill:var(--three)}
         """
 }

@@ -16,6 +16,10 @@ public struct LoadReport: Sendable {
     public let publishingSeconds: Double
     /// A stream whose folded state no node had at the end, where it was asked for as evidence.
     public var stateless: StreamName?
+    /// The nodes that were asked at the end, one by one, for what they have folded; nil: none were.
+    public var asked: AskedNodes?
+    /// Gateways that let no client in, with the reason.
+    public var closed: [String] = []
 
     /// Everything is acked and has arrived.
     public var isComplete: Bool { problems.isEmpty }
@@ -26,6 +30,13 @@ public struct LoadReport: Sendable {
             let (isReached, found) = expectation.judge(self)
             return (expectation.description, isReached, found)
         }
+    }
+
+    /// What the run leaves in the log, as a sentence.
+    public var left: String {
+        let names = plan.streams.prefix(1) + plan.streams.dropFirst().suffix(1)
+        let list = names.map { "\($0)" }.joined(separator: plan.streams.count > 2 ? " to " : " and ")
+        return "what was published stays in the log, in the stream\(names.count > 1 ? "s" : "") \(list)"
     }
 
     /// The report as text, some lines.
@@ -46,7 +57,11 @@ public struct LoadReport: Sendable {
             let codes = counted.codes.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
             lines.append("codes      " + codes.joined(separator: ", "))
         }
+        if let asked {
+            lines.append("asked      \(asked.answered) of \(asked.known) snapshot nodes said their states and heads")
+        }
         if let stateless { lines.append("note       no node had the folded state of \(stateless), to be judged") }
+        lines += closed.map { "note       nobody got in at \($0)" }
         lines += problems.map { "problem    \($0)" }
         return lines.joined(separator: "\n")
     }

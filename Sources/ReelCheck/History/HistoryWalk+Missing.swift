@@ -1,0 +1,34 @@
+// Whether lines are missing: what stands in a history must agree with how it ends.
+extension HistoryWalk {
+    /// The party publishes no more as this site.
+    mutating func left(_ line: HistoryLine) throws(Fault) {
+        leftSites.insert(SiteKey(stream: try stream(line), site: try site(try line.required(line.site, "site"))))
+    }
+
+    mutating func ended(_ line: HistoryLine) throws(Fault) {
+        result.isWhole = true
+        result.endWall = wall(line)
+        result.endLine = line.place.lowerBound
+        result.unacked = try line.required(line.unacked, "unacked")
+        let before = result.lines - 1
+        if let lines = line.lines, lines != before {
+            doubt(line.place.lowerBound, "it says that \(lines) lines stand before it, and there are \(before)")
+        }
+        let open = result.sent.reduce(Int64(0)) { count, sent in
+            leftSites.contains(sent.key) ? count : count + sent.value.count(outside: settled[sent.key] ?? Coverage())
+        }
+        if open > result.unacked {
+            doubt(
+                line.place.lowerBound,
+                "it says that \(result.unacked) events were never acked, and \(open) that were sent have no ack"
+            )
+        }
+        for (stream, start) in subscriptions.sorted(by: { $0.value < $1.value }) where !told.contains(stream) {
+            doubt(start, "it subscribes to stream \(stream.string), and no line of reached says how far the party came")
+        }
+    }
+
+    private mutating func doubt(_ start: Int, _ what: String) {
+        result.doubts.append("\(file.place(lineAt: start)): \(what): lines are missing; record the run again")
+    }
+}

@@ -1,0 +1,208 @@
+internal import ReelCore
+
+/// What the app sees of the objects that own queued events touch: the confirmed fold, with these events laid over it in
+/// the order of the queue.
+///
+/// A pure function of the two. It is kept by laying anew what a step touched: an object whose confirmed state or whose
+/// events have changed, and those that a batch binds to it. An event lies here as long as its entry is in the queue. So
+/// it is there from `publish` to the step in which its fate is known, on both sides of its ack and of a restart, and
+/// never beside its own return. One that the fold would reject as things stand shows nothing.
+struct Overlay: Sendable {
+    /// Model, a zero byte, id, as the fold names an object.
+    typealias Key = [UInt8]
+
+    /// The event of entry n is laid at this seq + n: behind all that any log will hold.
+    static let firstSeq: Seq = 1 << 52
+
+    /// The seq of an event as the log knows it; nil: it is one of those laid here.
+    static func confirmed(_ seq: Seq) -> Seq? { seq < firstSeq ? seq : nil }
+
+    private struct Laid: Sendable {
+        var value: [UInt8]
+        var site: Site
+        var keys: [Key]
+    }
+
+    private var draft: FoldDraft
+    /// By the number of their entry.
+    private var laid: [Int64: Laid] = [:]
+    /// The entries that touch an object, in order.
+    private var numbers: [Key: [Int64]] = [:]
+    private var lastNumber: Int64 = 0
+    /// The first entry of each site that would be rejected and writes text: no later splice of the site can be applied.
+    private var firstLost: [Site: Int64] = [:]
+    /// What the fold below says of the sites of these events: the seqs of their last rejected texts.
+    private var refused: [Site: Seq] = [:]
+    /// The site of events that have none yet.
+    private var site: Site
+    private var event = ParsedEvent()
+
+    /// The overlay of all entries of a queue.
+    init(of outbox: Outbox, over confirmed: Fold?, stream: StreamName) {
+        draft = FoldDraft(of: stream)
+        site = outbox.site
+        var before: [Key: ObjectState?] = [:]
+        layAll(of: outbox, over: confirmed, &before)
+    }
+
+    /// No own event waits.
+    var isEmpty: Bool { laid.isEmpty }
+
+    /// Whether own events touch the object, so that it is to be read here and not in the fold.
+    func covers(_ key: Key) -> Bool { numbers[key] != nil }
+
+    /// An object that is covered, as the app sees it.
+    func object(_ key: Key) -> ObjectState? { draft.object(key) }
+
+    /// The objects and tombstones of a model that are covered.
+    func objects(of model: String) -> [ObjectState] {
+        let beginning = Fold.key(model: model, id: "")
+        return numbers.keys.filter { $0.starts(with: beginning) }.compactMap(draft.object)
+    }
+
+    // MARK: Steps
+
+    /// Follows the queue and the fold below. `writes`: what has changed in the queue since the last call, `changed`:
+    /// what has in the fold, `isReplaced`: it is another fold. Returns the objects that now look different.
+    mutating func follow(
+        _ writes: [Outbox.Write],
+        of outbox: Outbox,
+        over confirmed: Fold?,
+        changed: Set<Key>,
+        isReplaced: Bool
+    ) -> Set<Key> {
+        var news = changed.filter { numbers[$0] == nil }
+        let beginsAnew = isReplaced || outbox.site != site || hasOtherRules(confirmed)
+        guard beginsAnew || !writes.isEmpty || news.count < changed.count else { return news }
+        var before: [Key: ObjectState?] = [:]
+        if beginsAnew {
+            layAll(of: outbox, over: confirmed, &before)
+        } else {
+            let wereFirst = firstLost
+            lay(writes, over: confirmed, dirty: changed.subtracting(news), &before)
+            if firstLost != wereFirst { layAll(of: outbox, over: confirmed, &before) }
+        }
+        for (key, state) in before where state != (covers(key) ? object(key) : confirmed?.object(key)) {
+            news.insert(key)
+        }
+        return news
+    }
+
+    private func hasOtherRules(_ confirmed: Fold?) -> Bool {
+        confirmed?.horizon ?? Seq.none != draft.horizon
+            || refused.contains { site, seq in confirmed?.site(site)?.refused ?? Seq.none != seq }
+    }
+
+    /// Follows single writes and single objects.
+    private mutating func lay(
+        _ writes: [Outbox.Write],
+        over confirmed: Fold?,
+        dirty: Set<Key>,
+        _ before: inout [Key: ObjectState?]
+    ) {
+        var (dirty, appended) = (dirty, [Int64]())
+        for write in writes {
+            switch write {
+            case .put(let entry):
+                guard let new = taken(entry), new.value != laid[entry.number]?.value else { continue }
+                let isLast = entry.number > lastNumber
+                if !isLast { dirty.formUnion(remove(entry.number) + new.keys) }
+                for key in new.keys where numbers[key] == nil { note(key, over: confirmed, &before) }
+                add(new, entry.number, over: confirmed)
+                if isLast { appended.append(entry.number) }
+            case .remove(let number): dirty.formUnion(remove(number))
+            case .site: break
+            }
+        }
+        let affected = close(&dirty)
+        for key in appended.flatMap({ laid[$0]?.keys ?? [] }) { note(key, over: confirmed, &before) }
+        for key in dirty {
+            note(key, over: confirmed, &before)
+            let isCovered = numbers[key]?.isEmpty == false
+            if !isCovered { numbers[key] = nil }
+            draft.reset(key, to: isCovered ? confirmed : nil)
+        }
+        for number in affected.union(appended).sorted() { lay(number) }
+    }
+
+    /// All objects that batches bind to these; returns the entries that touch any of them.
+    private func close(_ dirty: inout Set<Key>) -> Set<Int64> {
+        var (affected, open) = (Set<Int64>(), Array(dirty))
+        while let key = open.popLast() {
+            for number in numbers[key] ?? [] where affected.insert(number).inserted {
+                for other in laid[number]?.keys ?? [] where dirty.insert(other).inserted { open.append(other) }
+            }
+        }
+        return affected
+    }
+
+    /// Begins anew with all entries.
+    private mutating func layAll(of outbox: Outbox, over confirmed: Fold?, _ before: inout [Key: ObjectState?]) {
+        for key in numbers.keys { note(key, over: confirmed, &before) }
+        for key in numbers.keys { draft.reset(key, to: nil) }
+        draft.takeHorizon(of: confirmed)
+        (laid, numbers, firstLost, refused) = ([:], [:], [:], [:])
+        site = outbox.site
+        lastNumber = 0
+        for entry in outbox.entries {
+            guard let new = taken(entry) else { continue }
+            for key in new.keys { note(key, over: confirmed, &before) }
+            add(new, entry.number, over: confirmed)
+            lay(entry.number)
+        }
+    }
+
+    /// Remembers how an object looked before this step.
+    private func note(_ key: Key, over confirmed: Fold?, _ before: inout [Key: ObjectState?]) {
+        guard before[key] == nil else { return }
+        before.updateValue(covers(key) ? object(key) : confirmed?.object(key), forKey: key)
+    }
+
+    // MARK: Entries
+
+    /// What an entry says, by the site that has said it or will. Only splices and guards depend on the state that they
+    /// were made on; all else is as if it were made now, unless it was handed over and has become too old.
+    private mutating func taken(_ entry: Outbox.Entry) -> Laid? {
+        let isTooOld = entry.author != nil && entry.base < draft.horizon
+        let base = isTooOld || entry.event.dependsOnBase ? entry.base : Self.firstSeq - 1
+        let site = entry.author?.site ?? site
+        let value = entry.event.encoded(base: base, author: Event.Author(site: site, op: 0))
+        return value.withUnsafeBytes { bytes in
+            guard (try? event.parse(bytes)) != nil else { return nil }
+            let keys = event.parts.map { Array(bytes[$0.model]) + [0] + Array(bytes[$0.id]) }
+            return Laid(value: value, site: site, keys: Array(Set(keys)))
+        }
+    }
+
+    private mutating func add(_ new: Laid, _ number: Int64, over confirmed: Fold?) {
+        laid[number] = new
+        lastNumber = max(lastNumber, number)
+        refused[new.site] = confirmed?.site(new.site)?.refused ?? Seq.none
+        for key in new.keys {
+            if numbers[key] == nil { draft.reset(key, to: confirmed) }
+            let place = numbers[key]?.lastIndex { $0 < number }.map { $0 + 1 } ?? 0
+            numbers[key, default: []].insert(number, at: place)
+        }
+    }
+
+    /// Takes an entry out; its objects have to be laid anew.
+    private mutating func remove(_ number: Int64) -> [Key] {
+        guard let old = laid.removeValue(forKey: number) else { return [] }
+        if firstLost[old.site] == number { firstLost[old.site] = nil }
+        for key in old.keys { numbers[key]?.removeAll { $0 == number } }
+        return old.keys
+    }
+
+    private mutating func lay(_ number: Int64) {
+        guard let entry = laid[number] else { return }
+        let first = firstLost[entry.site] ?? .max
+        let refused = first < number ? Self.firstSeq : refused[entry.site] ?? Seq.none
+        let isLost = entry.value.withUnsafeBytes { value in
+            guard (try? event.parse(value)) != nil else { return false }
+            let refusal = draft.lay(event, value, seq: Self.firstSeq + number, refused: refused)
+            return refusal != nil && event.writesText
+        }
+        if isLost, number < first { firstLost[entry.site] = number }
+        if !isLost, number == first { firstLost[entry.site] = nil }
+    }
+}

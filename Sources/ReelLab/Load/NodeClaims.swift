@@ -1,0 +1,226 @@
+import ReelCore
+import ReelNet
+
+/// What every node that folds says of the streams at the end of a run. Each is asked by itself, and what it says is
+/// written down for the judge: the right answer of one node does not hide the wrong one of another.
+final class NodeClaims {
+    private let gateways: LoadGateways
+    private let http: HTTPClient
+
+    /// What is asked of each node, and where the answers go.
+    private struct Visit {
+        let streams: [StreamName]
+        let epoch: Epoch
+        let history: History
+        /// A gateway that stands for others behind it has no head of its own.
+        var asksForHeads = true
+    }
+
+    private struct State {
+        let epoch: Epoch
+        let seq: Seq
+        let digest: String
+    }
+
+    private struct Head {
+        let epoch: Epoch
+        let partition: Int
+        let first: Seq
+        let head: Seq
+    }
+
+    /// A state is as large as what lives in its stream.
+    private static let bytesMax = 1 << 30
+    /// A node is asked about so many streams.
+    private static let streamsMax = 64
+    /// So long a node that has no answer is asked again.
+    private static let patienceMs: Int64 = 2_000
+
+    init(_ gateways: LoadGateways, on loop: EventLoop) {
+        self.gateways = gateways
+        http = HTTPClient(on: loop, maxIdle: 16)
+    }
+
+    /// Asks all nodes that fold, as a gateway names them, for the states and heads of the streams in this epoch. Where
+    /// none of them is in reach, the gateways are asked, which pass on what one of them says.
+    func write(
+        _ streams: [StreamName],
+        in epoch: Epoch,
+        to folder: HistoryFolder,
+        then: @escaping (AskedNodes) -> Void
+    ) {
+        let streams = Array(streams.prefix(Self.streamsMax))
+        var visit = Visit(streams: streams, epoch: epoch, history: folder.history(of: "nodes", .node))
+        findNodes(turn: 0, untilMs: Clock.nowMs() + Self.patienceMs) { [self] nodes in
+            ask(nodes, visit) { [self] answered in
+                let asked = AskedNodes(known: nodes.count, answered: answered)
+                guard answered == 0 else { return then(asked) }
+                visit.asksForHeads = false
+                ask(gateways.urls, visit) { _ in then(asked) }
+            }
+        }
+    }
+
+    /// The nodes that fold, as the first gateway says that knows some; none if no gateway does in time.
+    private func findNodes(turn: Int, untilMs: Int64, then: @escaping ([String]) -> Void) {
+        let url = gateways.urls[turn % gateways.urls.count]
+        get("/v1/cluster", of: url, untilMs: 0, read: Self.nodes) { [self] nodes in
+            if let nodes { return then(nodes) }
+            guard turn + 1 < gateways.urls.count || Clock.nowMs() < untilMs else { return then([]) }
+            http.loop.timer(after: .milliseconds(50)) { [self] in
+                findNodes(turn: turn + 1, untilMs: untilMs, then: then)
+            }
+        }
+    }
+
+    /// Asks these at once, and says how many of them have answered everything.
+    private func ask(_ urls: [String], _ visit: Visit, then: @escaping (Int) -> Void) {
+        guard !urls.isEmpty else { return then(0) }
+        var (open, answered) = (urls.count, 0)
+        for url in urls {
+            ask(url, visit, visit.streams[...]) { hasAnswered in
+                open -= 1
+                if hasAnswered { answered += 1 }
+                if open == 0 { then(answered) }
+            }
+        }
+    }
+
+    /// Asks for one stream after the other, and ends at the first question that has no answer.
+    private func ask(
+        _ url: String,
+        _ visit: Visit,
+        _ streams: ArraySlice<StreamName>,
+        then: @escaping (Bool) -> Void
+    ) {
+        guard let stream = streams.first else { return then(true) }
+        let untilMs = Clock.nowMs() + Self.patienceMs
+        get("/v1/streams/\(stream)/snapshot", of: url, untilMs: untilMs) { body in
+            Self.state(body).flatMap { $0.epoch == visit.epoch ? $0 : nil }
+        } then: { [self] (state: State?) in
+            guard let state else { return then(false) }
+            if state.seq > .none {
+                visit.history.state(stream, state.epoch, seq: state.seq, digest: state.digest, of: url)
+            }
+            guard visit.asksForHeads else { return ask(url, visit, streams.dropFirst(), then: then) }
+            get("/v1/streams/\(stream)/head", of: url, untilMs: untilMs) { body in
+                Self.head(body).flatMap { $0.epoch == visit.epoch ? $0 : nil }
+            } then: { [self] (head: Head?) in
+                guard let head else { return then(false) }
+                visit.history.head(
+                    partition: head.partition,
+                    head.epoch,
+                    first: head.first,
+                    head: head.head,
+                    of: url
+                )
+                ask(url, visit, streams.dropFirst(), then: then)
+            }
+        }
+    }
+
+    /// What a node answers; asked again until it is what was wanted, or the time is over.
+    private func get<Answer>(
+        _ target: String,
+        of url: String,
+        untilMs: Int64,
+        read: @escaping ([UInt8]) -> Answer?,
+        then: @escaping (Answer?) -> Void
+    ) {
+        guard var request = gateways.request(target, of: url) else { return then(nil) }
+        request.timeout = .seconds(10)
+        http.fetch(request, maxBody: Self.bytesMax) { [self] result in
+            if case .success(let response) = result, response.status == 200, let answer = read(response.body) {
+                return then(answer)
+            }
+            guard Clock.nowMs() < untilMs else { return then(nil) }
+            http.loop.timer(after: .milliseconds(50)) { [self] in
+                get(target, of: url, untilMs: untilMs, read: read, then: then)
+            }
+        }
+    }
+
+    // MARK: Answers
+
+    /// The URLs of the nodes that fold; nil if there are none.
+    private static func nodes(_ body: [UInt8]) -> [String]? {
+        var urls: [String] = []
+        members(body[...]) { (reader, key) throws(ReelError) in
+            guard key.string == "nodes" else { return try reader.skip() }
+            try reader.array { (reader) throws(ReelError) in
+                var role = ""
+                var url = ""
+                try reader.object { (reader, key) throws(ReelError) in
+                    switch key.raw {
+                    case "role": role = try reader.string()
+                    case "url": url = try reader.string()
+                    default: try reader.skip()
+                    }
+                }
+                if role != "gateway", !url.isEmpty, !urls.contains(url) { urls.append(url) }
+            }
+        }
+        return urls.isEmpty ? nil : urls
+    }
+
+    /// What the first and the last line of a snapshot say.
+    private static func state(_ body: [UInt8]) -> State? {
+        let lines = body.last == 0x0A ? body.dropLast() : body[...]
+        let last = lines[(lines.lastIndex(of: 0x0A).map { $0 + 1 } ?? lines.startIndex)...]
+        var epoch: Epoch?
+        var seq: Seq?
+        var digest: String?
+        members(lines.prefix { $0 != 0x0A }) { (reader, key) throws(ReelError) in
+            switch key.raw {
+            case "epoch": epoch = Epoch(try reader.string())
+            case "seq": seq = try reader.integer(from: -1)
+            default: try reader.skip()
+            }
+        }
+        members(last) { (reader, key) throws(ReelError) in
+            switch key.raw {
+            case "digest": digest = try reader.string()
+            default: try reader.skip()
+            }
+        }
+        guard let epoch, let seq, let digest else { return nil }
+        return State(epoch: epoch, seq: seq, digest: digest)
+    }
+
+    private static func head(_ body: [UInt8]) -> Head? {
+        var epoch: Epoch?
+        var partition: Int64?
+        var first: Seq?
+        var head: Seq?
+        members(body[...]) { (reader, key) throws(ReelError) in
+            switch key.raw {
+            case "epoch": epoch = Epoch(try reader.string())
+            case "partition": partition = try reader.integer()
+            case "first": first = try reader.integer(from: -1)
+            case "head": head = try reader.integer(from: -1)
+            default: try reader.skip()
+            }
+        }
+        guard let epoch, let partition, let first, let head else { return nil }
+        return Head(epoch: epoch, partition: Int(partition), first: first, head: head)
+    }
+
+    /// Reads the members of an object; what is none has none.
+    private static func members(
+        _ object: ArraySlice<UInt8>,
+        _ member: (inout JSONReader, JSONText) throws(ReelError) -> Void
+    ) {
+        object.withUnsafeBytes { object in
+            var reader = JSONReader(object, levels: ClientFrame.levels, shape: .badFrame)
+            try? reader.object(member)
+        }
+    }
+}
+
+/// How many nodes were asked at the end of a run for what they have folded.
+public struct AskedNodes: Sendable {
+    /// Nodes that fold, as a gateway names them.
+    public let known: Int
+    /// Of these, the ones that said all that they were asked.
+    public let answered: Int
+}

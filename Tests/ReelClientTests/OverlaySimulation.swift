@@ -1,0 +1,253 @@
+import ReelCore
+
+@testable import ReelClient
+
+/// One device with a queue, a log that others write to, and what the device shows of both. The log takes, repeats,
+/// loses and refuses what the device sends; the device dies and comes back.
+struct OverlaySimulation {
+    static let name = StreamName("s")!
+    static let ids = ["0", "1", "2"]
+
+    var random: SeededGenerator
+    var stream: StreamState
+    var log: [[UInt8]] = []
+    /// The fold of the whole log.
+    var truth = Fold(stream: name, partition: 0, epoch: Epoch(1))
+    let others: [Site]
+    var otherOps: [Op]
+    /// What was handed over and has not arrived.
+    var parcels: [Outbox.Parcel] = []
+    var fates: [Fate] = []
+    /// What a reader of changes holds who reads what he is told of.
+    var told: [Overlay.Key: ObjectState] = [:]
+    /// He is told to read everything anew.
+    var isReset = false
+    /// What own events had touched, and he was told of and found as he knew it.
+    var falseNews: [Overlay.Key] = []
+    let feed = ChangeFeed()
+
+    init(seed: UInt64) {
+        random = SeededGenerator(seed: seed)
+        others = (0..<2).map { [random] _ in
+            var random = random
+            return Site.random(using: &random)
+        }
+        otherOps = [0, 0]
+        stream = Self.device(Outbox(seed: seed &+ 1), truth, feed)
+    }
+
+    static func device(_ outbox: Outbox, _ fold: Fold, _ feed: ChangeFeed) -> StreamState {
+        let stream = StreamState(name, start: .all, row: 0, outbox: outbox)
+        var own = Fold(stream: name, partition: 0, epoch: Epoch(1), listsChanges: true)
+        if fold.seq >= 0 { own = fold }
+        stream.view = View(own, partitions: 1)
+        stream.add(feed)
+        _ = stream.look()
+        return stream
+    }
+
+    mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
+
+    // MARK: Turns
+
+    mutating func turn() {
+        switch Int.random(in: 0..<100, using: &random) {
+        case 0..<30: publish()
+        case 30..<45: send()
+        case 45..<60: arrive(calm: false)
+        case 60..<75: write(others.indices.randomElement(using: &random)!)
+        case 75..<92: fold(Int.random(in: 1...4, using: &random))
+        case 92..<94: stream.outbox.connected()
+        case 94..<96: restart()
+        case 96..<98: loadSnapshot()
+        default: parcels = []
+        }
+    }
+
+    mutating func publish() {
+        let event = randomEvent(visible: true)
+        let isKnown = event.single.map { stream.fold?.object(model: $0.model, id: $0.id) != nil } ?? true
+        _ = stream.outbox.add(event, base: stream.seq, isKnown: isKnown)
+    }
+
+    mutating func send() {
+        let window = Outbox.Window(events: 3, bytes: 4_096)
+        let parcel = stream.outbox.handOver(window, base: stream.seq, horizon: -1, nowMs: .max / 2)
+        if let parcel { parcels.append(parcel) }
+    }
+
+    /// The log takes a parcel, or says why not.
+    mutating func arrive(calm: Bool) {
+        guard !parcels.isEmpty else { return }
+        let parcel = parcels.removeFirst()
+        for value in parcel.events {
+            let author = author(of: value)
+            let isBad = String(decoding: value, as: UTF8.self).contains(#""bad""#)
+            if isBad {
+                stream.outbox.nacked(author, ReelError(.tooLarge, "bad"), ref: parcel.ref, nowMs: 0)
+                return
+            }
+            append(value)
+            if calm || chance(80) {
+                let seq = Seq(log.count - 1)
+                stream.outbox.acked(author, seq: seq, folded: stream.seq, nowMs: 0)
+            }
+            if !calm, chance(10) { append(value) }
+        }
+    }
+
+    /// Another device writes.
+    mutating func write(_ other: Int) {
+        let event = randomEvent(visible: false)
+        let author = Event.Author(site: others[other], op: otherOps[other])
+        otherOps[other] += 1
+        append(event.encoded(base: truth.seq, author: author))
+    }
+
+    mutating func append(_ value: [UInt8]) {
+        log.append(value)
+        _ = Self.apply(value, to: &truth, at: Seq(log.count - 1))
+    }
+
+    /// The device folds what follows.
+    mutating func fold(_ count: Int) {
+        let to = min(stream.seq + Seq(count), Seq(log.count - 1))
+        guard to > stream.seq else { return }
+        let events = (stream.seq + 1...to).map { DeliveredEvent(seq: $0, value: log[Int($0)]) }
+        let frame = ServerFrame.Events(stream: Self.name, from: stream.seq + 1, to: to, events: events)
+        var progress = View.Progress()
+        _ = stream.view?.received(frame, isPushed: false, owns: stream.outbox.owns, &progress)
+        for own in progress.own {
+            let (author, seq) = (own.author, own.seq)
+            stream.outbox.folded(author, seq: seq, own.outcome, content: own.content, base: stream.seq, nowMs: 0)
+        }
+    }
+
+    mutating func loadSnapshot() {
+        guard truth.seq > stream.seq, let lines = try? stream.view.map({ _ in try snapshot() }) else { return }
+        let fold = lines.withUnsafeBytes { try? Fold(snapshot: $0, listsChanges: true) }
+        var progress = View.Progress()
+        guard let fold, stream.view?.install(fold, owns: stream.outbox.owns, &progress) == true else { return }
+        stream.outbox.bootstrapped(consumed: { site in fold.site(site).map { ($0.op, $0.seq) } }, seq: fold.seq)
+        stream.isReplaced = true
+        isReset = true
+    }
+
+    private func snapshot() throws(ReelError) -> [UInt8] {
+        var (lines, truth) = ([UInt8](), truth)
+        var writer = try truth.snapshot()
+        writer.writeAll(to: &lines)
+        return lines
+    }
+
+    /// The process ends between two commits and comes back with what its store has.
+    mutating func restart() {
+        guard let fold = stream.view?.fold else { return }
+        var entries = Array(stream.outbox.entries)
+        for index in entries.indices { (entries[index].acked, entries[index].isFresh) = (nil, false) }
+        let (site, nextOp) = (stream.outbox.site, stream.outbox.nextOp)
+        parcels = []
+        look()
+        stream = Self.device(Outbox(site: site, nextOp: nextOp, entries: entries, seed: random.next()), fold, feed)
+    }
+
+    /// No more faults: everything comes to its end. False: it does not.
+    mutating func drain() -> Bool {
+        for _ in 0..<2_000 {
+            if stream.outbox.entries.isEmpty, stream.seq == truth.seq { return true }
+            if parcels.isEmpty { stream.outbox.connected() }
+            send()
+            arrive(calm: true)
+            fold(5)
+            look()
+        }
+        return false
+    }
+
+    // MARK: What is shown
+
+    /// The reader of changes looks at what he is told of.
+    mutating func look() {
+        let before = isReset ? nil : stream.overlay
+        stream.follow()
+        let all = isReset ? Set(Self.ids.map { Fold.key(model: "m", id: $0) }) : []
+        for key in stream.news.union(all) {
+            let shown = shown(key)
+            if before?.covers(key) == true, told[key] == shown { falseNews.append(key) }
+            told[key] = shown
+        }
+        stream.news = []
+        isReset = false
+        for case .settled(_, let fate) in stream.outbox.takeNotices() { fates.append(fate) }
+    }
+
+    func shown(_ key: Overlay.Key) -> ObjectState? {
+        let overlay = stream.look()
+        return overlay.covers(key) ? overlay.object(key) : stream.fold?.object(key)
+    }
+
+    /// What must be shown: the confirmed fold, and what it makes of the queue if that comes next. nil: an event of the
+    /// queue is one that the fold has had already.
+    func expected() -> Fold? {
+        guard var fold = stream.fold else { return nil }
+        var ops: [Site: Op] = [:]
+        for entry in stream.outbox.entries {
+            let site = entry.author?.site ?? stream.outbox.site
+            let op = entry.author?.op ?? ops[site] ?? stream.outbox.nextOp
+            ops[site] = op + 1
+            let base = entry.event.dependsOnBase ? entry.base : fold.seq
+            let value = entry.event.encoded(base: base, author: Event.Author(site: site, op: op))
+            switch Self.apply(value, to: &fold, at: fold.seq + 1) {
+            case .applied, .rejected: break
+            default: return nil
+            }
+        }
+        return fold
+    }
+
+    static func apply(_ value: [UInt8], to fold: inout Fold, at seq: Seq) -> Outcome {
+        var event = ParsedEvent()
+        return value.withUnsafeBytes { bytes in
+            guard (try? event.parse(bytes)) != nil else { return .void }
+            return fold.apply(event, bytes, seq: seq)
+        }
+    }
+
+    private func author(of value: [UInt8]) -> Event.Author {
+        let author = value.withUnsafeBytes { EventIntake.author(of: $0) }
+        return Event.Author(site: author?.site ?? stream.outbox.site, op: author?.op ?? -1)
+    }
+
+    // MARK: Events
+
+    mutating func randomEvent(visible: Bool) -> Event {
+        let number = JSON.number(Double(Int.random(in: 0..<100, using: &random)))
+        let id = Self.ids.randomElement(using: &random)!
+        switch Int.random(in: 0..<20, using: &random) {
+        case 0..<4: return .insert("m", id, ["n": number, "text": "ab"])
+        case 4..<7: return .update("m", id, ["n": number])
+        case 7: return .update("m", id, ["text": "plain"])
+        case 8: return .delete("m", id)
+        case 9: return .update("m", id, operations: ["sum": .increment(1)])
+        case 10: return .update("m", id, operations: ["set": .change(add: [number], remove: ["x"])])
+        case 11..<15: return .update("m", id, operations: ["text": .splice([splice(id, visible)])])
+        case 15..<18:
+            let second = Self.ids.randomElement(using: &random)!
+            return .batch([.update("m", id, ["n": number]), .insert("m", second, ["of": .string(id)])])
+        case 18:
+            let seq = stream.confirmed("m", id)?.fields["n"]?.seq ?? -1
+            return Event(Change.update("m", id, ["n": number, "note": "g"]).guarded(["n": seq]))
+        default: return visible ? .update("m", id, ["bad": number, "n": number]) : .delete("m", id)
+        }
+    }
+
+    /// An edit of the text as its author sees it.
+    private mutating func splice(_ id: String, _ visible: Bool) -> Splice {
+        let state = visible ? shown(Fold.key(model: "m", id: id)) : truth.object(model: "m", id: id)
+        let text = state?.value("text").flatMap { $0.withUnsafeBytes { JSON(parsing: $0) }?.string } ?? ""
+        let count = Int64(text.unicodeScalars.count)
+        let offset = Int64.random(in: 0...count, using: &random)
+        let removed = Int64.random(in: 0...min(2, count - offset), using: &random)
+        return Splice(offset, removed, visible ? "own" : "other")
+    }
+}

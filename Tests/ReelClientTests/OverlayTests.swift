@@ -1,0 +1,128 @@
+import Testing
+
+@testable import ReelClient
+@testable import ReelCore
+
+@Suite struct OverlayTests {
+    private let keys = OverlaySimulation.ids.map { Fold.key(model: "m", id: $0) }
+
+    @Test func whateverHappensWhatIsShownIsTheConfirmedFoldWithTheQueueLaidOverIt() throws {
+        var applied = 0
+        try Seeds.run(20) { seed in
+            var simulation = OverlaySimulation(seed: seed)
+            for turn in 0..<120 {
+                simulation.turn()
+                if simulation.chance(70) { simulation.look() }
+                try expectAsItMustBe(&simulation, "seed \(seed), turn \(turn)")
+            }
+            let isDone = simulation.drain()
+            #expect(isDone, "seed \(seed): \(simulation.stream.outbox.entries.count) events wait")
+            simulation.look()
+            #expect(simulation.stream.look().isEmpty, "seed \(seed)")
+            for key in keys {
+                let shown = simulation.shown(key)
+                #expect(shown == simulation.truth.object(key), "seed \(seed)")
+            }
+            applied += simulation.fates.count { if case .applied = $0 { true } else { false } }
+        }
+        #expect(applied > 50, "nothing has happened")
+    }
+
+    @Test func aSpliceBehindOwnTextThatWasRejectedShowsNothingFromThatStepOn() throws {
+        var simulation = OverlaySimulation(seed: 1)
+        let other = simulation.others[0]
+        func others(_ event: Event, _ op: Op) -> [UInt8] {
+            event.encoded(base: -1, author: Event.Author(site: other, op: op))
+        }
+        simulation.append(others(.batch([.insert("m", "0"), .insert("m", "1", ["text": "ab"])]), 0))
+        simulation.fold(1)
+        let stream = simulation.stream
+        _ = stream.outbox.add(.update("m", "0", ["text": "own"]), base: 0, isKnown: true)
+        let edit = Operation.splice([Splice(2, 0, "c")])
+        _ = stream.outbox.add(.update("m", "1", operations: ["text": edit]), base: 0, isKnown: true)
+        #expect(stream.visible("m", "0")?["text"] == "own" && stream.visible("m", "1")?["text"] == "abc")
+        // The other deletes the first object before the log has the rest.
+        simulation.append(others(.delete("m", "0"), 1))
+        stream.outbox.connected()
+        simulation.send()
+        simulation.arrive(calm: true)
+        simulation.fold(2)
+        #expect(stream.outbox.entries.count == 1, "the splice has not come back yet")
+        #expect(stream.visible("m", "1")?["text"] == "ab", "but everybody will reject it")
+        try expectAsItMustBe(&simulation, "before its return")
+    }
+
+    @Test func whatADeviceHasSentAsItsFormerSiteIsNotTakenForTheWorkOfTheNewOne() throws {
+        var simulation = OverlaySimulation(seed: 2)
+        let (stream, was) = (simulation.stream, simulation.stream.outbox.site)
+        _ = stream.outbox.add(.insert("m", "2"), base: -1, isKnown: false)
+        _ = stream.outbox.add(.insert("m", "0", ["text": "ab"]), base: -1, isKnown: false)
+        simulation.send()
+        try expectAsItMustBe(&simulation, "sent")
+        // A clone has spoken as the same site.
+        simulation.append(Event.insert("m", "1").encoded(base: -1, author: Event.Author(site: was, op: 0)))
+        simulation.fold(1)
+        #expect(stream.outbox.site != was)
+        let edit = Operation.splice([Splice(2, 0, "c")])
+        _ = stream.outbox.add(.update("m", "0", operations: ["text": edit]), base: 0, isKnown: true)
+        try expectAsItMustBe(&simulation, "as another site")
+    }
+
+    @Test func whatIsOlderThanTheHorizonShowsNothingFromTheStepOnThatRaisesIt() throws {
+        var simulation = OverlaySimulation(seed: 3)
+        let (stream, author) = (simulation.stream, Event.Author(site: simulation.others[0], op: 0))
+        simulation.append(Event.insert("m", "0", ["text": "ab"]).encoded(base: -1, author: author))
+        simulation.fold(1)
+        let edit = Operation.splice([Splice(2, 0, "c")])
+        _ = stream.outbox.add(.update("m", "0", operations: ["text": edit]), base: 0, isKnown: true)
+        _ = stream.outbox.add(.insert("m", "1"), base: 0, isKnown: false)
+        simulation.send()
+        _ = stream.outbox.add(.insert("m", "2"), base: 0, isKnown: false)
+        #expect(stream.visible("m", "0")?["text"] == "abc" && stream.visible("m", "1") != nil)
+
+        var fold = try #require(stream.fold)
+        fold.marks = (1...Limits.marks).map { Seq($0) }
+        fold.advance(to: 100)
+        var progress = View.Progress()
+        #expect(stream.view?.install(fold, owns: stream.outbox.owns, &progress) == true)
+        #expect(stream.visible("m", "0")?["text"] == "ab")
+        #expect(stream.visible("m", "1") == nil, "it was sent with its base")
+        #expect(stream.visible("m", "2") != nil, "it is made anew before it is sent")
+    }
+
+    @Test func aStreamThatNobodyLooksAtKeepsNoListOfWhatHasChanged() {
+        var simulation = OverlaySimulation(seed: 4)
+        simulation.stream.overlay = nil
+        let author = Event.Author(site: simulation.others[0], op: 0)
+        simulation.append(Event.insert("m", "0").encoded(base: -1, author: author))
+        simulation.fold(1)
+        simulation.stream.follow()
+        #expect(simulation.stream.view?.takeChanges().objects.isEmpty == true)
+    }
+
+    @Test func ofAnotherFoldAReaderIsToldToReadAllAndNotEachName() {
+        var simulation = OverlaySimulation(seed: 5)
+        let author = Event.Author(site: simulation.others[0], op: 0)
+        simulation.append(Event.insert("m", "0").encoded(base: -1, author: author))
+        simulation.loadSnapshot()
+        simulation.stream.follow()
+        #expect(simulation.stream.visible("m", "0") != nil)
+        #expect(simulation.stream.news.isEmpty)
+    }
+
+    private func expectAsItMustBe(_ simulation: inout OverlaySimulation, _ place: String) throws {
+        let expected = try #require(simulation.expected(), "\(place): the fold has had an event of the queue")
+        for key in keys {
+            let (shown, wanted) = (simulation.shown(key), expected.object(key))
+            #expect(shown?.isDeleted == wanted?.isDeleted, "\(place)")
+            #expect(shown?.fields.map(\.name) == wanted?.fields.map(\.name), "\(place)")
+            #expect(shown?.fields.map(\.value) == wanted?.fields.map(\.value), "\(place)")
+            // Who reads only what he was told of has the same.
+            simulation.look()
+            #expect(simulation.told[key] == shown, "\(place): nobody was told")
+        }
+        #expect(simulation.falseNews.isEmpty, "\(place): told of what looks the same")
+        let listed = simulation.stream.visible("m").map(\.name.id)
+        #expect(listed == OverlaySimulation.ids.filter { expected.object(model: "m", id: $0)?.isDeleted == false })
+    }
+}

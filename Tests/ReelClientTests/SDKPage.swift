@@ -1,0 +1,91 @@
+import ReelClient
+
+/// The Swift of docs/sdk.md and of the README as it stands there: compiled here, held together and run by
+/// `SDKPageTests`.
+enum SDKPage {
+    static func readme() async throws {
+        let client = try SyncClient(nodes: ["http://127.0.0.1:7350"], store: .file("app.reel"))
+        let todo = try await client.open("todo")
+        try await todo.publish(.insert("task", "1", ["title": "Milk"]))  // returns when safe on this device
+        print(await todo.objects("task"))  // it is seen at once, with or without a network
+        for await batch in await todo.changes { print(batch.seq, batch.objects) }
+    }
+
+    static func connect(_ saved: String) throws -> SyncClient {
+        let transport = try NetTransport(authorities: "authorities.pem")
+        let client = try SyncClient(
+            nodes: ["https://reel.example:7350"],
+            store: .file("app.reel"),
+            transport: transport,
+            token: saved,
+            renewToken: { try await newToken() }
+        )
+        return client
+    }
+
+    /// As an app's own server would make it.
+    private static func newToken() async throws -> String { throw CancellationError() }
+
+    static func close(_ client: SyncClient) async -> (node: String?, traffic: SyncStatistics) {
+        let node = await client.connectedNode
+        let traffic = await client.statistics
+        await client.close()
+        return (node, traffic)
+    }
+
+    static func write(_ todo: SyncStream) async throws {
+        try await todo.publish(.insert("task", "1", ["title": "Milk", "done": false]))
+        try await todo.publish(.update("task", "1", ["done": true]))
+        try await todo.publish(.update("page", "1", operations: ["views": .increment(1)]))
+        try await todo.publish(.batch([.delete("task", "2"), .update("task", "1", ["count": 1])]))
+    }
+
+    static func read(_ todo: SyncStream) async -> (title: String?, isWaiting: Bool, count: Int) {
+        let task = await todo.object("task", "1")
+        let title = task?["title"]?.string
+        let isWaiting = task?.isPending == true
+        let all = await todo.objects("task")
+        return (title, isWaiting, all.count)
+    }
+
+    static func readApart(_ todo: SyncStream) async -> (agreed: SyncObject?, waiting: [Event]) {
+        let agreed = await todo.confirmed.object("task", "1")
+        let waiting = await todo.pending.map(\.event)
+        return (agreed, waiting)
+    }
+
+    static func listen(
+        _ todo: SyncStream,
+        showAll: () async -> Void,
+        show: (Set<ObjectName>) async -> Void
+    ) async {
+        for await batch in await todo.changes {
+            if batch.isReset { await showAll() } else { await show(batch.objects) }
+        }
+    }
+
+    static func compareAndSet(_ todo: SyncStream) async throws {
+        let seen = await todo.confirmed.object("task", "1")?.fields["title"]?.seq ?? -1
+        let change = Change.update("task", "1", ["title": "Oat milk"]).guarded(["title": seen])
+        let publication = try await todo.publish(Event(change))
+        switch try await publication.fate() {
+        case .applied(let seq): print("in the stream at \(seq)")
+        case .rejected(let code, _): print("the stream has rejected it: \(code)")
+        case .refused(let error): print("no gateway takes it: \(error)")
+        case .consumed, .reduced: break
+        }
+    }
+
+    static func hear(_ client: SyncClient) async {
+        for await notice in await client.notices {
+            if case .notApplied(_, let event, let fate) = notice { print(event, fate) }
+        }
+    }
+
+    static func edit(_ todo: SyncStream) async throws {
+        if let page = await todo.object("page", "1"), let text = page["text"]?.string {
+            let edit = Splice(Int64(text.unicodeScalars.count), 0, " and more")
+            try await todo.publish(.update("page", "1", operations: ["text": .splice([edit])]), base: page.readAt)
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import ReelCore
+import Testing
+
+@testable import ReelClient
+
+/// The pages for app developers say what is so.
+@Suite(.timeLimit(.minutes(5))) struct SDKPageTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .appendingPathComponent("../..")
+
+    /// Lines without indentation, runs of spaces as one.
+    private func lines(_ path: String) throws -> [String] {
+        try String(contentsOf: Self.root.appendingPathComponent(path), encoding: .utf8).split(separator: "\n").map {
+            $0.split(separator: " ").joined(separator: " ")
+        }
+    }
+
+    @Test(arguments: ["README.md", "docs/sdk.md"]) func eachLineOfSwiftOnThePageIsCompiledHere(page: String) throws {
+        let compiled = Set(try lines("Tests/ReelClientTests/SDKPage.swift"))
+        var (isSwift, count) = (false, 0)
+        for line in try lines(page) {
+            if line.hasPrefix("```") {
+                isSwift = line == "```swift"
+            } else if isSwift {
+                #expect(compiled.contains(line), "\(page): \(line)")
+                count += 1
+            }
+        }
+        #expect(count > 3)
+    }
+
+    @Test func whatThePageShowsHappens() async throws {
+        let network = try FakeNetwork()
+        try await network.on { $0.down = ["a"] }
+        let client = try network.client()
+        let todo = try await client.open("todo")
+        try await SDKPage.write(todo)
+        let offline = await SDKPage.read(todo)
+        #expect(offline == ("Milk", true, 1))
+        let before = await SDKPage.readApart(todo)
+        #expect(before.agreed == nil && before.waiting.count == 4)
+
+        try await network.on { $0.down = [] }
+        try await eventually { await todo.queued == 0 }
+        let online = await SDKPage.read(todo)
+        #expect(online == ("Milk", false, 1))
+        #expect(await SDKPage.readApart(todo).agreed == todo.object("task", "1"))
+        try await SDKPage.compareAndSet(todo)
+        #expect(await todo.object("task", "1")?["title"] == "Oat milk")
+        try await todo.publish(.insert("page", "1", ["text": "a"]))
+        try await SDKPage.edit(todo)
+        try await SDKPage.edit(todo)
+        #expect(await todo.object("page", "1")?["text"] == "a and more and more")
+        try await eventually { await todo.queued == 0 }
+        #expect(await todo.confirmed.object("page", "1")?["text"] == "a and more and more")
+        let last = await SDKPage.close(client)
+        #expect(last.node == "a" && last.traffic.eventsReceived > 0)
+        await #expect(throws: CancellationError.self) { try await todo.publish(.insert("task", "9")) }
+        let none = #expect(throws: (any Error).self) { try SDKPage.connect("a token") }
+        #expect(none.map { "\($0)" }?.contains("authorities.pem") == true)
+    }
+}

@@ -1,0 +1,187 @@
+import ReelCore
+import Testing
+
+@testable import ReelClient
+
+/// What an app sees of its own events, from `publish` to their fate.
+@Suite(.timeLimit(.minutes(5))) struct VisibleTests {
+    @Test func anOwnEventIsSeenAtOnceWithoutANetworkAndAfterARestart() async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        try await network.on { $0.down = ["a"] }
+        var client = try network.client(store: .file(path))
+        var todo = try await client.open("todo")
+        try await todo.publish(.insert("task", "1", ["title": "Milk"]))
+        for isStartedAgain in [false, true] {
+            if isStartedAgain {
+                await client.close()
+                client = try network.client(store: .file(path))
+                todo = try await client.open("todo")
+            }
+            let task = await todo.object("task", "1")
+            #expect(task?["title"] == "Milk" && task?.isPending == true && task?.fields["title"]?.seq == nil)
+            #expect(await todo.objects("task").map(\.name.id) == ["1"])
+            #expect(await todo.confirmed.objects("task").isEmpty)
+            #expect(await todo.pending.map(\.event) == [.insert("task", "1", ["title": "Milk"])])
+        }
+        let publication = await todo.pending[0]
+        try await network.on { $0.down = [] }
+        guard case .applied(let seq) = try await publication.fate() else { throw Wrong() }
+        let task = await todo.object("task", "1")
+        #expect(task?.isPending == false && task?.seq == seq)
+        #expect(await todo.confirmed.object("task", "1") == task)
+        #expect(await todo.pending.isEmpty)
+        await client.close()
+    }
+
+    @Test func betweenItsAckAndItsReturnItIsThereOnce() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s", from: .all)
+        try await stream.publish(.insert("m", "1", ["text": "ab"])).fate()
+        try await network.on { $0.isSilent = true }
+        let edit = Operation.splice([Splice(2, 0, "c")])
+        let publication = try await stream.publish(.update("m", "1", operations: ["text": edit]))
+        try await publication.acked()
+        #expect(await stream.object("m", "1")?["text"] == "abc")
+        #expect(await stream.confirmed.object("m", "1")?["text"] == "ab")
+        try await network.on { network in
+            network.isSilent = false
+            network.pushAll()
+        }
+        try await publication.fate()
+        #expect(await stream.object("m", "1")?["text"] == "abc")
+        #expect(await stream.confirmed.object("m", "1")?["text"] == "abc")
+        await client.close()
+    }
+
+    @Test func aRejectedEventFallsAwayWhenThatIsKnownAndTheAppIsToldAlsoAfterARestart() async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        let (other, theirs) = try await network.author(of: 1, on: "b")
+        var client = try network.client(store: .file(path))
+        var mine = try await client.open("s")
+        try await mine.waitUntil(seq: 0)
+        try await network.on { $0.kill("a") }
+        let event = Event.update("m", "0", ["title": "late"])
+        try await mine.publish(event)
+        try await theirs.publish(.delete("m", "0")).fate()
+        #expect(await mine.object("m", "0")?["title"] == "late")
+        await client.close()
+
+        client = try network.client(store: .file(path))
+        let notices = await client.notices
+        mine = try await client.open("s")
+        #expect(await mine.object("m", "0")?["title"] == "late")
+        try await network.on { $0.down = [] }
+        for await case .notApplied("s", event, let fate) in notices {
+            #expect(fate == .rejected(.deleted, 2))
+            break
+        }
+        #expect(await mine.object("m", "0") == nil)
+        await client.close()
+        await other.close()
+    }
+
+    @Test func aDeleteOfWhatSomebodyElseHasMadeMeanwhileGoesToTheStream() async throws {
+        let network = try FakeNetwork()
+        try await network.on { $0.readers = ["reader"] }
+        let client = try network.client(token: "reader")
+        let notices = await client.notices
+        let mine = try await client.open("s", from: .all)
+        try await mine.publish(.insert("m", "held"))
+        for await case .held in notices { break }
+        // What waits behind it has not been sent.
+        try await mine.publish(.insert("m", "0"))
+        let (other, _) = try await network.author(of: 1, on: "b")
+        try await mine.waitUntil(seq: 0)
+        try await mine.publish(.delete("m", "0"))
+        #expect(await mine.object("m", "0") == nil)
+        #expect(await mine.queued == 2)
+        await client.close()
+        await other.close()
+    }
+
+    @Test func whatIsRefusedForGoodFallsAway() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s")
+        guard case .applied(let seq) = try await stream.publish(.insert("m", "1", ["n": 1])).fate() else {
+            throw Wrong()
+        }
+        try await network.on { $0.kill("a") }
+        let change = Change.update("m", "1", ["n": 2]).guarded(["n": seq])
+        let publication = try await stream.publish(Event(change))
+        #expect(await stream.object("m", "1")?["n"] == 2)
+        // It speaks of a seq of the log that ends here.
+        try await network.on { network in
+            network.goOver(to: Epoch(2), lagging: [])
+            network.down = []
+        }
+        guard case .refused = try await publication.fate() else { throw Wrong() }
+        #expect(await stream.object("m", "1")?["n"] == 1)
+        await client.close()
+    }
+
+    @Test func whatTheNextEpochDoesNotHaveIsNotShownAlsoWhereAnOwnEventWaits() async throws {
+        let network = try FakeNetwork()
+        let (other, _) = try await network.author(of: 1, on: "b")
+        let client = try network.client()
+        let stream = try await client.open("s")
+        try await stream.waitUntil(seq: 0)
+        try await network.on { $0.kill("a") }
+        try await stream.publish(.update("m", "0", ["n": 2]))
+        #expect(await stream.object("m", "0")?["n"] == 2)
+        try await network.on { network in
+            network.isSilent = true
+            network.beginEpoch(Epoch(2))
+            network.down = []
+        }
+        try await eventually { await stream.epoch == Epoch(2) }
+        #expect(await stream.object("m", "0") == nil)
+        #expect(await stream.queued == 1)
+        await client.close()
+        await other.close()
+    }
+
+    @Test func aReaderOfChangesHearsOfAnOwnEventWhenItIsPublishedAndWhenItIsConfirmed() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s", from: .all)
+        try await stream.publish(.insert("m", "0")).fate()
+        try await network.on { $0.isSilent = true }
+        var batches = await stream.changes.makeAsyncIterator()
+        try await stream.publish(.insert("m", "1", ["n": 1]))
+        #expect(await batches.next()?.objects == [ObjectName("m", "1")])
+        #expect(await stream.object("m", "1")?.isPending == true)
+        try await network.on { network in
+            network.isSilent = false
+            network.pushAll()
+        }
+        #expect(await batches.next()?.objects == [ObjectName("m", "1")])
+        #expect(await stream.object("m", "1")?.isPending == false)
+        await client.close()
+    }
+
+    @Test func whileANewEpochComesTheObjectsOfTheFormerOneAreShown() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s")
+        try await stream.publish(.insert("m", "0")).fate()
+        try await network.on { network in
+            network.kill("a")
+            network.holdsAnswers = true
+            network.goOver(to: Epoch(2), lagging: [])
+            network.down = []
+        }
+        try await eventually { await stream.epoch == nil }
+        try await stream.publish(.insert("m", "1"))
+        #expect(await stream.objects("m").map(\.name.id) == ["0", "1"])
+        try await network.on { $0.answerHeld() }
+        try await eventually { await stream.queued == 0 }
+        #expect(await stream.confirmed.objects("m").map(\.name.id) == ["0", "1"])
+        await client.close()
+    }
+}

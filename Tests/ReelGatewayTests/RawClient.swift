@@ -1,0 +1,48 @@
+import Foundation
+import Testing
+
+@testable import ReelNet
+
+/// A plain blocking socket, for what no decent client does.
+final class RawClient: Sendable {
+    private let descriptor: Int32
+
+    /// `isCramped`: its kernel keeps little for it.
+    init(_ address: SocketAddress, isCramped: Bool = false) throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        if isCramped {
+            set(Int32(SOL_SOCKET), SO_RCVBUF, Int32(32 << 10))
+            set(Int32(IPPROTO_TCP), TCP_MAXSEG, Int32(500))
+        }
+        let descriptor = descriptor
+        let status = address.withSockaddr { connect(descriptor, $0, $1) }
+        try #require(status == 0)
+    }
+
+    deinit { close(descriptor) }
+
+    private func set<Value>(_ level: Int32, _ option: Int32, _ value: Value) {
+        _ = withUnsafeBytes(of: value) {
+            setsockopt(descriptor, level, option, $0.baseAddress, socklen_t($0.count))
+        }
+    }
+
+    func send(_ text: String) { send(Array(text.utf8)) }
+
+    func send(_ bytes: [UInt8]) {
+        #expect(Foundation.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count)
+    }
+
+    /// How many bytes came; 0 at the end of the connection.
+    func read(_ count: Int) -> Int {
+        var buffer = [UInt8](repeating: 0, count: count)
+        while true {
+            let found = recv(descriptor, &buffer, count, 0)
+            // A process that is stopped and goes on is no end of the connection.
+            if found >= 0 || errno != EINTR { return max(0, found) }
+        }
+    }
+
+    /// The connection is reset, as by a machine that has lost its power, once this is let go of.
+    func breaksOff() { set(Int32(SOL_SOCKET), SO_LINGER, linger(l_onoff: 1, l_linger: 0)) }
+}

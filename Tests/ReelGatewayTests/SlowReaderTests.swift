@@ -1,0 +1,113 @@
+import EventLogConformance
+import Foundation
+import ReelCore
+import ReelLog
+import ReelNet
+import Synchronization
+import Testing
+
+@testable import ReelGateway
+
+/// Clients that cannot answer a ping, because so much waits before it.
+@Suite(.timeLimit(.minutes(15))) struct SlowReaderTests {
+    /// A socket whose kernels keep little for it, and which answers nothing.
+    private final class MuteClient: Sendable {
+        private let client: RawClient
+        private let pace: Duration
+        private let isHasty = Mutex(false)
+        private let state = Mutex((count: 0, hasEnded: false, lag: Duration.zero))
+
+        /// `pace`: from one read to the next.
+        init(_ address: SocketAddress, pace: Duration) throws {
+            self.pace = pace
+            client = try RawClient(address, isCramped: true)
+            client.send(
+                "GET /v1/socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                    + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+                    + "Sec-WebSocket-Protocol: reel.v1\r\n\r\n"
+            )
+        }
+
+        /// A short text frame, masked with zeros.
+        func say(_ text: String) {
+            client.send([0x81, 0x80 | UInt8(text.utf8.count), 0, 0, 0, 0] + Array(text.utf8))
+        }
+
+        /// Reads slowly, on a thread of its own, until it is told to be hasty.
+        func read() {
+            Thread.detachNewThread { [self] in
+                var due = ContinuousClock.now
+                while case let count = client.read(8 << 10), count > 0 {
+                    let now = ContinuousClock.now
+                    due += pace
+                    let (early, late) = (due - now, now - due)
+                    state.withLock { state in
+                        state.count += count
+                        state.lag = max(state.lag, late)
+                    }
+                    if early > .zero, !isHasty.withLock({ $0 }) { usleep(UInt32(early / .microseconds(1))) }
+                }
+                state.withLock { $0.hasEnded = true }
+            }
+        }
+
+        func hasten() { isHasty.withLock { $0 = true } }
+        var count: Int { state.withLock { $0.count } }
+        var hasEnded: Bool { state.withLock { $0.hasEnded } }
+        /// By how much it was behind its pace at most: it had nothing to read, or did not run.
+        var lag: Duration { state.withLock { $0.lag } }
+    }
+
+    @Test func whoReadsWhatWaitsForItIsAliveAndWhoReadsNothingIsNot() async throws {
+        // Who does not keep his pace is no slow reader but a stopped one: then once more, with more time for all.
+        for factor in [1, 4, 16] {
+            let (isWhole, lag) = try await read(slowerBy: factor)
+            if isWhole { return }
+            guard lag > .milliseconds(factor * pongMs / 2), factor < 16 else {
+                Issue.record("it was cut off, though it was behind by \(lag) at most")
+                return
+            }
+        }
+    }
+
+    private let pongMs = 1_500
+
+    /// A slow reader and one that has stopped; whether the slow one gets all, and how far behind it was.
+    private func read(slowerBy factor: Int) async throws -> (isWhole: Bool, lag: Duration) {
+        let (count, textBytes) = (80, 100_000)
+        let log = try MemoryLog(partitions: 1)
+        let text = String(repeating: "x", count: textBytes)
+        let site = Site(high: 1, low: 1)
+        let records = (0..<count).map {
+            LogAppend(key: Array("todo".utf8), value: Batches.value(site, Op($0), text, base: Seq($0) - 1))
+        }
+        log.append(records, to: 0) { _ in }
+        var outcome = (isWhole: false, lag: Duration.zero)
+        try await LiveGateway.with(
+            log,
+            {
+                ($0.pingMs, $0.pongMs) = (500, Int64(factor * pongMs))
+                $0.warmRecords = 1
+            }
+        ) { live in
+            let pace = Duration.milliseconds(20 * factor)
+            let slow = try MuteClient(live.gateway.address, pace: pace)
+            let stopped = try MuteClient(live.gateway.address, pace: pace)
+            for client in [slow, stopped] {
+                client.say(#"{"t":"hello","client":"mute"}"#)
+                client.say(#"{"t":"fetch","stream":"todo","epoch":"\#(log.epoch)","ranges":[[0,\#(count - 1)]]}"#)
+            }
+            slow.read()
+            try await eventually("both have asked") {
+                try await live.metric("reel_gateway_frames_received_total") == 4
+            }
+            try await eventually("one is cut off") { try await live.metric("reel_gateway_connections") ?? 0 < 2 }
+            slow.hasten()
+            try await eventually("all of it, or an end") { slow.hasEnded || slow.count > count * textBytes }
+            // Once it has all, it gives no sign of life any more.
+            outcome = (slow.count > count * textBytes, slow.lag)
+            #expect(stopped.count == 0)
+        }
+        return outcome
+    }
+}

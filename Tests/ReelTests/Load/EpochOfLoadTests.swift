@@ -1,0 +1,39 @@
+import ReelCore
+import ReelNet
+import Testing
+
+@testable import ReelLab
+
+/// How a publisher of a load goes on in the next epoch.
+@Suite struct EpochOfLoadTests {
+    /// A publisher whose events 0 and 1 were acked, and 2 was not, goes on in an epoch whose log knows the site so far.
+    private func goOn(knowing op: Op?) async throws -> (isAnotherSite: Bool, unacked: Int, handedOver: Op) {
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        return try await loop.run {
+            let stream = try #require(StreamName("s"))
+            let plan = LoadPlan(urls: ["http://127.0.0.1:1"], streams: [stream])
+            let stage = LoadStage(plan, try LoadGateways(plan), on: loop)
+            let client = LoadClient(.publisher, 0, on: stream, stage: stage)
+            for _ in 0..<3 { client.publish(dueNs: Clock.nowNs()) }
+            client.welcomed(SleeperTests.welcome, by: "http://127.0.0.1:1")
+            let site = try #require(client.site)
+            let acks = (0..<2).map { ServerFrame.Acked(site: site, op: $0, seq: $0) }
+            client.received(ServerFrame(.ack(ServerFrame.Ack(stream: stream, epoch: Epoch(1), acks: acks))))
+            client.goOn(in: Epoch(2), knowing: op)
+            defer { withExtendedLifetime(stage) { client.connection.close() } }
+            return (client.site != site, client.queue.unacked, client.queue.handedOver)
+        }
+    }
+
+    @Test(arguments: [nil, 0] as [Op?])
+    func whereTheLogKnowsLessOrNobodyKnowsItAnotherSitePublishesWhatIsLeft(op: Op?) async throws {
+        let (isAnotherSite, unacked, handedOver) = try await goOn(knowing: op)
+        #expect(isAnotherSite && unacked == 1 && handedOver == 0)
+    }
+
+    @Test func whereTheLogKnowsAllTheSiteGoesOn() async throws {
+        let (isAnotherSite, unacked, handedOver) = try await goOn(knowing: 1)
+        #expect(!isAnotherSite && unacked == 1 && handedOver == 2)
+    }
+}

@@ -1,0 +1,27 @@
+import Foundation
+import ReelCore
+import Testing
+
+@testable import ReelLab
+
+/// A history as it is written.
+@Suite struct HistoryTests {
+    @Test func theEndCountsTheLinesAndNothingFollowsIt() throws {
+        let folder = try TemporaryFolder(prefix: "reel-history-")
+        let histories = try HistoryFolder(folder.path)
+        let history = histories.history(of: "ann", .client)
+        let stream = try #require(StreamName("s"))
+        // With the line that says what number the site has.
+        history.sent(stream, Site(high: 1, low: 1), ops: 0...1)
+        history.left(stream, Site(high: 1, low: 1))
+        history.ended(unacked: 0)
+        history.reached(stream, nil, seq: -1)
+        history.ended(unacked: 1)
+        try histories.flush()
+        let text = try String(contentsOfFile: "\(folder.path)/ann.history.jsonl", encoding: .utf8)
+        let lines = text.split(separator: "\n")
+        #expect(lines.count == 5 && text.last == "\n", "\(text)")
+        #expect(lines[3].contains(#""e":"left""#) && lines[3].contains(#""stream":"s","site":0"#), "\(text)")
+        #expect(lines[4].contains(#""e":"end""#) && lines[4].contains(#""lines":4,"unacked":0"#), "\(text)")
+    }
+}

@@ -1,0 +1,31 @@
+import Foundation
+import Testing
+
+/// A port of the loopback that is kept for who listens there, now or later: it is bound to here too, and never listened
+/// at. Nobody else is given it while nobody listens, and who knocks there then is refused.
+final class HeldPort {
+    let number: UInt16
+    private let descriptor: Int32
+
+    init() throws {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        try #require(descriptor >= 0)
+        self.descriptor = descriptor
+        // Else nobody could listen there.
+        var on: Int32 = 1
+        setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let (bound, named) = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                (bind(descriptor, $0, size), getsockname(descriptor, $0, &size))
+            }
+        }
+        try #require(bound == 0 && named == 0)
+        number = UInt16(bigEndian: address.sin_port)
+    }
+
+    deinit { close(descriptor) }
+}

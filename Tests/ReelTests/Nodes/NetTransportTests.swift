@@ -1,0 +1,89 @@
+import Foundation
+import ReelClient
+import ReelNet
+import Synchronization
+import Testing
+
+/// The transport of a device on Linux.
+@Suite(.timeLimit(.minutes(20))) struct NetTransportTests {
+    private final class Node: HTTPHandler {
+        private let asked: @Sendable () -> Void
+
+        init(_ asked: @escaping @Sendable () -> Void) { self.asked = asked }
+
+        func respond(to request: HTTPRequest, _ exchange: HTTPExchange) {
+            asked()
+            exchange.respond(HTTPResponse(status: 200))
+        }
+
+        func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision { .refuse(HTTPResponse(status: 404)) }
+        func refusal(of violation: HTTPViolation) -> HTTPResponse { HTTPResponse(status: violation.status) }
+    }
+
+    /// What uses the transport lives where it does, as a client does.
+    private actor Device {
+        private let transport: NetTransport
+        private let executor: any SerialExecutor
+
+        init() throws {
+            transport = try NetTransport()
+            executor = transport.executor
+        }
+
+        nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+        func use(_ body: @Sendable (NetTransport) -> Void) { body(transport) }
+    }
+
+    private enum Event { case asked, heard, deadline }
+
+    @Test func aProcessThatWasStoppedHearsWhatHasComeBeforeADeadlinePasses() async throws {
+        let events = Seen()
+        let answers = Atomic(true)
+        let loop = try EventLoop()
+        defer {
+            loop.stop()
+            loop.join()
+        }
+        let (server, address) = try loop.sync {
+            let node = Node {
+                events.add(.asked)
+                while !answers.load(ordering: .acquiring) { usleep(1_000) }
+            }
+            let server = HTTPServer(on: loop, handler: node)
+            return (LoopBound(server, on: loop), try server.listen(on: try SocketAddress("127.0.0.1", port: 0)))
+        }
+        let device = try Device()
+        @Sendable func ask(_ transport: NetTransport) {
+            _ = transport.get(from: "http://\(address)", "/", token: nil) { if case .end = $0 { events.add(.heard) } }
+        }
+        await device.use(ask)
+        try await events.include(.asked, .heard)
+        answers.store(false, ordering: .releasing)
+        await device.use(ask)
+        try await events.include(.asked, .heard, .asked)
+        // The loop does nothing until the answer lies in the kernel and the deadline has passed: as in a process that
+        // was stopped.
+        await device.use { transport in
+            _ = transport.after(50) { events.add(.deadline) }
+            let due = ContinuousClock.now + .milliseconds(50)
+            answers.store(true, ordering: .releasing)
+            // What its handler has answered is written once the server's loop has gone round.
+            for _ in 0..<2 { try? loop.sync {} }
+            while ContinuousClock.now <= due { usleep(1_000) }
+        }
+        try await events.include(.asked, .heard, .asked, .heard, .deadline)
+        loop.execute { server.value.close() }
+    }
+
+    private final class Seen: Sendable {
+        private let events = Mutex<[Event]>([])
+        var all: [Event] { events.withLock { $0 } }
+        func add(_ event: Event) { events.withLock { $0.append(event) } }
+
+        func include(_ wanted: Event...) async throws {
+            try await eventually("\(wanted)") { all.count == wanted.count }
+            #expect(all == wanted)
+        }
+    }
+}
