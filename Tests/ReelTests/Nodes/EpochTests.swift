@@ -62,7 +62,7 @@ import Testing
             } while !hasEnded.load(ordering: .relaxed)
             let run = try await change
             #expect(run.output.contains("\(partitions) partitions, log number"), "\(run)")
-            #expect(!run.output.contains("lost"), "\(run)")
+            #expect(!run.output.contains("; lost: "), "\(run)")
             for node in gateways + [snapshot] {
                 try await eventually("\(node.name) has gone over") {
                     guard let epoch = try? await epoch(node) else { return false }
