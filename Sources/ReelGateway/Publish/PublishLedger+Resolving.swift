@@ -5,11 +5,11 @@ extension PublishLedger {
     /// reported before, which is to be finished.
     mutating func readBack(_ lane: Lane, _ op: Op, seq: Seq, value: UnsafeRawBufferPointer) -> Flight? {
         nacked.read(op, lane)
-        let waiting = flights[EventKey(lane: lane, op: op)]
-        guard let flight = waiting?.first(where: { $0.seq == nil && $0.value.withUnsafeBytes { $0.equals(value) } })
-        else { return nil }
-        flight.seq = seq
-        return flight.isReported ? flight : nil
+        let flight = flights[lane]?.first(op) { flight in
+            flight.seq == nil && flight.value.withUnsafeBytes { $0.equals(value) }
+        }
+        flight?.seq = seq
+        return flight?.isReported == true ? flight : nil
     }
 
     /// The log reported these records without an error, at these seqs; −1 where it does not know the place. `head` is
@@ -60,7 +60,7 @@ extension PublishLedger {
     mutating func failed(_ flights: [Flight], _ error: ReelError, nowMs: Int64) -> [Settled] {
         var settled: [Settled] = []
         for flight in flights {
-            end(flight)
+            end(CollectionOfOne(flight))
             settled += fail(flight, error, nowMs)
         }
         return settled
@@ -68,12 +68,13 @@ extension PublishLedger {
 
     /// What was both read back and reported is acked, where nothing stands before it in its lane.
     mutating func finish(_ flights: [Flight]) -> [Settled] {
-        for flight in flights { end(flight) }
         var settled: [Settled] = []
-        var last: Flight?
-        for flight in flights where last?.connection != flight.connection || last?.lane != flight.lane {
-            last = flight
-            settle(flight.connection, flight.lane, &settled)
+        var rest = flights[...]
+        while let first = rest.first {
+            let run = rest.prefix { $0.connection == first.connection && $0.lane == first.lane }
+            end(run)
+            settle(first.connection, first.lane, &settled)
+            rest = rest.dropFirst(run.count)
         }
         return settled
     }

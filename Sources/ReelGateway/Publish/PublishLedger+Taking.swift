@@ -23,56 +23,75 @@ extension PublishLedger {
         nowMs: Int64,
         conflict: (Offer) -> Seq?
     ) -> (append: [Flight], settled: [Settled]) {
-        var refusals: [ReelError?] = offers.map(\.refusal)
+        var refusals: [Int: ReelError] = [:]
         let closed = refusal(of: offers, partition, connection, nowMs)
-        let lanes = Self.lanes(of: offers, in: stream)
+        let runs = Self.runs(of: offers, in: stream)
         let mayHaveTwins = zip(offers, offers.dropFirst()).contains { $0.site != $1.site || $0.op >= $1.op }
         var cleared: Set<Site> = []
         var own: [EventKey: Int] = [:]
-        for (index, offer) in offers.enumerated() where refusals[index] == nil {
-            let lane = lanes[index]
-            let key = EventKey(lane: lane, op: offer.op)
-            let first = nacked.first(lane, connection, nowMs: nowMs)
-            if let first, offer.op > first, !cleared.contains(offer.site) {
-                refusals[index] = Self.behind(first)
-                continue
-            }
-            if first == offer.op { cleared.insert(offer.site) }
-            if let closed {
-                refusals[index] = closed
-            } else if mayHaveTwins, let twin = own.updateValue(index, forKey: key),
-                PublishedContent.contradict(offer.value, offers[twin].value)
-            {
-                refusals[index] = ReelError(.badEvent, "found op \(offer.op) twice with different content")
-            } else if flights[key]?.contains(where: { PublishedContent.contradict(offer.value, $0.value) }) == true {
-                refusals[index] = ReelError(
-                    .gap,
-                    "the same op with other content is on its way into the log",
-                    retryMs: 50
-                )
-            } else if let seq = conflict(offer) {
-                refusals[index] = ReelError(
-                    .conflict,
-                    "the same op with other content stands at seq \(seq)",
-                    index: index
-                )
+        for run in runs {
+            let flights = flights[run.lane]
+            for index in run.indices {
+                let offer = offers[index]
+                if let refusal = offer.refusal {
+                    refusals[index] = refusal
+                    continue
+                }
+                let first = nacked.first(run.lane, connection, nowMs: nowMs)
+                if let first, offer.op > first, !cleared.contains(offer.site) {
+                    refusals[index] = Self.behind(first)
+                    continue
+                }
+                if first == offer.op { cleared.insert(offer.site) }
+                if let closed {
+                    refusals[index] = closed
+                } else if mayHaveTwins,
+                    let twin = own.updateValue(index, forKey: EventKey(lane: run.lane, op: offer.op)),
+                    PublishedContent.contradict(offer.value, offers[twin].value)
+                {
+                    refusals[index] = ReelError(.badEvent, "found op \(offer.op) twice with different content")
+                } else if flights?.contradicts(offer.op, offer.value) == true {
+                    refusals[index] = ReelError(
+                        .gap,
+                        "the same op with other content is on its way into the log",
+                        retryMs: 50
+                    )
+                } else if let seq = conflict(offer) {
+                    refusals[index] = ReelError(
+                        .conflict,
+                        "the same op with other content stands at seq \(seq)",
+                        index: index
+                    )
+                }
             }
         }
-        guard isRefused || refusals.contains(where: { $0 != nil }) else {
-            return (take(offers, lanes, partition, connection, ref, nowMs), [])
+        guard isRefused || !refusals.isEmpty else {
+            return (take(offers, runs, partition, connection, ref, nowMs), [])
         }
-        return ([], refuse(offers, lanes, refusals, connection, ref, nowMs))
+        return ([], refuse(offers, runs, refusals, connection, ref, nowMs))
     }
 
-    /// Most often all are of one site.
-    private static func lanes(of offers: [Offer], in stream: StreamName) -> [Lane] {
-        var lanes: [Lane] = []
-        lanes.reserveCapacity(offers.count)
-        for offer in offers {
-            let last = lanes.last
-            lanes.append(last?.site == offer.site ? last! : Lane(stream: stream, site: offer.site))
+    /// Neighbours of one lane: most often all are of one site.
+    private struct Run {
+        var lane: Lane
+        var indices: Range<Int>
+    }
+
+    private struct EventKey: Hashable {
+        var lane: Lane
+        var op: Op
+    }
+
+    private static func runs(of offers: [Offer], in stream: StreamName) -> [Run] {
+        var runs: [Run] = []
+        var start = 0
+        while start < offers.count {
+            let site = offers[start].site
+            let end = offers[start...].firstIndex { $0.site != site } ?? offers.count
+            runs.append(Run(lane: Lane(stream: stream, site: site), indices: start..<end))
+            start = end
         }
-        return lanes
+        return runs
     }
 
     /// Why nothing at all can be taken now.
@@ -101,33 +120,38 @@ extension PublishLedger {
 
     private mutating func refuse(
         _ offers: [Offer],
-        _ lanes: [Lane],
-        _ refusals: [ReelError?],
+        _ runs: [Run],
+        _ refusals: [Int: ReelError],
         _ connection: Int,
         _ ref: [UInt8]?,
         _ nowMs: Int64
     ) -> [Settled] {
-        zip(zip(offers, lanes), refusals).map { offered, refusal in
-            let (offer, lane) = offered
-            let error = refusal ?? ReelError(.gap, "another event of the same publish was refused", retryMs: 0)
-            // The first copy of what is a conflict was consumed: nothing is missing before later ops.
-            if error.code != .conflict {
-                nacked.add(offer.op, lane, connection, nowMs: nowMs)
+        var settled: [Settled] = []
+        for run in runs {
+            for index in run.indices {
+                let op = offers[index].op
+                let error =
+                    refusals[index] ?? ReelError(.gap, "another event of the same publish was refused", retryMs: 0)
+                // The first copy of what is a conflict was consumed: nothing is missing before later ops.
+                if error.code != .conflict { nacked.add(op, run.lane, connection, nowMs: nowMs) }
+                settled.append(
+                    Settled(
+                        connection: connection,
+                        stream: run.lane.stream,
+                        ref: ref,
+                        site: run.lane.site,
+                        op: op,
+                        answer: .nacked(error)
+                    )
+                )
             }
-            return Settled(
-                connection: connection,
-                stream: lane.stream,
-                ref: ref,
-                site: offer.site,
-                op: offer.op,
-                answer: .nacked(error)
-            )
         }
+        return settled
     }
 
     private mutating func take(
         _ offers: [Offer],
-        _ lanes: [Lane],
+        _ runs: [Run],
         _ partition: Int,
         _ connection: Int,
         _ ref: [UInt8]?,
@@ -135,24 +159,22 @@ extension PublishLedger {
     ) -> [Flight] {
         var flights: [Flight] = []
         flights.reserveCapacity(offers.count)
-        for (offer, lane) in zip(offers, lanes) {
-            let flight = Flight(
-                lane,
-                offer.op,
-                offer.value,
-                partition: partition,
-                connection: connection,
-                takenMs: nowMs
-            )
-            begin(flight)
-            nacked.taken(offer.op, lane, connection)
-            flights.append(flight)
-        }
-        var rest = flights[...]
-        while let first = rest.first {
-            let own = rest.prefix { $0.lane == first.lane }
-            Self.wait(for: own, ref, &self.lanes[connection, default: [:]][first.lane, default: Queue()])
-            rest = rest.dropFirst(own.count)
+        for run in runs {
+            let start = flights.count
+            for offer in offers[run.indices] {
+                let flight = Flight(
+                    run.lane,
+                    offer.op,
+                    offer.value,
+                    partition: partition,
+                    connection: connection,
+                    takenMs: nowMs
+                )
+                nacked.taken(offer.op, run.lane, connection)
+                flights.append(flight)
+            }
+            begin(flights[start...])
+            Self.wait(for: flights[start...], ref, &lanes[connection, default: [:]][run.lane, default: Queue()])
         }
         return flights
     }

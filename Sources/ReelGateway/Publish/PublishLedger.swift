@@ -30,15 +30,11 @@ struct PublishLedger {
         var flight: Flight
     }
 
-    struct EventKey: Hashable {
-        var lane: Lane
-        var op: Op
-    }
-
     /// For each connection what it waits for, in its order.
     var lanes: [Int: [Lane: Queue<Waiting>]] = [:]
     var nacked: NackedOps
-    var flights: [EventKey: [Flight]] = [:]
+    /// What is on its way, by lane.
+    var flights: [Lane: LaneFlights] = [:]
     /// For each partition what is on its way, in the order in which it was taken.
     var oldest: [Queue<Flight>]
     /// For each partition what the log has reported to be at a seq that was not read yet.
@@ -91,23 +87,36 @@ struct PublishLedger {
 
     // MARK: Flights
 
-    mutating func begin(_ flight: Flight) {
-        flights[EventKey(lane: flight.lane, op: flight.op), default: []].append(flight)
-        oldest[flight.partition].append(flight)
-        count += 1
-        byteCount += flight.cost
+    /// Flights of one lane.
+    mutating func begin(_ taken: some Collection<Flight>) {
+        guard let first = taken.first else { return }
+        let own = laneFlights(first.lane)
+        for flight in taken {
+            own.add(flight)
+            oldest[flight.partition].append(flight)
+            byteCount += flight.cost
+        }
+        count += taken.count
     }
 
-    mutating func end(_ flight: Flight) {
-        guard !flight.isOver else { return }
-        flight.isOver = true
-        if let place = flights.index(forKey: EventKey(lane: flight.lane, op: flight.op)) {
-            flights.values[place].removeAll { $0 === flight }
-            if flights.values[place].isEmpty { flights.remove(at: place) }
+    private mutating func laneFlights(_ lane: Lane) -> LaneFlights {
+        if let own = flights[lane] { return own }
+        let own = LaneFlights()
+        flights[lane] = own
+        return own
+    }
+
+    /// Flights of one lane.
+    mutating func end(_ ended: some Collection<Flight>) {
+        guard let lane = ended.first?.lane, let own = flights[lane] else { return }
+        for flight in ended where !flight.isOver {
+            flight.isOver = true
+            own.end(flight)
+            count -= 1
+            byteCount -= flight.cost
+            while oldest[flight.partition].first?.isOver == true { _ = oldest[flight.partition].popFirst() }
         }
-        count -= 1
-        byteCount -= flight.cost
-        while oldest[flight.partition].first?.isOver == true { _ = oldest[flight.partition].popFirst() }
+        if own.count == 0 { flights[lane] = nil }
     }
 
     static func behind(_ op: Op) -> ReelError {
