@@ -38,6 +38,8 @@ public final class EventsReply {
         answer.append(chunk)
         guard answer.body.count >= Self.pieceBytes / 2 else { return next() }
         begin()
+        // To HEAD the head was all.
+        guard exchange.isOpen else { return }
         exchange.write(answer.takeBody())
         exchange.drained = { [unowned exchange] in
             exchange.drained = nil

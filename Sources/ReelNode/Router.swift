@@ -1,8 +1,8 @@
 import ReelCore
 public import ReelNet
 
-/// The routes of a node: method and path to an endpoint. Path segments are split first and percent-decoded then, so
-/// that a `%2F` in a name stays in its segment.
+/// The routes of a node: method and path to an endpoint. Where GET leads, HEAD leads too (RFC 9110, 9.3.2). Path
+/// segments are split first and percent-decoded then, so that a `%2F` in a name stays in its segment.
 public struct Router<Endpoint: Sendable>: Sendable {
     /// What a request's target leads to.
     public struct Match: Sendable {
@@ -54,8 +54,9 @@ public struct Router<Endpoint: Sendable>: Sendable {
         var allowed: [String] = []
         for route in routes {
             guard let path = Self.match(route.segments, segments) else { continue }
-            guard route.method == method else {
-                allowed.append(route.method)
+            let methods = route.method == "GET" ? ["GET", "HEAD"] : [route.method]
+            guard methods.contains(method) else {
+                allowed += methods
                 continue
             }
             return Match(endpoint: route.endpoint, path: path, query: try Self.query(parameters, allowed: route.query))

@@ -97,6 +97,24 @@ import Testing
         }
     }
 
+    @Test func headOfTheStateSaysWhatGetSays() async throws {
+        try await eachWay { live in
+            try await live.publish("todo", Sent.insert(site, 0, "a"))
+            let asked = "epoch=\(live.log.epoch)&min_seq=0"
+            for (target, status) in [
+                ("/snapshot?" + asked, 200), ("/delta?after=0&" + asked, 200), ("/objects/task/a", 200),
+                ("/objects/task/b", 404),
+            ] {
+                let (get, head) = (try await live.get(path + target), try await live.ask("HEAD", path + target))
+                #expect(get.status == status && head.status == status, "\(target)")
+                #expect(head.body.isEmpty && head.headers["content-length"] == "\(get.body.count)", "\(target)")
+                for name in ["content-type", "etag"] {
+                    #expect(head.headers[name] == get.headers[name], "\(target): \(name)")
+                }
+            }
+        }
+    }
+
     @Test func whatBecameOfAnAckCanBeAskedLater() async throws {
         try await eachWay { live in
             try await live.publish("todo", Sent.insert(site, 0, "a"))

@@ -202,6 +202,27 @@ import Testing
         #expect(socket.receiveAll().hasSuffix("\r\n\r\n7"))
     }
 
+    @Test func toHeadTheHeadIsAllAndTheConnectionGoesOn() throws {
+        let server = try EchoServer()
+        let socket = try RawSocket(server.address)
+        socket.send(
+            "HEAD /later HTTP/1.1\r\nHost: a\r\n\r\n" + "HEAD /whole?bytes=20000 HTTP/1.1\r\nHost: a\r\n\r\n"
+                + "HEAD /whole?bytes=20000 HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n"
+                + "HEAD /stream?bytes=20000 HTTP/1.1\r\nHost: a\r\n\r\n"
+                + "HEAD /unchanged HTTP/1.1\r\nHost: a\r\n\r\n"
+                + "GET /later HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+        )
+        let parts = socket.receiveAll().components(separatedBy: "\r\n\r\n")
+        #expect(parts.count == 7 && parts.last == "7", "\(parts)")
+        #expect(parts.dropLast().allSatisfy { $0.hasPrefix("HTTP/1.1 ") }, "\(parts)")
+        let lengths = parts.map { part in
+            part.components(separatedBy: "\r\n").first { $0.hasPrefix("content-length: ") }?.dropFirst(16)
+        }
+        #expect(lengths.prefix(5) == ["1", "20000", nil, nil, nil])
+        #expect(parts[2].contains("\r\ncontent-encoding: gzip"))
+        #expect(parts[3].contains("\r\ntransfer-encoding: chunked"))
+    }
+
     @Test func whatIsUnchangedVariesAsTheWholeDoes() throws {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)

@@ -11,6 +11,7 @@ import Testing
         var router = Router<Endpoint>()
         router.add("GET", "/v1/streams/{stream}/events", query: ["after", "limit"], .events)
         router.add("POST", "/v1/streams/{stream}/events", .publish)
+        router.add("POST", "/v1/streams/{stream}/sync", .publish)
         router.add("GET", "/v1/streams/{stream}/objects/{model}/{id}", .object)
         router.add("GET", "/v1/streams/{stream}/objects", query: ["model", "id"], .objectByQuery)
         return router
@@ -32,6 +33,12 @@ import Testing
         #expect(try match("POST", "v1", "streams", "todo", "events").endpoint == .publish)
     }
 
+    @Test func headLeadsWhereGetLeadsAndNowhereElse() throws {
+        let head = try match("HEAD", "v1", "streams", "todo", "events", parameters: [("after", "5")])
+        #expect(head.endpoint == .events && head.query == ["after": "5"])
+        #expect { try match("HEAD", "v1", "streams", "todo", "sync") } throws: { ($0 as? Problem)?.allow == ["POST"] }
+    }
+
     @Test(arguments: ["~a", "..", "a b"]) func aNameThatIsNoStreamsIsToldTheWholeRule(_ name: String) throws {
         let found = try match("GET", "v1", "streams", name, "events")
         #expect { try found.stream } throws: { error in
@@ -47,8 +54,8 @@ import Testing
     @Test func anotherMethodIsToldWhatIsAllowed() {
         #expect { try match("PUT", "v1", "streams", "todo", "events") } throws: { error in
             let problem = error as? Problem
-            return problem?.status == 405 && problem?.allow == ["GET", "POST"]
-                && problem?.response.headers["allow"] == "GET, POST"
+            return problem?.status == 405 && problem?.allow == ["GET", "HEAD", "POST"]
+                && problem?.response.headers["allow"] == "GET, HEAD, POST"
         }
     }
 

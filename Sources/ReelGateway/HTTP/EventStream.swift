@@ -86,6 +86,8 @@ final class EventStream: Follower {
                 "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no",
             ]
         )
+        // To HEAD the head was all.
+        guard exchange.isOpen else { return }
         gateway.join(self)
         goOn()
     }

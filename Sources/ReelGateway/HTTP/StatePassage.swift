@@ -66,6 +66,7 @@ final class StatePassage {
             return ask(rest, question, exchange)
         }
         var request = HTTPClientRequest(question, origin)
+        if exchange.request.method == "HEAD" { request.method = "HEAD" }
         if origin.isSecure { request.tls = tls }
         request.timeout = rest.isEmpty ? timeout : headTimeout
         // Whoever asks is who the other node lets in, or not.

@@ -1,5 +1,6 @@
 /// One request of a connection and its answer. Either `respond`, or `start`, any number of `write`, `end`.
-/// On the loop; whatever is called behind the end or on a broken connection does nothing.
+/// On the loop; whatever is called behind the end or on a broken connection does nothing. The answer to HEAD is the head
+/// of what GET would be answered: `start` is its end.
 public final class HTTPExchange {
     /// The loop that it lives on.
     public let loop: EventLoop
@@ -73,10 +74,11 @@ public final class HTTPExchange {
         guard case .waiting = state, let connection else { return }
         var (headers, length) = (headers, length)
         sayVary(&headers, length)
-        if packs(headers, length) {
+        let (isHead, isWorthPacking) = (request.method == "HEAD", packs(headers, length))
+        if isWorthPacking, !isHead {
             packing = PackedBody(on: loop) { [weak self] bytes, isLast in self?.packed(bytes, isLast) }
         }
-        if packing != nil {
+        if packing != nil || isHead && isWorthPacking {
             length = nil
             headers.add("content-encoding", "gzip")
             headers.weakenETag()
@@ -87,11 +89,12 @@ public final class HTTPExchange {
         if length == nil, request.isOld { connection.closesAfterAnswer = true }
         state = .streaming(isChunked: isChunked)
         connection.write(head(status, headers, connection))
+        if isHead { finish() }
     }
 
     /// Writes a piece of the body.
     public func write(_ bytes: [UInt8]) {
-        guard case .streaming(let isChunked) = state, request.method != "HEAD", !bytes.isEmpty else { return }
+        guard case .streaming(let isChunked) = state, !bytes.isEmpty else { return }
         if let packing { packing.write(bytes) } else { write(bytes, isChunked: isChunked) }
     }
 
@@ -123,7 +126,7 @@ public final class HTTPExchange {
     }
 
     private func packs(_ headers: HTTPHeaders, _ length: Int?) -> Bool {
-        request.method != "HEAD" && request.acceptsGzip && isPackable(headers, length)
+        request.acceptsGzip && isPackable(headers, length)
     }
 
     private func packed(_ bytes: [UInt8], _ isLast: Bool) {
@@ -152,7 +155,7 @@ public final class HTTPExchange {
     }
 
     private func finishStream(isChunked: Bool) {
-        if isChunked, request.method != "HEAD" { connection?.write(HTTPEncoder.lastChunk) }
+        if isChunked { connection?.write(HTTPEncoder.lastChunk) }
         finish()
     }
 
