@@ -41,6 +41,11 @@ public final class KafkaLogStore: LogStore {
         try control.current()
     }
 
+    /// The epochs of all logs that these brokers keep, whatever `reel.control` says.
+    public func epochs() throws(LogError) -> [Epoch] {
+        try admin.topicNames().compactMap { TopicRole.epoch(ofTopic: $0) }
+    }
+
     /// Makes the topics of a new epoch, and with the first one those that all share; see `LogStore.create`.
     public func create(_ epoch: Epoch, partitions: Int) throws(LogError) {
         guard partitions > 0 else { throw LogError(.badRequest, "found \(partitions) partitions, expected 1 or more") }

@@ -134,6 +134,17 @@ import Testing
         }
     }
 
+    @Test func everyLogOfTheBrokersIsKnownByItsTopic() throws {
+        try withControl { brokers, store in
+            #expect(try store.epochs().isEmpty)
+            brokers.topic("reel.nodes")
+            for name in ["reel.00000000000000b2", "other.00000000000000c3", "reel.00000000000000a1", "reel.b2"] {
+                brokers.topic(name, partitions: 2)
+            }
+            #expect(try store.epochs() == [Epoch(0xa1), Epoch(0xb2)])
+        }
+    }
+
     @Test func brokersThatHoldALogWithoutANameAreNotGivenAnotherOne() async throws {
         let brokers = try MockBrokers()
         brokers.topic("reel.control")

@@ -49,8 +49,18 @@ enum LogArguments {
             }
             let store = try KafkaArguments.store(configuration, console)
             defer { store.close() }
+            let epochs = try store.epochs()
+            // Where the topic of the current log is gone, that is not the caller's mistake.
+            if !epochs.isEmpty, !epochs.contains(epoch), try KafkaArguments.current(store).epoch != epoch {
+                throw noLog(of: epoch, among: epochs, "at \(configuration.brokers.joined(separator: ","))")
+            }
             return try store.open(epoch)
         }
+    }
+
+    private static func noLog(of epoch: Epoch, among epochs: [Epoch], _ place: String) -> Complaint {
+        let list = epochs.map(\.description).joined(separator: ", ")
+        return Complaint(.usage, "--epoch is \(epoch); expected is one of those \(place): \(list)")
     }
 
     private static func openFile(_ path: String, epoch: Epoch?) throws -> any EventLog {
@@ -61,8 +71,7 @@ enum LogArguments {
         defer { store.close() }
         let epochs = try store.epochs()
         if let epoch, !epochs.isEmpty, !epochs.contains(epoch) {
-            let list = epochs.map(\.description).joined(separator: ", ")
-            throw Complaint(.usage, "--epoch is \(epoch); expected is one of those in `\(path)`: \(list)")
+            throw noLog(of: epoch, among: epochs, "in `\(path)`")
         }
         guard let found = try epoch ?? store.current()?.epoch, !epochs.isEmpty else {
             throw Complaint(

@@ -40,6 +40,12 @@ import Testing
         let topics = try kafka.topics("--list").split(separator: "\n").filter { $0.hasPrefix("reel.") }
         #expect(topics.sorted() == ["reel.\(epoch)", "reel.control", "reel.nodes"].sorted())
 
+        let dump = ["dump", "--log", "kafka:\(kafka.bootstrap)", "--epoch"]
+        #expect(await CommandRun(dump + ["\(epoch)"]).code == .done)
+        let mistaken = await CommandRun(dump + ["0123456789abcdef"])
+        #expect(mistaken.code == .usage)
+        #expect(mistaken.errors.contains("expected is one of those at \(kafka.bootstrap): \(epoch)\n"), "\(mistaken)")
+
         let shown = await topic(["show"], kafka)
         #expect(shown.code == .done)
         #expect(shown.output.hasPrefix("epoch \(epoch), 3 partitions, number 0\n"))
