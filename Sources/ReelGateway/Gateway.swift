@@ -113,7 +113,9 @@ public final class Gateway: Sendable {
             Self.feed(partition, from: start, share: share, parts: all, brake)
         }
         let open = Mutex(parts.count)
-        end = NodeEnd(on: parts[0].loop, settings: settings.node, journal: journal) { withinMs in
+        end = NodeEnd(on: parts[0].loop, settings: settings.node, journal: journal) {
+            announcer.leave(on: all[0].loop)
+        } sendAway: { withinMs in
             share.leave()
             let others = Self.others(announcer.awake, than: settings.node.advertise)
             for part in all {

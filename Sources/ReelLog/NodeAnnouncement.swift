@@ -33,6 +33,8 @@ public struct NodeAnnouncement: Equatable, Sendable {
     public var positions: [Position]
     /// When it was announced, milliseconds since 1970, of the announcing node's clock.
     public var atMs: Int64
+    /// It leaves in good order, or has left: nobody need look for it.
+    public var hasLeft = false
 
     /// What a node says of itself.
     public init(

@@ -11,6 +11,7 @@ public final class Announcer: Sendable {
     private let known = Mutex(NodesHeard())
     /// A log that is away may hold a thread for long: one of them at a time.
     private let isAnnouncing = Atomic<Bool>(false)
+    private let hasLeft = Atomic<Bool>(false)
     private let failures = Mutex(LineLimiter(lines: 1, windowMs: 60_000))
 
     /// `describe` says what holds of this node at the moment; it is called on a thread that may block.
@@ -23,7 +24,7 @@ public final class Announcer: Sendable {
     /// What the nodes announced lately, this one among them.
     public var nodes: [NodeAnnouncement] { known.withLock { $0.nodes } }
 
-    /// Those of them that go on announcing: who hangs or was killed is missing soon.
+    /// Those of them that go on announcing: who leaves is missing at once, who hangs or was killed soon.
     public var awake: [NodeAnnouncement] { known.withLock { $0.awake } }
 
     /// Announces now, and then on and on as long as the loop runs. On the loop.
@@ -32,12 +33,22 @@ public final class Announcer: Sendable {
         loop.timer(after: .milliseconds(everyMs), every: .milliseconds(everyMs)) { self.announce(on: loop) }
     }
 
+    /// The node leaves: it says so at once, and with all that it may still announce. A loop that stops waits for it.
+    /// On the loop.
+    public func leave(on loop: EventLoop) {
+        hasLeft.store(true, ordering: .relaxed)
+        announce(on: loop)
+    }
+
     private func announce(on loop: EventLoop) {
         guard !isAnnouncing.exchange(true, ordering: .relaxed) else { return }
+        let hasLeft = hasLeft.load(ordering: .relaxed)
         loop.offload {
             defer { self.isAnnouncing.store(false, ordering: .relaxed) }
             do throws(LogError) {
-                try self.log.announce(self.describe())
+                var node = self.describe()
+                node.hasLeft = hasLeft
+                try self.log.announce(node)
                 let nodes = try self.log.nodes()
                 self.known.withLock { $0.hear(nodes, now: .now) }
             } catch {
@@ -48,12 +59,14 @@ public final class Announcer: Sendable {
                 )
             }
         } then: { _ in
+            // What was under way when the node left did not say so.
+            if !hasLeft, self.hasLeft.load(ordering: .relaxed) { self.announce(on: loop) }
         }
     }
 
     /// The body of `GET /v1/cluster`: every node that announced itself lately, by id.
     func clusterBody(of log: CurrentLog) -> [UInt8] {
-        let nodes = nodes.sorted { $0.id < $1.id }
+        let (nodes, nowMs) = (nodes.sorted { $0.id < $1.id }, WallClock.nowMs())
         var heads = [Seq](repeating: .none, count: log.partitions)
         for position in nodes.flatMap({ $0.positions(in: log.epoch) }) where heads.indices.contains(position.partition)
         {
@@ -70,6 +83,8 @@ public final class Announcer: Sendable {
             object.member("advertised", node.advertised)
             object.member("build", node.build)
             object.member("at", node.atMs)
+            object.member("age_ms", max(0, nowMs - node.atMs))
+            if node.hasLeft { object.member("left", true) }
             object.member("epoch", node.epoch?.description)
             object.objects("partitions", node.positions(in: log.epoch)) { object, position in
                 let head = heads.indices.contains(position.partition) ? heads[position.partition] : position.seq

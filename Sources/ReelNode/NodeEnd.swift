@@ -1,8 +1,8 @@
 public import ReelNet
 import Synchronization
 
-/// Ends a node in good order: clients are sent away, what is in flight gets its answer, and once all have gone or the
-/// limit has passed, those who wait are told. A second request ends it at once.
+/// Ends a node in good order: the others are told, clients are sent away, what is in flight gets its answer, and once
+/// all have gone or the limit has passed, those who wait are told. A second request ends it at once.
 public final class NodeEnd: Sendable {
     private struct State {
         var drain: Drain
@@ -18,21 +18,24 @@ public final class NodeEnd: Sendable {
     private let settings: NodeSettings
     private let journal: Journal
     private let state: Mutex<State>
+    private let leave: @Sendable () -> Void
     private let sendAway: @Sendable (_ withinMs: Int64) -> Void
     private let connections: @Sendable () -> Int
 
-    /// `sendAway` stops new work and sends the clients away; `connections` says how many are left. Both are called on
-    /// the loop.
+    /// `leave` tells the others, once, when somebody asks the node to end; `sendAway` stops new work and sends the
+    /// clients away; `connections` says how many are left. All are called on the loop.
     public init(
         on loop: EventLoop,
         settings: NodeSettings,
         journal: Journal,
+        leave: @escaping @Sendable () -> Void,
         sendAway: @escaping @Sendable (_ withinMs: Int64) -> Void,
         connections: @escaping @Sendable () -> Int
     ) {
         self.loop = loop
         self.settings = settings
         self.journal = journal
+        self.leave = leave
         self.sendAway = sendAway
         self.connections = connections
         state = Mutex(State(drain: Drain(spreadMs: settings.drainSpreadMs, limitMs: settings.drainLimitMs)))
@@ -42,12 +45,13 @@ public final class NodeEnd: Sendable {
     public func begin() {
         loop.execute { [self] in
             let nowMs = Int64(clamping: loop.now)
-            perform(
-                state.withLock { state in
-                    state.isRequested = true
-                    return state.drain.requested(nowMs: nowMs)
-                }
-            )
+            let (action, isFirst) = state.withLock { state in
+                defer { state.isRequested = true }
+                return (state.drain.requested(nowMs: nowMs), !state.isRequested)
+            }
+            // A node that begins anew has not left.
+            if isFirst { leave() }
+            perform(action)
         }
     }
 

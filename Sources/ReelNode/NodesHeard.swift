@@ -21,6 +21,8 @@ struct NodesHeard {
     /// Those that go on announcing. Where nothing is heard of anybody, it is the log that is away.
     var awake: [NodeAnnouncement] {
         guard let latest = heard.values.max() else { return [] }
-        return nodes.filter { node in heard[node.id].map { latest - $0 < Self.patience } ?? false }
+        return nodes.filter { node in
+            !node.hasLeft && heard[node.id].map { latest - $0 < Self.patience } ?? false
+        }
     }
 }

@@ -90,7 +90,9 @@ public final class SnapshotServer: Sendable {
         url.withLock { [address] in $0 = common.url(address) }
         loop.execute { announcer.start(on: loop, everyMs: common.announceMs) }
         let server = server
-        end = NodeEnd(on: loop, settings: common, journal: journal) { _ in
+        end = NodeEnd(on: loop, settings: common, journal: journal) {
+            announcer.leave(on: loop)
+        } sendAway: { _ in
             readiness.withLock { $0.isLeaving = true }
             server.value.drain {}
         } connections: {

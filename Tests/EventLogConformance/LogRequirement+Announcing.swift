@@ -27,7 +27,7 @@ extension LogRequirement {
             node.positions[0].seq = largestInteger
             node.advertised = "wss://example.org/é\u{0}"
             try log.announce(node)
-            let other = NodeAnnouncement(
+            var other = NodeAnnouncement(
                 id: "n2-\(run)",
                 role: "snapshot",
                 url: "",
@@ -36,6 +36,10 @@ extension LogRequirement {
                 positions: [],
                 atMs: now
             )
+            try log.announce(other)
+            #expect(try ours() == [node, other])
+            (node.hasLeft, other.hasLeft) = (true, true)
+            try log.announce(node)
             try log.announce(other)
             #expect(try ours() == [node, other])
             node.atMs = now - 600_001

@@ -1,3 +1,5 @@
+import EventLogConformance
+import Foundation
 import ReelCore
 import ReelLog
 import ReelNet
@@ -38,6 +40,32 @@ import Testing
         #expect(Set(moments).count == 2, "each client has a moment of its own")
         await live.gateway.waitUntilEnded()
         await live.end()
+    }
+
+    /// Whether it has left, as the log has it; nil: it was never there.
+    private func hasLeft(_ id: String, _ log: MemoryLog) throws -> Bool? {
+        try log.nodes().first { $0.id == id }?.hasLeft
+    }
+
+    @Test func whoLeavesSaysSoAndWhoComesBackIsThereAgain() async throws {
+        let log = try MemoryLog()
+        let other = try LiveGateway(log) { ($0.node.id, $0.node.announceMs) = ("b", 20) }
+        for _ in 0..<2 {
+            let live = try LiveGateway(log) { $0.node.id = "a" }
+            try await eventually("it is there") { try hasLeft("a", log) == false }
+            try await eventually("the other one shows it as one that is there") {
+                try await other.cluster("a").map { $0["left"] == nil && $0["age_ms"] is Int } ?? false
+            }
+            live.gateway.end.begin()
+            await live.gateway.waitUntilEnded()
+            #expect(try hasLeft("a", log) == true, "it does not end before that is in the log")
+            try await eventually("the other one shows that it left") {
+                try await other.cluster("a")?["left"] as? Bool == true
+            }
+            await live.end()
+        }
+        await other.end()
+        log.close()
     }
 
     @Test func aClientIsNotClosedBeforeWhatWasTakenFromItIsAcked() async throws {
@@ -145,5 +173,13 @@ import Testing
             }
         }
         loop.execute { server.value.close() }
+    }
+}
+
+extension LiveGateway {
+    /// What its cluster says of a node; nil: it does not know it.
+    fileprivate func cluster(_ id: String) async throws -> [String: Any]? {
+        let cluster = try JSONSerialization.jsonObject(with: Data(try await get("/v1/cluster").body)) as? [String: Any]
+        return (cluster?["nodes"] as? [[String: Any]])?.first { $0["id"] as? String == id }
     }
 }

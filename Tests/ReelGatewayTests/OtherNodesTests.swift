@@ -28,9 +28,11 @@ import Testing
             node("hangs", "snapshot", in: epoch), node("a", "snapshot", in: epoch), node("b", "serve", in: epoch),
             node("old", "snapshot", in: nil),
         ]
+        var left = node("left", "snapshot", in: epoch)
+        left.hasLeft = true
         let awake = nodes.filter { $0.id != "hangs" }
         func order(_ turn: Int) -> [String] {
-            StatePassage.order(nodes, awake: awake, epoch: epoch, turn: turn).map(\.id)
+            StatePassage.order(nodes + [left], awake: awake, epoch: epoch, turn: turn).map(\.id)
         }
         #expect(order(0) == ["a", "b", "old", "hangs"])
         #expect(order(1) == ["b", "old", "a", "hangs"])

@@ -52,6 +52,8 @@ import Testing
         #expect(announcement(node.json) == node)
         (node.advertised, node.epoch, node.positions) = (nil, nil, [])
         #expect(announcement(node.json) == node)
+        node.hasLeft = true
+        #expect(announcement(node.json) == node)
         #expect(announcement(Array(#"{"id":"n","new":{"a":[1]}}"#.utf8))?.id == "n")
         for json in [
             "", "{}", "[]", #"{"id":1}"#, #"{"id":"n","partitions":[[1]]}"#, #"{"id":"n","partitions":[[-1,0]]}"#,

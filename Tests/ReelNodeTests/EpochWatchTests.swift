@@ -39,7 +39,8 @@ import Testing
     @Test func aNodeGoesToTheNextLogAndNeverBackToOneOfBefore() async throws {
         let loop = try EventLoop()
         defer { loop.stop() }
-        let end = NodeEnd(on: loop, settings: NodeSettings(), journal: Journal(threshold: .error)) { _ in
+        let end = NodeEnd(on: loop, settings: NodeSettings(), journal: Journal(threshold: .error)) {
+        } sendAway: { _ in
         } connections: {
             0
         }
@@ -65,7 +66,8 @@ import Testing
         let journal = Journal { line in lines.withLock { $0.append(line) } }
         var settings = NodeSettings()
         settings.drainLimitMs = 1_000_000
-        let end = NodeEnd(on: loop, settings: settings, journal: journal) { _ in
+        let end = NodeEnd(on: loop, settings: settings, journal: journal) {
+        } sendAway: { _ in
         } connections: {
             connections.load(ordering: .relaxed)
         }

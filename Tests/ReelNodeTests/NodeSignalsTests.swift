@@ -8,7 +8,8 @@ import Testing
 
 @Suite(.serialized, .timeLimit(.minutes(20))) struct NodeSignalsTests {
     private func end(on loop: EventLoop) -> NodeEnd {
-        NodeEnd(on: loop, settings: NodeSettings(), journal: Journal(threshold: .error)) { _ in
+        NodeEnd(on: loop, settings: NodeSettings(), journal: Journal(threshold: .error)) {
+        } sendAway: { _ in
         } connections: {
             0
         }

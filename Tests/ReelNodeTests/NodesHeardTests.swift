@@ -32,6 +32,20 @@ import Testing
         #expect(heard.nodes.map(\.id) == ["good", "stopped"])
     }
 
+    @Test("who leaves is not awake, and still known; who comes back is")
+    func left() {
+        var heard = NodesHeard()
+        let start = ContinuousClock.now
+        var leaving = node("leaving", atMs: 1)
+        heard.hear([node("good", atMs: 1), leaving], now: start)
+        #expect(heard.awake.map(\.id) == ["good", "leaving"])
+        (leaving.atMs, leaving.hasLeft) = (2, true)
+        heard.hear([node("good", atMs: 2), leaving], now: start + .seconds(1))
+        #expect(heard.awake.map(\.id) == ["good"] && heard.nodes.map(\.id) == ["good", "leaving"])
+        heard.hear([node("good", atMs: 3), node("leaving", atMs: 3)], now: start + .seconds(2))
+        #expect(heard.awake.map(\.id) == ["good", "leaving"])
+    }
+
     @Test("where nobody announces anything, it is the log that is away")
     func silence() {
         var heard = NodesHeard()

@@ -11,12 +11,22 @@ import Testing
 
     @Test func aNodesAnswerComesBackAsLinesOfJSON() throws {
         let node =
-            #"{"id":"n1","role":"gateway","url":"http://a:1","build":"0.1.0","at":1795307224596,"#
+            #"{"id":"n1","role":"gateway","url":"http://a:1","build":"0.1.0","at":1795307224596,"age_ms":2149,"left":true,"#
             + #""partitions":[{"partition":0,"seq":-1,"lag":0},{"partition":3,"seq":41,"lag":7}]}"#
         let rows = try rows(#"{"epoch":"9f","partitions":4,"nodes":[\#(node)],"later":[{}]}"#)
         #expect(rows.count == 1)
         #expect(rows.first?.partitions.last == ClusterRow.Place(partition: 3, seq: 41, lag: 7))
         #expect(rows.first.map { String(decoding: $0.json, as: UTF8.self) } == node + "\n")
+    }
+
+    @Test func aRowSaysHowOldItIs() throws {
+        func seen(_ members: String) throws -> String? { try rows(#"{"nodes":[{\#(members)}]}"#).first?.seen }
+        #expect(try seen(#""age_ms":2149"#) == "2.1 s ago")
+        #expect(try seen(#""at":1,"age_ms":0,"left":false"#) == "0.0 s ago")
+        #expect(try seen(#""age_ms":119999,"left":true"#) == "left 119.9 s ago")
+        #expect(try seen(#""age_ms":120000"#) == "2 min ago")
+        #expect(try seen(#""at":1"#)?.hasSuffix(" min ago") == true, "of an older build")
+        #expect(try seen(#""role":"gateway""#) == "-")
     }
 
     @Test(arguments: [

@@ -1,6 +1,7 @@
 import Glibc
 import ReelCore
 import ReelLog
+import ReelNet
 import Synchronization
 import Testing
 
@@ -258,6 +259,47 @@ import Testing
         #expect(findings.map(\.level) == [.problem, .ok])
         #expect(findings.first?.text.hasPrefix("nobody has announced itself") == true)
         #expect(findings.last?.text == "ok; epoch \(epoch), 1 partition")
+    }
+
+    @Test func whoLeftInGoodOrderIsNotMissed() throws {
+        func row(_ url: String, atMs: Int64, hasLeft: Bool = false) -> ClusterRow {
+            var row = ClusterRow()
+            (row.role, row.url, row.atMs, row.ageMs, row.hasLeft) = ("gateway", url, atMs, 2_149, hasLeft)
+            return row
+        }
+        let (left, back, tls) = ("http://127.0.0.1:7", "http://127.0.0.1:8", try TLSClient())
+        var report = ClusterReport(nodes: [])
+        // A process that was killed may have had the address before.
+        report.add(
+            [
+                row(left, atMs: 2, hasLeft: true), row(left, atMs: 1), row(back, atMs: 3, hasLeft: true),
+                row(back, atMs: 4), row("no address", atMs: 5, hasLeft: true),
+            ],
+            tls: tls,
+            token: nil
+        )
+        #expect(report.left == ["gateway \(left) (left 2.1 s ago)"])
+        #expect(report.nodes.map(\.address.description) == [back] && report.oddAddresses.isEmpty)
+        report.nodes = try [node(1, "serve")]
+        let found = Diagnosis(report: report).findings
+        #expect(found.filter { $0.level != .ok }.map(\.level) == [.note], "\(found)")
+        let address = try NodeAddress(left)
+        report = ClusterReport(nodes: [ClusterReport.Node(address: address, isNamed: true)])
+        report.add([row(left, atMs: 2, hasLeft: true)], tls: tls, token: nil)
+        report.nodes[0].failure = "connection refused"
+        let named = Diagnosis(report: report).findings
+        #expect(
+            named.first?.text == "gateway \(left) does not answer: connection refused; it left 2.1 s ago",
+            "\(named)"
+        )
+    }
+
+    @Test func whereAllHaveLeftThatIsSaid() throws {
+        let log = ClusterReport.Log(epoch: try #require(Epoch(epoch)), bounds: [LogBounds(first: 0, last: 30)])
+        let report = ClusterReport(left: ["gateway http://127.0.0.1:7 (left 2.1 s ago)"], log: .success(log))
+        let findings = Diagnosis(report: report).findings
+        #expect(findings.map(\.level) == [.problem, .note, .ok])
+        #expect(findings.first?.text.hasSuffix("have left") == true, "\(findings)")
     }
 
     @Test func twoEpochsAreAProblem() throws {

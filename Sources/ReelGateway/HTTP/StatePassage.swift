@@ -34,7 +34,8 @@ final class StatePassage {
         ask(nodes[...], question, exchange)
     }
 
-    /// Who is asked, one after the other: those that have the state of this log, in turn, and last those that may hang.
+    /// Who is asked, one after the other: those that have the state of this log, in turn, and last those that may hang;
+    /// nobody who has left.
     static func order(
         _ nodes: [NodeAnnouncement],
         awake: [NodeAnnouncement],
@@ -42,7 +43,7 @@ final class StatePassage {
         turn: Int
     ) -> [NodeAnnouncement] {
         let able = nodes.filter { node in
-            (node.role == "snapshot" || node.role == "serve") && node.epoch ?? epoch == epoch
+            (node.role == "snapshot" || node.role == "serve") && node.epoch ?? epoch == epoch && !node.hasLeft
         }
         let isAwake = Set(awake.map(\.id))
         return [true, false].flatMap { wanted in

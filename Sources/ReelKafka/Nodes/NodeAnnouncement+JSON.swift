@@ -3,7 +3,8 @@ internal import ReelLog
 
 // A record of `reel.nodes`: key = the node's id, value = one JSON object.
 extension NodeAnnouncement {
-    /// `{"advertised":…,"at":…,"build":…,"epoch":…,"id":…,"partitions":[[0,41],…],"role":…,"url":…}`.
+    /// `{"advertised":…,"at":…,"build":…,"epoch":…,"id":…,"partitions":[[0,41],…],"role":…,"url":…}`, and
+    /// `"left":true` of a node that leaves.
     var json: [UInt8] {
         var object = JSONObjectWriter()
         object.member("advertised", advertised)
@@ -11,6 +12,7 @@ extension NodeAnnouncement {
         object.member("build", build)
         object.member("epoch", epoch?.description)
         object.member("id", id)
+        if hasLeft { object.member("left", true) }
         object.member("partitions", positions) { $0.append(integers: Int64($1.partition), $1.seq) }
         object.member("role", role)
         object.member("url", url)
@@ -37,6 +39,7 @@ extension NodeAnnouncement {
                 case "build": announcement.build = try reader.string()
                 case "epoch": announcement.epoch = Epoch(try reader.string())
                 case "id": announcement.id = try reader.string()
+                case "left": announcement.hasLeft = try reader.boolean()
                 case "role": announcement.role = try reader.string()
                 case "url": announcement.url = try reader.string()
                 case "partitions": announcement.positions = try Self.positions(&reader)

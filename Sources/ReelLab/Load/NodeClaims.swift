@@ -150,14 +150,16 @@ final class NodeClaims {
             try reader.array { (reader) throws(ReelError) in
                 var role = ""
                 var url = ""
+                var hasLeft = false
                 try reader.object { (reader, key) throws(ReelError) in
                     switch key.raw {
                     case "role": role = try reader.string()
                     case "url": url = try reader.string()
+                    case "left": hasLeft = try reader.boolean()
                     default: try reader.skip()
                     }
                 }
-                if role != "gateway", !url.isEmpty, !urls.contains(url) { urls.append(url) }
+                if !hasLeft, role != "gateway", !url.isEmpty, !urls.contains(url) { urls.append(url) }
             }
         }
         return urls.isEmpty ? nil : urls

@@ -7,9 +7,10 @@ extension Command {
         "cluster",
         "show the nodes of a cluster, and how far each of them is",
         about: """
-            Asks a node, or with --log the log itself, through which the nodes announce themselves. A node that has
-            gone is shown for ten minutes more: SEEN says when it was heard of last. LAG is how many records of the
-            partition the node has not read (gateway) or folded (snapshot node).
+            Asks a node, or with --log the log itself, through which the nodes announce themselves every other second.
+            SEEN says how old a node's last announcement is, and so what stands beside it (`age_ms` in JSON). A node
+            that has gone is shown for ten minutes more: as `left` if it left in good order. LAG is how many records of
+            the partition the node has not read (gateway) or folded (snapshot node).
             """,
         settings: NodeArguments.all + [LogArguments.log, KafkaArguments.properties, CommonSettings.json],
         examples: [
@@ -36,8 +37,10 @@ extension Command {
         )
         for row in rows {
             var head = [row.id, row.role, row.url, row.build, row.seen]
-            if row.partitions.isEmpty { table.add(row.id, row.role, row.url, row.build, row.seen, "-", "-", "-") }
-            for place in row.partitions {
+            // How far one was that has left says nothing any more.
+            let places = row.hasLeft ? [] : row.partitions
+            if places.isEmpty { table.add(row.id, row.role, row.url, row.build, row.seen, "-", "-", "-") }
+            for place in places {
                 table.add(
                     head[0],
                     head[1],

@@ -37,8 +37,11 @@ struct ClusterReport {
         var isSnapshot: Bool { ["snapshot", "serve"].contains(role) }
         /// `gateway http://127.0.0.1:7350`.
         var name: String { role.isEmpty ? "\(address)" : "\(role) \(address)" }
-        /// When it announced itself last, `3 s ago`; nil: that is not known.
-        var lastHeard: String? { announced.flatMap { $0.atMs == nil ? nil : $0.seen } }
+        /// Its last word: `last heard of 3.0 s ago`, or `it left 3.0 s ago`; nil: that is not known.
+        var lastWord: String? {
+            guard let announced, announced.hasLeft || announced.ageMs != nil else { return nil }
+            return announced.hasLeft ? "it \(announced.seen)" : "last heard of \(announced.seen)"
+        }
     }
 
     /// The log, asked without any node.
@@ -48,6 +51,9 @@ struct ClusterReport {
     }
 
     var nodes: [Node] = []
+    /// Those that left in good order and that nobody has named, which are not asked: `gateway http://a:1 (left 3.0 s
+    /// ago)`.
+    var left: [String] = []
     /// Addresses that were announced and cannot be asked.
     var oddAddresses: [String] = []
     /// Nil: it was not asked; a failure says why it cannot be reached.

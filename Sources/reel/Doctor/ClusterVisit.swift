@@ -27,19 +27,7 @@ struct ClusterVisit {
             }
             report.nodes.append(node)
         }
-        // One process after another may have had the same address: the last one counts.
-        for row in rows.sorted(by: { ($0.atMs ?? 0) < ($1.atMs ?? 0) }) {
-            guard var address = try? NodeAddress(row.url) else {
-                if !report.oddAddresses.contains(row.url) { report.oddAddresses.append(row.url) }
-                continue
-            }
-            (address.tls, address.token) = (address.isSecure ? tls : nil, token)
-            if let index = report.nodes.firstIndex(where: { $0.address == address }) {
-                report.nodes[index].announced = row
-            } else {
-                report.nodes.append(ClusterReport.Node(address: address, announced: row))
-            }
-        }
+        report.add(rows, tls: tls, token: token)
         await look(at: &report)
         if report.nodes.contains(where: \.answers) {
             try? await Task.sleep(for: .milliseconds(ClusterReport.pauseMs))
@@ -99,6 +87,30 @@ struct ClusterVisit {
 }
 
 extension ClusterReport {
+    /// Adds the nodes that announced themselves. One process after another may have had the same address: the last one
+    /// counts.
+    mutating func add(_ rows: [ClusterRow], tls: TLSClient, token: String?) {
+        var latest: [(address: NodeAddress, row: ClusterRow)] = []
+        for row in rows.sorted(by: { ($0.atMs ?? 0) < ($1.atMs ?? 0) }) {
+            guard var address = try? NodeAddress(row.url) else {
+                if !row.hasLeft, !oddAddresses.contains(row.url) { oddAddresses.append(row.url) }
+                continue
+            }
+            (address.tls, address.token) = (address.isSecure ? tls : nil, token)
+            latest.removeAll { [address] in $0.address == address }
+            latest.append((address, row))
+        }
+        for (address, row) in latest {
+            if let index = nodes.firstIndex(where: { $0.address == address }) {
+                nodes[index].announced = row
+            } else if row.hasLeft {
+                left.append("\(row.role) \(address) (\(row.seen))")
+            } else {
+                nodes.append(Node(address: address, announced: row))
+            }
+        }
+    }
+
     /// What the log itself says, and who announced themselves in it.
     typealias LogAnswer = Result<(log: Log, rows: [ClusterRow]), Complaint>
 

@@ -28,10 +28,15 @@ struct Diagnosis {
                 Finding(
                     .problem,
                     "nodes",
-                    "nobody has announced itself in the log within the last ten minutes",
+                    report.left.isEmpty
+                        ? "nobody has announced itself in the log within the last ten minutes"
+                        : "all that have announced themselves in the log within the last ten minutes have left",
                     do: "Start a gateway and a snapshot node on it, or correct --log."
                 )
             )
+        }
+        for node in report.left {
+            findings.append(Finding(.note, "nodes", "\(node) is not asked: it left in good order"))
         }
         for node in report.nodes where !node.answers {
             findings.append(
@@ -39,7 +44,7 @@ struct Diagnosis {
                     node.isNamed ? .problem : .warning,
                     "nodes",
                     "\(node.name) \(node.refusal == nil ? "does not answer" : "takes nobody"): \(node.failure)"
-                        + (node.lastHeard.map { "; last heard of \($0)" } ?? ""),
+                        + (node.lastWord.map { "; \($0)" } ?? ""),
                     do: Self.advice(silent: node)
                 )
             )

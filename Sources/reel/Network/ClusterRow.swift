@@ -17,6 +17,10 @@ struct ClusterRow: Equatable {
     var build = ""
     /// When it announced itself, of its own clock; nil: it was not said.
     var atMs: Int64?
+    /// How long ago that was when the row was made; nil: it was not said.
+    var ageMs: Int64?
+    /// Its last word was that it leaves.
+    var hasLeft = false
     var partitions: [Place] = []
 
     /// From the log if one is named, else from the first node that answers.
@@ -52,6 +56,7 @@ struct ClusterRow: Equatable {
         return try log.nodes().map { node in
             var row = ClusterRow()
             (row.id, row.role, row.url, row.build, row.atMs) = (node.id, node.role, node.url, node.build, node.atMs)
+            (row.ageMs, row.hasLeft) = (Self.age(of: node.atMs), node.hasLeft)
             row.partitions = node.positions(in: log.epoch).map { position in
                 let head = heads.indices.contains(position.partition) ? heads[position.partition] : position.seq
                 return Place(
@@ -64,11 +69,13 @@ struct ClusterRow: Equatable {
         }
     }
 
-    /// How long ago it announced itself.
+    private static func age(of atMs: Int64) -> Int64 { max(0, WallClock.nowMs() - atMs) }
+
+    /// How long ago it announced itself: `2.1 s ago`; or that it leaves: `left 2.1 s ago`.
     var seen: String {
-        guard let atMs else { return "-" }
-        let seconds = max(0, WallClock.nowMs() - atMs) / 1000
-        return seconds < 120 ? "\(seconds) s ago" : "\(seconds / 60) min ago"
+        guard let ageMs else { return hasLeft ? "left" : "-" }
+        let ago = ageMs < 120_000 ? "\(ageMs / 1_000).\(ageMs % 1_000 / 100) s ago" : "\(ageMs / 60_000) min ago"
+        return hasLeft ? "left \(ago)" : ago
     }
 
     /// A line of JSON.
@@ -79,6 +86,8 @@ struct ClusterRow: Equatable {
         line.member("url", url)
         line.member("build", build)
         line.member("at", atMs)
+        line.member("age_ms", ageMs)
+        if hasLeft { line.member("left", true) }
         line.objects("partitions", partitions) { object, place in
             object.member("partition", place.partition)
             object.member("seq", place.seq)
@@ -98,11 +107,15 @@ extension ClusterRow {
             case "url": row.url = try reader.string()
             case "build": row.build = try reader.string()
             case "at": row.atMs = try reader.integer()
+            case "age_ms": row.ageMs = try reader.integer(from: 0)
+            case "left": row.hasLeft = try reader.boolean()
             case "partitions":
                 try reader.array { (reader) throws(ReelError) in row.partitions.append(try Place(&reader)) }
             default: try reader.skip()
             }
         }
+        // A node of an older build does not say it.
+        row.ageMs = row.ageMs ?? row.atMs.map(Self.age)
         self = row
     }
 }

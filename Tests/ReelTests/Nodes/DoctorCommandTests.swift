@@ -125,6 +125,30 @@ import Testing
         }
     }
 
+    @Test func aGatewayThatWasToldToLeaveIsNotMissed() async throws {
+        let folder = try TemporaryFolder(prefix: "reel-doctor-")
+        let nodes = [
+            try NodeProcess.gateway(in: folder), try NodeProcess.snapshot(in: folder),
+            try NodeProcess.gateway("leaving", in: folder),
+        ]
+        let words = ["--log", "sqlite:\(folder.path)/log.sqlite"]
+        // A log that is held up for long does not hear its last word: it comes again then.
+        try await eventually("nobody misses it") {
+            try nodes[2].restart()
+            try await findings(words, code: 0) {
+                $0.contains { $0.text.contains("2 gateways and 1 snapshot node answer") }
+            }
+            nodes[2].process.signal(SIGTERM)
+            try await eventually("its end") { nodes[2].process.hasEnded() }
+            let after = try await look(words)
+            let cluster = try await BuiltProgram.run(["cluster"] + words).output.split(separator: "\n")
+            return after.code == 0
+                && after.findings.contains { $0.level == .note && $0.text.hasPrefix("gateway \(nodes[2].url) (left ") }
+                && !after.findings.contains { $0.text.contains("does not answer") }
+                && cluster.contains { $0.contains(nodes[2].url) && $0.contains("  left ") }
+        }
+    }
+
     @Test func twoSnapshotNodesAreProvenToHoldTheSame() async throws {
         let folder = try TemporaryFolder(prefix: "reel-doctor-")
         let gateway = try NodeProcess.gateway(in: folder)
