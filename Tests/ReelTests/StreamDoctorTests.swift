@@ -46,7 +46,7 @@ import Testing
     @Test func aNodeThatIsBehindIsAWarningWithTheCodesAdvice() throws {
         let behind = StreamVisit.Failure(code: .nodeBehind, message: "not begun yet")
         let found = try findings(report([.failure(behind), .success(fold(upTo: 9))]))
-        #expect(found.first?.level == .warning && found.first?.advice == ErrorCode.nodeBehind.entry.advice)
+        #expect(found.filter { $0.level == .warning }.map(\.advice) == [ErrorCode.nodeBehind.entry.advice])
     }
 
     @Test func statesThatDisagreeAreAProblemAndNobodyIsSaidToAgree() throws {
@@ -62,6 +62,18 @@ import Testing
         #expect(found.contains { $0.text == "partition 2 ends at seq 9, the state is folded up to 5" })
     }
 
+    @Test func aStreamThatNobodyHasWrittenIsAProblemOnceAllIsFolded() throws {
+        func finding(_ report: StreamReport) throws -> Finding {
+            try #require(findings(report).first { $0.text.hasPrefix("nobody has written todo: ") })
+        }
+        let state = try fold(upTo: 9)
+        #expect(try finding(report([.success(state)], head: 9)).level == .problem)
+        #expect(try finding(report([.success(state)], head: 10)).level == .note, "seq 10 may be of it")
+        var silent = try report([.success(state)])
+        silent.head = .failure(StreamVisit.Failure(code: nil, message: "no gateway answers"))
+        #expect(try finding(silent).level == .note, "nobody says where the log ends")
+    }
+
     @Test func whereTheLogDoesNotAnswerNothingIsConcludedFromThat() throws {
         var report = try report([.success(fold(upTo: 9))])
         report.site = site
@@ -74,7 +86,7 @@ import Testing
         var report = try report([.success(fold(upTo: 9))])
         report.site = site
         report.siteEvents = [StreamReport.SiteEvent(seq: 4, op: 3, atMs: nil)]
-        let found = findings(report)
+        let found = findings(report).filter { $0.about == "site" }
         #expect(found.first?.level == .problem)
         #expect(found.first?.text.hasSuffix("the first in the log is op 3 at seq 4, not op 0") == true, "\(found)")
     }

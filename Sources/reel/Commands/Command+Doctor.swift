@@ -13,8 +13,8 @@ extension Command {
             nodes hold the same state of it, proven by its digest; with --site what was consumed of a device last, and
             what is missing. It takes a second, because it looks twice, and changes nothing.
 
-            Each line is ok, a note, a warning or a problem. Exit code 0 if there is no problem, 1 if there is one, 3 if
-            neither a node nor the log answers.
+            Each line is ok, a note, a warning or a problem. Exit code 0 if there is no problem, 1 if there is one, such
+            as a --stream that nobody has written, 3 if neither a node nor the log answers.
             """,
         settings: NodeArguments.all + [
             LogArguments.log, KafkaArguments.properties, LogArguments.data, stream, site, CommonSettings.json,

@@ -83,11 +83,15 @@ struct StreamDiagnosis {
             )
         }
         if sites == 0, fold.objectCount == 0 {
+            // What is not folded yet may be its first event.
+            let head = try? report.head.get()
+            let isWhole = head.map { $0.epoch == fold.epoch.description && $0.head <= fold.seq } ?? false
             findings.append(
                 Finding(
-                    .note,
+                    isWhole ? .problem : .note,
                     "stream",
-                    "nobody has written \(report.stream): partition \(fold.partition) is folded up to seq \(fold.seq)",
+                    "nobody has written \(report.stream): no event of it counts in partition \(fold.partition) up to "
+                        + "seq \(fold.seq)",
                     do: "See whether its name is spelt as the devices spell it."
                 )
             )

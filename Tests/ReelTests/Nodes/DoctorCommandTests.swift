@@ -107,6 +107,18 @@ import Testing
         #expect(found.contains { $0.text.hasPrefix("no event of \(other) was consumed here") }, "\(found)")
     }
 
+    @Test func aStreamThatNobodyHasWrittenIsAProblem() async throws {
+        let folder = try TemporaryFolder(prefix: "reel-doctor-")
+        let node = try NodeProcess.serve(in: folder)
+        try await publish([0], to: node)
+        try await findings(["--url", node.url, "--stream", "todo"], code: 0) {
+            $0.contains { $0.text.contains("1 event of 1 site consumed") }
+        }
+        try await findings(["--url", node.url, "--stream", "nosuch"], code: 1) {
+            $0.contains { $0.level == .problem && $0.text.hasPrefix("nobody has written nosuch: ") }
+        }
+    }
+
     @Test func aNodeThatHangsIsNamedByTheLogAlone() async throws {
         let folder = try TemporaryFolder(prefix: "reel-doctor-")
         let nodes = [try NodeProcess.gateway(in: folder), try NodeProcess.snapshot(in: folder)]
