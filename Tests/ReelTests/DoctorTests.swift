@@ -52,6 +52,10 @@ import Testing
         let findings = findings(nodes)
         #expect(findings.allSatisfy { $0.level == .ok && $0.advice == nil })
         #expect(Set(findings.map(\.about)) == ["nodes", "log", "lag"])
+        for about in ["log", "lag"] {
+            let text = findings.first { $0.about == about }?.text ?? ""
+            #expect(text.contains("each of the 4 nodes that answer"), "\(text)")
+        }
     }
 
     @Test func oneBoxWithBothRolesIsWell() throws {

@@ -29,7 +29,7 @@ extension Diagnosis {
                 Finding(
                     .ok,
                     "lag",
-                    "every node has read what there was a second ago"
+                    "\(Self.each(of: nodes.count)) has read what there was a second ago"
                         + (most == .none ? "; the log is empty" : "; the longest partition ends at seq \(most)")
                 )
             )

@@ -10,6 +10,11 @@ struct Diagnosis {
         return Finding.Level.allCases.reversed().flatMap { level in all.filter { $0.level == level } }
     }
 
+    /// All that are known to answer, by their number.
+    static func each(of count: Int) -> String {
+        count == 1 ? "the node that answers" : "each of the \(count) nodes that answer"
+    }
+
     // MARK: Nodes
 
     private var nodes: [Finding] {
@@ -213,8 +218,8 @@ struct Diagnosis {
         }
         guard findings.isEmpty else { return findings }
         if let standing = report.living.first?.looks.last {
-            let count = counted(standing.partitions.count, "partition")
-            findings.append(Finding(.ok, "log", "ok for every node; epoch \(standing.epoch), \(count)"))
+            let (whom, count) = (Self.each(of: report.living.count), counted(standing.partitions.count, "partition"))
+            findings.append(Finding(.ok, "log", "ok for \(whom); epoch \(standing.epoch), \(count)"))
         } else if case .success(let log)? = report.log {
             findings.append(Finding(.ok, "log", "ok; epoch \(log.epoch), \(counted(log.bounds.count, "partition"))"))
         }
