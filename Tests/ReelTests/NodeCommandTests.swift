@@ -137,7 +137,7 @@ import Testing
         try await eventually("the gateway's digest") {
             let run = await CommandRun(["digest", "todo", "--url", dead, "--url", cluster.gateway.url])
             #expect(run.code == .unreachable && run.errors.contains(dead), "\(run)")
-            return run.output.hasPrefix(cluster.gateway.url)
+            return run.output.hasPrefix(cluster.gateway.url) && run.output.hasSuffix(", its lines come to the same\n")
         }
     }
 

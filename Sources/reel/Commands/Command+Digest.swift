@@ -5,10 +5,11 @@ extension Command {
     /// What nodes hold, in 64 bits.
     static let digest = Command(
         "digest",
-        "compare the digest of a stream's state as nodes say it, and computed anew from their snapshots",
+        "compare the digest of a stream's state as snapshots say it, and computed anew from their lines",
         about: """
-            Asks every node that is named for its snapshot of the stream. Exit code 1 if a node says another digest than
-            its own snapshot has, or two nodes hold different states of one seq; else 3 if one did not answer.
+            Asks every node that is named for a snapshot of the stream: a snapshot node answers with its own, a gateway
+            with that of one of the snapshot nodes, in turn. Exit code 1 if a snapshot says another digest than its
+            lines come to, or two of one seq differ; else 3 if a node did not answer.
             """,
         operands: [Operand("STREAM")],
         settings: NodeArguments.all + [CommonSettings.json],
@@ -43,7 +44,7 @@ extension Command {
     }
 }
 
-/// What a node says of a stream, and what its snapshot says.
+/// A snapshot that a node has answered with, and what its lines come to.
 private struct State {
     let node: NodeAddress
     let snapshot: SnapshotLines
@@ -63,8 +64,9 @@ private struct State {
     var place: String { "\(snapshot.epoch):\(snapshot.seq)" }
 
     var text: String {
-        let verdict = isOwn ? "its snapshot has the same" : "BUT ITS SNAPSHOT HAS \(computed)"
-        return "\(node): epoch \(snapshot.epoch), seq \(snapshot.seq), digest \(snapshot.digest), \(verdict)"
+        let verdict = isOwn ? "its lines come to the same" : "BUT ITS LINES COME TO \(computed)"
+        return "\(node): snapshot of epoch \(snapshot.epoch), seq \(snapshot.seq), digest \(snapshot.digest), "
+            + verdict
     }
 
     /// A line of JSON.

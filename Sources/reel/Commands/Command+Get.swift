@@ -6,9 +6,10 @@ extension Command {
         "get",
         "print the objects of a stream, those of a model, or one object",
         about: """
-            Asks for the folded state. On a terminal a row for each object; else, and with --json, lines of JSON: a
-            whole stream as its snapshot; one object, and each of a model, as {"object","seq","fields"}, a field as
-            [value, seq].
+            Asks for the folded state. On a terminal it prints a row for each object: model and id, seq, fields. Into a
+            pipe or a file, and with --json, it prints lines of JSON as the node answers: a whole stream as its
+            snapshot, sites and tombstones included; one object, and each of a model, as {"object","seq","fields"}, a
+            field as [value, seq].
             """,
         operands: [Operand("STREAM"), Operand("MODEL", .optional), Operand("ID", .optional)],
         settings: NodeArguments.all + [CommonSettings.json],
