@@ -18,6 +18,21 @@ import Testing
         return path
     }
 
+    @Test func ofSeveralKeysThoseWithoutAPublicHalfAreNamed() async throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        var keys: [String] = []
+        for (algorithm, name) in [("HS256", "shared"), ("EdDSA", "pair")] {
+            let made = await CommandRun(["token", "keys", "--alg", algorithm, "--kid", name])
+            keys.append(String(try #require(made.output.split(separator: "\n").dropFirst().first)))
+        }
+        let both = try write("{\"keys\":[\(keys.joined(separator: ","))]}", "both")
+        let half = await CommandRun(["token", "keys", "--public", both])
+        #expect(half.code == .done && half.output.contains("pair") && !half.output.contains("shared"), "\(half)")
+        #expect(half.errors.contains("HS256 keys have no public half and are left out: `shared`;"), "\(half)")
+        let pair = await CommandRun(["token", "keys", "--public", try write("{\"keys\":[\(keys[1])]}", "pair")])
+        #expect(pair.code == .done && pair.errors.isEmpty, "\(pair)")
+    }
+
     @Test(arguments: ["EdDSA", "ES256", "HS256"])
     func aKeyMakesTokensThatItsPublicHalfTakes(_ algorithm: String) async throws {
         defer { try? FileManager.default.removeItem(at: folder) }

@@ -10,7 +10,8 @@ extension Command {
         about: """
             Prints a JWK Set with one new key, secret half and all: keep it where only the one who makes tokens can
             read it. Nodes need the public half alone, which --public prints of a file; a file may hold several keys,
-            so that a new one can come before the old one goes. HS256 has no halves: nodes that can check can make.
+            so that a new one can come before the old one goes. HS256 keys have no halves, and --public leaves them
+            out: nodes that can check can make.
             """,
         settings: [algorithm, keyID, publicHalf],
         examples: [
@@ -25,6 +26,14 @@ extension Command {
             let keys = try keys(file)
             guard keys.keys.contains(where: { $0.key.algorithm != .hs256 }) else {
                 throw Complaint(.badData, "an HS256 key has no public half; nodes need `\(file)` itself")
+            }
+            let left = keys.keys.filter { $0.key.algorithm == .hs256 }
+            if !left.isEmpty {
+                let names = left.map { $0.id.map { "`\($0)`" } ?? "one without kid" }.joined(separator: ", ")
+                console.note(
+                    "reel: warning: HS256 keys have no public half and are left out: \(names); a node that is to take"
+                        + " their tokens needs `\(file)` itself"
+                )
             }
             try console.write(keys.text(withSecrets: false).utf8)
             return .done
