@@ -52,9 +52,11 @@ SIMULATION := '^SimulationTests[.]'
 test: export KAFKA_HOME :=
 test: export REEL_KAFKA :=
 test: setup ## Build and run all tests (REEL_EFFORT=10 for ten times the random cases, REEL_SEED to repeat one)
+	@rm -f .build/tests.tally
 	@Tests/run --filter $(PURE_TESTS)
 	@SWIFT_DETERMINISTIC_HASHING=1 Tests/run --filter $(SIMULATION)
 	@Tests/run --skip $(PURE_TESTS) --skip $(SIMULATION)
+	@awk '{ ran += $$1; skipped += $$4 } END { print "in all " ran " tests ran, " skipped " were skipped" }' .build/tests.tally
 
 simulate: setup ## Clients, gateways and a log in virtual time while all goes wrong: SEEDS=10000, or SEED=n to see one
 	@Tests/simulate
