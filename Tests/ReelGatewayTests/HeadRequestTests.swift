@@ -15,12 +15,13 @@ import Testing
     @Test func headSaysWhatGetSays() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             try await live.publish("todo", Sent.insert(site, 0, "a"))
-            for (target, status) in [
-                (path, 200), (path + "?wait=1000", 200), ("/v1/streams/todo/head", 200), ("/healthz", 200),
-                ("/readyz", 200), ("/openapi.yaml", 200), (path + "?after=x", 400), ("/v1/socket", 400),
+            let targets: [(String, Int)] = [
+                (path, 200), ("\(path)?wait=1000", 200), ("/v1/streams/todo/head", 200), ("/healthz", 200),
+                ("/readyz", 200), ("/openapi.yaml", 200), ("\(path)?after=x", 400), ("/v1/socket", 400),
                 ("/v1/streams/todo/blocks/\(live.log.epoch)/0", 404), ("/v1/streams/todo/snapshot", 503),
                 ("/v1/streams/todo/sync", 405),
-            ] {
+            ]
+            for (target, status) in targets {
                 let (get, head) = (try await live.get(target), try await live.ask("HEAD", target))
                 #expect(get.status == status && head.status == status, "\(target)")
                 #expect(head.body.isEmpty, "\(target)")
@@ -39,7 +40,7 @@ import Testing
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             let text = String(repeating: "x", count: 20_000)
             for op in 0..<10 { try await live.publish("todo", Sent.insert(site, Op(op), "\(op)", text)) }
-            for target in [path, path + "?wait=1"] {
+            for target in [path, "\(path)?wait=1"] {
                 let (get, head) = (try await live.get(target), try await live.ask("HEAD", target))
                 #expect(get.status == 200 && get.body.count > 200_000)
                 #expect(head.status == 200 && head.body.isEmpty)

@@ -101,10 +101,11 @@ import Testing
         try await eachWay { live in
             try await live.publish("todo", Sent.insert(site, 0, "a"))
             let asked = "epoch=\(live.log.epoch)&min_seq=0"
-            for (target, status) in [
-                ("/snapshot?" + asked, 200), ("/delta?after=0&" + asked, 200), ("/objects/task/a", 200),
+            let targets: [(String, Int)] = [
+                ("/snapshot?\(asked)", 200), ("/delta?after=0&\(asked)", 200), ("/objects/task/a", 200),
                 ("/objects/task/b", 404),
-            ] {
+            ]
+            for (target, status) in targets {
                 let (get, head) = (try await live.get(path + target), try await live.ask("HEAD", path + target))
                 #expect(get.status == status && head.status == status, "\(target)")
                 #expect(head.body.isEmpty && head.headers["content-length"] == "\(get.body.count)", "\(target)")
