@@ -29,6 +29,7 @@ public final class History: Sendable {
         var hasEnded = false
     }
 
+    let kind: Kind
     private let folder: HistoryFolder
     private let path: String
     private let pending: Mutex<Pending>
@@ -37,6 +38,7 @@ public final class History: Sendable {
     private static let gathered = 64 << 10
 
     init(folder: HistoryFolder, path: String, name: String, kind: Kind) {
+        self.kind = kind
         self.folder = folder
         self.path = path
         var line = JSONObjectWriter()

@@ -43,11 +43,15 @@ public final class HistoryFolder: Sendable {
         for history in histories.withLock({ $0 }) { try history.flush() }
     }
 
-    /// Removes the histories of this run, and the folder if the run has made it and nothing else lies there. Call it
-    /// where nothing was recorded, and write nothing afterwards.
-    public func discard() {
-        for history in histories.withLock({ $0 }) { history.discard() }
-        if isOwn { rmdir(path) }
+    /// Removes the histories of this kind, and the folder if the run has made it and nobody else writes there. Call it
+    /// where they recorded nothing, and write no more of the kind afterwards.
+    func discard(_ kind: History.Kind) {
+        let isEmpty = histories.withLock { histories in
+            for history in histories where history.kind == kind { history.discard() }
+            histories.removeAll { $0.kind == kind }
+            return histories.isEmpty
+        }
+        if isEmpty, isOwn { rmdir(path) }
     }
 
     /// Keeps other evidence: the snapshot of a node, the dump of a log. What cannot be written is none.

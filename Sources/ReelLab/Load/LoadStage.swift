@@ -256,11 +256,8 @@ final class LoadStage {
         ticker?.cancel()
         for client in clients + cold.values.map(\.client) { client.end() }
         var result = result
-        // Who was let in by nobody has seen nothing: the folder is free for the next try.
-        if case .failure = result, epochs.isEmpty {
-            plan.histories?.discard()
-            return finish(result)
-        }
+        // Who was let in by nobody has seen nothing: if nobody else writes there, the folder is free for the next try.
+        if case .failure = result, epochs.isEmpty { plan.histories?.discard(.client) }
         do throws(ChildProcess.Failure) {
             try plan.histories?.flush()
         } catch {

@@ -43,6 +43,9 @@ import Testing
         for gateway in chaos.cluster.gateways { gateway.process.killNow() }
         let failure = await #expect(throws: LoadFailure.self) { try await chaos.run() }
         #expect(failure?.code == .unreachable)
+        let histories = try FileManager.default.contentsOfDirectory(atPath: folder.path + "/fresh")
+            .filter { $0.hasSuffix(".history.jsonl") }
+        #expect(histories == ["driver.history.jsonl"])
     }
 
     @Test func theProxiesDescriptorsAreCountedToo() async throws {

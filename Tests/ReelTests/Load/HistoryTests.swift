@@ -24,4 +24,31 @@ import Testing
         #expect(lines[3].contains(#""e":"left""#) && lines[3].contains(#""stream":"s","site":0"#), "\(text)")
         #expect(lines[4].contains(#""e":"end""#) && lines[4].contains(#""lines":4,"unacked":0"#), "\(text)")
     }
+
+    @Test func whereClientsSawNothingTheirHistoriesGoAndThoseOfOthersStay() throws {
+        let folder = try TemporaryFolder(prefix: "reel-history-")
+        for hasDriver in [false, true] {
+            let path = "\(folder.path)/\(hasDriver)"
+            let histories = try HistoryFolder(path)
+            _ = histories.history(of: "ann", .client)
+            if hasDriver { histories.history(of: "driver", .driver).healed() }
+            try histories.flush()
+            _ = histories.history(of: "bob", .client)
+            histories.discard(.client)
+            try histories.flush()
+            let names = try? FileManager.default.contentsOfDirectory(atPath: path)
+            #expect(names == (hasDriver ? ["driver.history.jsonl"] : nil))
+        }
+    }
+
+    @Test func whatOthersHaveNotWrittenYetIsWrittenAfterwards() throws {
+        let folder = try TemporaryFolder(prefix: "reel-history-")
+        let histories = try HistoryFolder("\(folder.path)/run")
+        let driver = histories.history(of: "driver", .driver)
+        histories.discard(.client)
+        driver.healed()
+        try histories.flush()
+        let text = try String(contentsOfFile: "\(folder.path)/run/driver.history.jsonl", encoding: .utf8)
+        #expect(text.contains(#""e":"heal""#), "\(text)")
+    }
 }
