@@ -1,7 +1,7 @@
 import ReelCore
 import ReelNet
 
-/// The folded states of streams, as nodes answer them over HTTP.
+/// The folded states of streams, as nodes answer them over HTTP, and the way to ask nodes.
 final class FoldedStates {
     private let gateways: LoadGateways
     private let http: HTTPClient
@@ -18,7 +18,7 @@ final class FoldedStates {
     /// A state is as large as what lives in its stream.
     private static let bytesMax = 1 << 30
     /// So many streams are asked about at the end of a run.
-    private static let keptMax = 64
+    static let streamsMax = 64
 
     init(_ gateways: LoadGateways, on loop: EventLoop) {
         self.gateways = gateways
@@ -27,9 +27,13 @@ final class FoldedStates {
 
     /// Loads a stream's state; nil if no node answers one for ten seconds.
     func load(_ stream: StreamName, then: @escaping ((epoch: Epoch, seq: Seq)?) -> Void) {
-        get("/v1/streams/\(stream)/snapshot", untilMs: Clock.nowMs() + 10_000) { body in
-            then(body.flatMap(Self.position))
-        }
+        get(
+            "/v1/streams/\(stream)/snapshot",
+            of: gateways.urls,
+            untilMs: Clock.nowMs() + 10_000,
+            read: Self.position,
+            then: then
+        )
     }
 
     /// What a stream's log knew of its sites as the epoch began, or soon after, asked for once for all clients; nil if
@@ -39,11 +43,9 @@ final class FoldedStates {
         let beginning = Beginning(stream: stream, epoch: epoch)
         waiting[beginning, default: []].append(then)
         guard waiting[beginning]?.count == 1 else { return }
-        get(
-            "/v1/streams/\(stream)/snapshot",
-            untilMs: Clock.nowMs() + 10_000,
-            where: { Self.position($0)?.epoch == epoch }
-        ) { [self] body in
+        get("/v1/streams/\(stream)/snapshot", of: gateways.urls, untilMs: Clock.nowMs() + 10_000) { body in
+            Self.position(body)?.epoch == epoch ? body : nil
+        } then: { [self] (body: [UInt8]?) in
             let fold = body.flatMap { $0.withUnsafeBytes { try? Fold(snapshot: Bytes($0)) } }
             begun[stream] = fold
             for then in waiting.removeValue(forKey: beginning) ?? [] { then(fold) }
@@ -52,57 +54,83 @@ final class FoldedStates {
 
     /// Keeps the states of the streams, and of each a delta, as evidence. Ends at the first that no node has, which it
     /// says.
-    func keep(_ streams: [StreamName], in folder: HistoryFolder?, then: @escaping (_ missing: StreamName?) -> Void) {
-        guard let stream = streams.first, let folder else { return then(nil) }
-        let rest = Array(streams.dropFirst().prefix(Self.keptMax - 1))
-        get("/v1/streams/\(stream)/snapshot", untilMs: Clock.nowMs() + 2_000) { [self] body in
-            guard let body, let position = Self.position(body) else { return then(stream) }
-            folder.keep("\(stream).snapshot.jsonl", body)
-            guard position.seq > 0 else { return keep(rest, in: folder, then: then) }
-            let target = "/v1/streams/\(stream)/delta?after=\(position.seq / 2)&epoch=\(position.epoch)"
-            get(target, untilMs: 0) { [self] body in
+    func keep(_ streams: [StreamName], in folder: HistoryFolder, then: @escaping (_ missing: StreamName?) -> Void) {
+        keep(streams.prefix(Self.streamsMax), in: folder, then: then)
+    }
+
+    private func keep(
+        _ streams: ArraySlice<StreamName>,
+        in folder: HistoryFolder,
+        then: @escaping (_ missing: StreamName?) -> Void
+    ) {
+        guard let stream = streams.first else { return then(nil) }
+        let target = "/v1/streams/\(stream)"
+        get("\(target)/snapshot", of: gateways.urls, untilMs: Clock.nowMs() + 2_000) { body in
+            Self.position(body).map { Kept(epoch: $0.epoch, seq: $0.seq, body: body) }
+        } then: { [self] (state: Kept?) in
+            guard let state else { return then(stream) }
+            folder.keep("\(stream).snapshot.jsonl", state.body)
+            guard state.seq > 0 else { return keep(streams.dropFirst(), in: folder, then: then) }
+            let delta = "\(target)/delta?after=\(state.seq / 2)&epoch=\(state.epoch)"
+            get(delta, of: gateways.urls, untilMs: 0, read: { $0 }) { [self] (body: [UInt8]?) in
                 if let body { folder.keep("\(stream)-delta.snapshot.jsonl", body) }
-                keep(rest, in: folder, then: then)
+                keep(streams.dropFirst(), in: folder, then: then)
             }
         }
     }
 
-    /// The first answer that is one, of one node after the other; once more where the time is over.
-    private func get(
+    private struct Kept {
+        let epoch: Epoch
+        let seq: Seq
+        let body: [UInt8]
+    }
+
+    // MARK: Asking
+
+    /// What these nodes answer, one after the other, asked again until it is what was wanted; nil once the time is over.
+    func get<Answer>(
         _ target: String,
+        of urls: [String],
         untilMs: Int64,
-        where fits: @escaping ([UInt8]) -> Bool = { _ in true },
-        then: @escaping ([UInt8]?) -> Void
+        read: @escaping ([UInt8]) -> Answer?,
+        then: @escaping (Answer?) -> Void
     ) {
         turn += 1
-        guard var request = gateways.request(target, turn: turn) else { return then(nil) }
+        guard var request = gateways.request(target, of: urls[turn % urls.count]) else { return then(nil) }
         request.timeout = .seconds(10)
         http.fetch(request, maxBody: Self.bytesMax) { [self] result in
-            if case .success(let response) = result, response.status == 200, fits(response.body) {
-                return then(response.body)
+            if case .success(let response) = result, response.status == 200, let answer = read(response.body) {
+                return then(answer)
             }
             guard Clock.nowMs() < untilMs else { return then(nil) }
             http.loop.timer(after: .milliseconds(50)) { [self] in
-                get(target, untilMs: untilMs, where: fits, then: then)
+                get(target, of: urls, untilMs: untilMs, read: read, then: then)
             }
         }
     }
 
     /// Epoch and seq of the first line of a snapshot.
-    private static func position(_ body: [UInt8]) -> (epoch: Epoch, seq: Seq)? {
-        let line = Array(body.prefix { $0 != 0x0A })
+    static func position(_ body: [UInt8]) -> (epoch: Epoch, seq: Seq)? {
         var (epoch, seq): (Epoch?, Seq?)
-        line.withUnsafeBytes { line in
-            var reader = JSONReader(line, levels: 4, shape: .badFrame)
-            try? reader.object { (reader, key) throws(ReelError) in
-                switch key.raw {
-                case "epoch": epoch = Epoch(try reader.string())
-                case "seq": seq = try reader.integer(from: -1)
-                default: try reader.skip()
-                }
+        members(body.prefix { $0 != 0x0A }) { (reader, key) throws(ReelError) in
+            switch key.raw {
+            case "epoch": epoch = Epoch(try reader.string())
+            case "seq": seq = try reader.integer(from: -1)
+            default: try reader.skip()
             }
         }
         guard let epoch, let seq else { return nil }
         return (epoch, seq)
+    }
+
+    /// Reads the members of an object; what is none has none.
+    static func members(
+        _ object: ArraySlice<UInt8>,
+        _ member: (inout JSONReader, JSONText) throws(ReelError) -> Void
+    ) {
+        object.withUnsafeBytes { object in
+            var reader = JSONReader(object, levels: ClientFrame.levels, shape: .badFrame)
+            try? reader.object(member)
+        }
     }
 }

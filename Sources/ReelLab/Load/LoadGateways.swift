@@ -29,11 +29,6 @@ struct LoadGateways {
         return target
     }
 
-    /// A GET that one of them is asked: another one each `turn`.
-    func request(_ target: String, turn: Int) -> HTTPClientRequest? {
-        request(target, of: urls[turn % urls.count])
-    }
-
     /// A GET that this node is asked; nil for a URL that is none, or of TLS where nobody is trusted. Where gateways
     /// speak TLS, the token goes over TLS only.
     func request(_ target: String, of url: String) -> HTTPClientRequest? {

@@ -15,7 +15,7 @@ final class LoadStage {
 
     private(set) var phase = Phase.connecting
     private(set) lazy var states = FoldedStates(gateways, on: loop)
-    private lazy var claims = NodeClaims(gateways, on: loop)
+    private lazy var claims = NodeClaims(gateways, asking: states, on: loop)
     private var clients: [LoadClient] = []
     private var publishers: [LoadClient] = []
     private var cold: [ObjectIdentifier: (client: LoadClient, startNs: Int64)] = [:]

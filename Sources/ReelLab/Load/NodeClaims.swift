@@ -5,7 +5,8 @@ import ReelNet
 /// written down for the judge: the right answer of one node does not hide the wrong one of another.
 final class NodeClaims {
     private let gateways: LoadGateways
-    private let http: HTTPClient
+    private let states: FoldedStates
+    private let loop: EventLoop
 
     /// What is asked of each node, and where the answers go.
     private struct Visit {
@@ -29,16 +30,13 @@ final class NodeClaims {
         let head: Seq
     }
 
-    /// A state is as large as what lives in its stream.
-    private static let bytesMax = 1 << 30
-    /// A node is asked about so many streams.
-    private static let streamsMax = 64
     /// So long a node that has no answer is asked again.
     private static let patienceMs: Int64 = 2_000
 
-    init(_ gateways: LoadGateways, on loop: EventLoop) {
+    init(_ gateways: LoadGateways, asking states: FoldedStates, on loop: EventLoop) {
         self.gateways = gateways
-        http = HTTPClient(on: loop, maxIdle: 16)
+        self.states = states
+        self.loop = loop
     }
 
     /// Asks all nodes that fold, as a gateway names them, for the states and heads of the streams in this epoch. Where
@@ -49,7 +47,7 @@ final class NodeClaims {
         to folder: HistoryFolder,
         then: @escaping (AskedNodes) -> Void
     ) {
-        let streams = Array(streams.prefix(Self.streamsMax))
+        let streams = Array(streams.prefix(FoldedStates.streamsMax))
         var visit = Visit(streams: streams, epoch: epoch, history: folder.history(of: "nodes", .node))
         findNodes(turn: 0, untilMs: Clock.nowMs() + Self.patienceMs) { [self] nodes in
             ask(nodes, visit) { [self] answered in
@@ -64,10 +62,10 @@ final class NodeClaims {
     /// The nodes that fold, as the first gateway says that knows some; none if no gateway does in time.
     private func findNodes(turn: Int, untilMs: Int64, then: @escaping ([String]) -> Void) {
         let url = gateways.urls[turn % gateways.urls.count]
-        get("/v1/cluster", of: url, untilMs: 0, read: Self.nodes) { [self] nodes in
+        states.get("/v1/cluster", of: [url], untilMs: 0, read: Self.nodes) { [self] nodes in
             if let nodes { return then(nodes) }
             guard turn + 1 < gateways.urls.count || Clock.nowMs() < untilMs else { return then([]) }
-            http.loop.timer(after: .milliseconds(50)) { [self] in
+            loop.timer(after: .milliseconds(50)) { [self] in
                 findNodes(turn: turn + 1, untilMs: untilMs, then: then)
             }
         }
@@ -95,7 +93,7 @@ final class NodeClaims {
     ) {
         guard let stream = streams.first else { return then(true) }
         let untilMs = Clock.nowMs() + Self.patienceMs
-        get("/v1/streams/\(stream)/snapshot", of: url, untilMs: untilMs) { body in
+        states.get("/v1/streams/\(stream)/snapshot", of: [url], untilMs: untilMs) { body in
             Self.state(body).flatMap { $0.epoch == visit.epoch ? $0 : nil }
         } then: { [self] (state: State?) in
             guard let state else { return then(false) }
@@ -103,7 +101,7 @@ final class NodeClaims {
                 visit.history.state(stream, state.epoch, seq: state.seq, digest: state.digest, of: url)
             }
             guard visit.asksForHeads else { return ask(url, visit, streams.dropFirst(), then: then) }
-            get("/v1/streams/\(stream)/head", of: url, untilMs: untilMs) { body in
+            states.get("/v1/streams/\(stream)/head", of: [url], untilMs: untilMs) { body in
                 Self.head(body).flatMap { $0.epoch == visit.epoch ? $0 : nil }
             } then: { [self] (head: Head?) in
                 guard let head else { return then(false) }
@@ -119,33 +117,12 @@ final class NodeClaims {
         }
     }
 
-    /// What a node answers; asked again until it is what was wanted, or the time is over.
-    private func get<Answer>(
-        _ target: String,
-        of url: String,
-        untilMs: Int64,
-        read: @escaping ([UInt8]) -> Answer?,
-        then: @escaping (Answer?) -> Void
-    ) {
-        guard var request = gateways.request(target, of: url) else { return then(nil) }
-        request.timeout = .seconds(10)
-        http.fetch(request, maxBody: Self.bytesMax) { [self] result in
-            if case .success(let response) = result, response.status == 200, let answer = read(response.body) {
-                return then(answer)
-            }
-            guard Clock.nowMs() < untilMs else { return then(nil) }
-            http.loop.timer(after: .milliseconds(50)) { [self] in
-                get(target, of: url, untilMs: untilMs, read: read, then: then)
-            }
-        }
-    }
-
     // MARK: Answers
 
     /// The URLs of the nodes that fold; nil if there are none.
     private static func nodes(_ body: [UInt8]) -> [String]? {
         var urls: [String] = []
-        members(body[...]) { (reader, key) throws(ReelError) in
+        FoldedStates.members(body[...]) { (reader, key) throws(ReelError) in
             guard key.string == "nodes" else { return try reader.skip() }
             try reader.array { (reader) throws(ReelError) in
                 var role = ""
@@ -169,23 +146,14 @@ final class NodeClaims {
     private static func state(_ body: [UInt8]) -> State? {
         let lines = body.last == 0x0A ? body.dropLast() : body[...]
         let last = lines[(lines.lastIndex(of: 0x0A).map { $0 + 1 } ?? lines.startIndex)...]
-        var epoch: Epoch?
-        var seq: Seq?
         var digest: String?
-        members(lines.prefix { $0 != 0x0A }) { (reader, key) throws(ReelError) in
-            switch key.raw {
-            case "epoch": epoch = Epoch(try reader.string())
-            case "seq": seq = try reader.integer(from: -1)
-            default: try reader.skip()
-            }
-        }
-        members(last) { (reader, key) throws(ReelError) in
+        FoldedStates.members(last) { (reader, key) throws(ReelError) in
             switch key.raw {
             case "digest": digest = try reader.string()
             default: try reader.skip()
             }
         }
-        guard let epoch, let seq, let digest else { return nil }
+        guard let (epoch, seq) = FoldedStates.position(body), let digest else { return nil }
         return State(epoch: epoch, seq: seq, digest: digest)
     }
 
@@ -194,7 +162,7 @@ final class NodeClaims {
         var partition: Int64?
         var first: Seq?
         var head: Seq?
-        members(body[...]) { (reader, key) throws(ReelError) in
+        FoldedStates.members(body[...]) { (reader, key) throws(ReelError) in
             switch key.raw {
             case "epoch": epoch = Epoch(try reader.string())
             case "partition": partition = try reader.integer()
@@ -205,17 +173,6 @@ final class NodeClaims {
         }
         guard let epoch, let partition, let first, let head else { return nil }
         return Head(epoch: epoch, partition: Int(partition), first: first, head: head)
-    }
-
-    /// Reads the members of an object; what is none has none.
-    private static func members(
-        _ object: ArraySlice<UInt8>,
-        _ member: (inout JSONReader, JSONText) throws(ReelError) -> Void
-    ) {
-        object.withUnsafeBytes { object in
-            var reader = JSONReader(object, levels: ClientFrame.levels, shape: .badFrame)
-            try? reader.object(member)
-        }
     }
 }
 
