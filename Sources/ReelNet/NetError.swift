@@ -38,11 +38,14 @@ public struct NetError: Error, Hashable, Sendable, CustomStringConvertible {
     public let code: Code
     /// One line for people: what was tried, what was found.
     public let message: String
+    /// The HTTP status of an answer that said no to a WebSocket; nil for any other error.
+    public let httpStatus: Int?
 
     /// An error of this cause.
-    public init(_ code: Code, _ message: String) {
+    public init(_ code: Code, _ message: String, httpStatus: Int? = nil) {
         self.code = code
         self.message = message
+        self.httpStatus = httpStatus
     }
 
     /// `code: message`.

@@ -187,15 +187,16 @@ import Testing
             loop.stop()
             loop.join()
         }
-        for answer in [
-            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
-            "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: \(Self.key)\r\n\r\n",
-            "no HTTP at all\r\n\r\n",
-        ] {
+        for (answer, status) in [
+            ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 200),
+            ("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", 404),
+            (Self.switching + "Sec-WebSocket-Accept: \(Self.key)\r\n\r\n", nil), ("no HTTP at all\r\n\r\n", nil),
+        ] as [(String, Int?)] {
             let listener = try Liar(answer)
             let target = WebSocketTarget(host: "127.0.0.1", port: listener.port, path: "/")
             let error = await #expect(throws: NetError.self) { try await opened(target, on: loop) }
             #expect(error?.code == .violation)
+            #expect(error?.httpStatus == status)
         }
     }
 
@@ -213,6 +214,7 @@ import Testing
         #expect(error?.code == .timedOut)
     }
 
+    static let switching = "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     static let key = "dGhlIHNhbXBsZSBub25jZQ=="
     static let handshake = """
         GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r

@@ -112,7 +112,7 @@ final class LoadConnection: WebSocketHandler {
         switch error.code {
         case .refused, .nameNotFound, .badAddress: true
         // A front whose gateways are not there yet says 503.
-        case .violation: error.message.hasPrefix("status 404 ")
+        case .violation: error.httpStatus == 404
         default: false
         }
     }

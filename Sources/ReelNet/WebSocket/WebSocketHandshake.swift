@@ -79,7 +79,11 @@ enum WebSocketHandshake {
         subprotocols: [String]
     ) throws(NetError) -> String? {
         guard head.status == 101 else {
-            throw NetError(.violation, "status \(head.status) in place of 101 to a WebSocket's handshake")
+            throw NetError(
+                .violation,
+                "status \(head.status) in place of 101 to a WebSocket's handshake",
+                httpStatus: head.status
+            )
         }
         guard head.headers.has("upgrade", token: "websocket"), head.headers.has("connection", token: "upgrade") else {
             throw NetError(.violation, "an answer to a WebSocket's handshake without its Upgrade and Connection")
