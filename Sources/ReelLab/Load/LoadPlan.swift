@@ -29,7 +29,8 @@ public struct LoadPlan: Sendable {
     public var stormSeconds: Double?
     /// Seconds of publishing; nil: until `stop`.
     public var seconds: Double?
-    /// Seconds that may pass until the first client is let in; later there is nobody to load.
+    /// Seconds that may pass until the first client is let in; later there is nobody to load. Two are enough where no
+    /// URL leads to a gateway (nobody listens, or somebody else does), and none where all gateways refuse the token.
     public var patienceSeconds = 8.0
     /// Seconds that all may take afterwards until everything is acked and has arrived.
     public var settleSeconds = 30.0
