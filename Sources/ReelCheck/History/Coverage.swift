@@ -26,7 +26,13 @@ struct Coverage: Sendable {
     }
 
     func contains(_ number: Int64) -> Bool {
-        ranges.last { $0.lowerBound <= number }.map { $0.upperBound >= number } ?? false
+        // The first range that ends there or behind it.
+        var (low, high) = (0, ranges.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if ranges[middle].upperBound < number { low = middle + 1 } else { high = middle }
+        }
+        return low < ranges.count && ranges[low].lowerBound <= number
     }
 
     /// How many of these are not in another.
