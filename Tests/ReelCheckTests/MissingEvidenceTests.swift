@@ -201,7 +201,32 @@ import Testing
         try await expectUnknown(head, "driver.history.jsonl:3", "a partition that the epoch")
     }
 
+    @Test func aPlaceIsLookedForOnlyWhereItIsTheFirst() {
+        var findings = Findings()
+        var looked = 0
+        func place() -> String? {
+            looked += 1
+            return "a:\(looked)"
+        }
+        for _ in 0..<3 { findings.unjudged("why", at: place()) }
+        #expect(looked == 1)
+        #expect(findings.unjudged["why"]?.count == 3 && findings.unjudged["why"]?.place == "a:1")
+    }
+
     // MARK: Ranges
+
+    @Test func whatIsCoveredIsFoundInAnyRange() {
+        var ops = Coverage()
+        #expect(!ops.contains(0))
+        var held: Set<Int64> = []
+        for begin in stride(from: Int64(0), to: 60, by: 6) {
+            ops.insert(begin...begin + begin % 4)
+            held.formUnion(begin...begin + begin % 4)
+            for number in (-1)...70 as ClosedRange<Int64> {
+                #expect(ops.contains(number) == held.contains(number), "\(number) of \(held.sorted())")
+            }
+        }
+    }
 
     @Test func whatLiesOutsideIsCounted() {
         var ops = Coverage()

@@ -78,8 +78,7 @@ struct Claims: Sendable {
             ? "a state as of a seq beyond the dump's end; dump the log after all else"
             : "a state, and the dump does not begin with the log's first record; add one that does"
         for (claim, file) in states where !isWhole || claim.seq > partition.last {
-            let isFirst = findings.unjudged[reason] == nil
-            findings.unjudged(reason, at: isFirst ? file.place(lineAt: claim.start) : nil)
+            findings.unjudged(reason, at: file.place(lineAt: claim.start))
         }
         for item in snapshots where !isWhole || item.snapshot.seq > partition.last {
             findings.unjudged(reason, at: item.file.place(lineAt: 0))

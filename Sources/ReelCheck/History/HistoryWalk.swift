@@ -263,7 +263,7 @@ struct HistoryWalk {
 
     /// The line that is looked at says something that cannot be judged.
     mutating func unjudged(_ reason: String) {
-        let place = result.findings.unjudged[reason] == nil ? file.place(lineAt: start) : nil
-        result.findings.unjudged(reason, at: place)
+        let (file, start) = (file, start)
+        result.findings.unjudged(reason, at: file.place(lineAt: start))
     }
 }

@@ -55,9 +55,10 @@ struct Findings: Sendable {
         violations.append(Violation(invariant: invariant, sentence: sentence, lines: lines.compactMap { $0 }))
     }
 
-    mutating func unjudged(_ reason: String, _ count: Int = 1, at place: String? = nil) {
+    /// A place may be slow to find, and is asked for only where it is the first of its reason.
+    mutating func unjudged(_ reason: String, _ count: Int = 1, at place: @autoclosure () -> String? = nil) {
         let before = unjudged[reason]
-        unjudged[reason] = ((before?.count ?? 0) + count, before?.place ?? place)
+        unjudged[reason] = ((before?.count ?? 0) + count, before?.place ?? place())
     }
 
     mutating func add(_ other: Findings) {
