@@ -18,14 +18,11 @@ final class TailDelivery: Sendable {
     /// With so many batches on their way the reader waits.
     private static let batchesMax = 4
 
+    /// Starts the thread, which `close` ends.
     init() throws(LogError) {
         let state = Monitor(State())
         self.state = state
         thread = try LogThread("kafka-deliver") { Self.run(state) }
-    }
-
-    deinit {
-        state.change { $0.isClosed = true }
     }
 
     /// Delivers a batch behind those before it; at once, unless more is there already. On the reader's thread.
@@ -37,6 +34,7 @@ final class TailDelivery: Sendable {
 
     /// Waits until all is delivered.
     func finish() {
+        // The last batch is there until its sink has returned.
         if state.read({ $0.batches.isEmpty }) { return }
         state.wait(until: { $0.batches.isEmpty }, then: { _ in })
     }

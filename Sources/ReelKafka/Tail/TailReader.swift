@@ -56,8 +56,13 @@ final class TailReader: @unchecked Sendable {
         self.topic = try KafkaTopic(topic, of: handle)
         queue = MessageQueue(of: handle, messagesMax: Self.messagesMax)
         delivery = try TailDelivery()
-        let thread = try LogThread("kafka-tail") { self.run() }
-        self.thread.withLock { $0 = thread }
+        do throws(LogError) {
+            let thread = try LogThread("kafka-tail") { self.run() }
+            self.thread.withLock { $0 = thread }
+        } catch {
+            delivery.close()
+            throw error
+        }
     }
 
     /// Begins a tail, unless another one reads its partition here.
