@@ -22,21 +22,17 @@ final class Subscription<Client: Subscriber> {
     var isReading = false
     /// It begins to read once another read of its client has ended.
     var awaitsTurn = false
-    /// The part of the clients that its client belongs to.
-    fileprivate let slot: UInt8
     /// Its place among those that listen to the stream.
     fileprivate var index: Int32 = 0
 
     fileprivate init(
         client: Client,
-        slot: UInt8,
         stream: StreamName,
         partition: Int,
         after: Seq,
         filter: EventFilter?
     ) {
         self.client = client
-        self.slot = slot
         kept = filter.map { KeptFilter($0) }
         self.stream = stream
         self.partition = partition
@@ -74,9 +70,8 @@ struct Subscriptions<Client: Subscriber> {
     static var slots: Range<Int> { 0..<32 }
 
     private var live: [StreamName: [Entry]] = [:]
-    /// In arrays: most clients have few.
-    private var clients: [Int: [Entry]] = [:]
-    private var nextSlot: UInt8 = 0
+    /// By slot and client. In arrays: most clients have few.
+    private var clients: [[Int: [Entry]]]
     private(set) var count = 0
     /// What `upto` says of the log besides.
     var log = LogState.ok
@@ -87,14 +82,16 @@ struct Subscriptions<Client: Subscriber> {
     private struct Standing: Equatable {
         /// The head up to which every live subscription has been proven.
         var head: Seq
-        /// Nil: not everybody has been told of it.
-        var log: LogState?
+        var log: LogState
+        /// Clients that could not be told of the log's state.
+        var untold: Set<Int> = []
     }
 
     /// For a log of so many partitions; a frame has at most `frameLimit` bytes unless one event has more.
     init(partitions: Int, frameLimit: Int) {
         let none = [Standing](repeating: Standing(head: -2, log: .ok), count: partitions)
         settled = [[Standing]](repeating: none, count: Self.slots.count)
+        clients = [[Int: [Entry]]](repeating: [:], count: Self.slots.count)
         self.frameLimit = frameLimit
     }
 
@@ -103,21 +100,26 @@ struct Subscriptions<Client: Subscriber> {
         max(1, frameLimit - 192 - stream.description.utf8.count)
     }
 
+    /// Numbers that follow each other, or stand in any other row, fall into different slots.
+    private static func slot(_ client: Client) -> Int {
+        Int((UInt64(truncatingIfNeeded: client.number) &* 0x9e37_79b9_7f4a_7c15) >> 59)
+    }
+
     // MARK: Coming and going
 
     /// The client's subscription to the stream, where it has one.
     func entry(_ client: Client, _ stream: StreamName) -> Entry? {
-        clients[client.number]?.first { $0.stream == stream }
+        clients[Self.slot(client)][client.number]?.first { $0.stream == stream }
     }
 
     /// All that a client listens to.
     func all(of client: Client) -> [Entry] {
-        clients[client.number] ?? []
+        clients[Self.slot(client)][client.number] ?? []
     }
 
     /// How many subscriptions a client has.
     func count(_ client: Client) -> Int {
-        clients[client.number]?.count ?? 0
+        clients[Self.slot(client)][client.number]?.count ?? 0
     }
 
     /// Begins a subscription that catches up; one to the same stream ends.
@@ -129,34 +131,26 @@ struct Subscriptions<Client: Subscriber> {
         filter: EventFilter? = nil
     ) -> Entry {
         _ = remove(client, stream)
-        let slot = all(of: client).first?.slot ?? nextSlot
-        if slot == nextSlot { nextSlot = (slot + 1) % UInt8(Self.slots.count) }
-        let entry = Entry(
-            client: client,
-            slot: slot,
-            stream: stream,
-            partition: partition,
-            after: after,
-            filter: filter
-        )
-        clients[client.number, default: []].append(entry)
+        let entry = Entry(client: client, stream: stream, partition: partition, after: after, filter: filter)
+        clients[Self.slot(client)][client.number, default: []].append(entry)
         count += 1
         return entry
     }
 
     /// Ends a subscription. False if there was none.
     mutating func remove(_ client: Client, _ stream: StreamName) -> Bool {
-        guard let place = clients[client.number]?.firstIndex(where: { $0.stream == stream }),
-            let entry = clients[client.number]?.remove(at: place)
+        let slot = Self.slot(client)
+        guard let place = clients[slot][client.number]?.firstIndex(where: { $0.stream == stream }),
+            let entry = clients[slot][client.number]?.remove(at: place)
         else { return false }
-        if clients[client.number]?.isEmpty == true { clients[client.number] = nil }
+        if clients[slot][client.number]?.isEmpty == true { clients[slot][client.number] = nil }
         end(entry)
         return true
     }
 
     /// The client is gone.
     mutating func removeAll(_ client: Client) {
-        for entry in clients.removeValue(forKey: client.number) ?? [] { end(entry) }
+        for entry in clients[Self.slot(client)].removeValue(forKey: client.number) ?? [] { end(entry) }
     }
 
     private mutating func end(_ entry: Entry) {
@@ -174,7 +168,7 @@ struct Subscriptions<Client: Subscriber> {
 
     /// All subscriptions to streams of a partition.
     func all(in partition: Int) -> [Entry] {
-        clients.values.flatMap { $0.filter { $0.partition == partition } }
+        clients.flatMap { $0.values.joined().filter { $0.partition == partition } }
     }
 
     /// How many listen to the stream of a batch to which most listen.
@@ -280,26 +274,26 @@ struct Subscriptions<Client: Subscriber> {
     ) {
         let now = Standing(head: head, log: log)
         guard slots.contains(where: { settled[$0][partition] != now }) else { return }
-        let isNews = slots.map { settled[$0][partition].log != log }
-        for slot in slots { settled[slot][partition] = now }
         let frame = upto(partition, head)
-        for entries in clients.values {
-            guard let (client, slot) = entries.first.map({ ($0.client, Int($0.slot)) }), slots.contains(slot) else {
-                continue
-            }
-            var (least, proof, isNew) = (head, head, false)
-            for entry in entries where entry.partition == partition {
-                isNew = isNews[slot - slots.lowerBound]
-                if entry.isLive { least = min(least, entry.proven) } else { proof = min(proof, entry.proven) }
-            }
-            guard least < head || isNew else { continue }
-            if proof < head { settled[slot][partition].head = -2 }
-            guard proof > least || isNew else { continue }
-            if send(client, proof == head ? frame : upto(partition, proof)) {
-                prove(client, partition, proof)
-            } else {
-                settled[slot][partition].head = -2
-                if isNew { settled[slot][partition].log = nil }
+        for slot in slots where settled[slot][partition] != now {
+            let before = settled[slot][partition]
+            settled[slot][partition] = now
+            for entries in clients[slot].values {
+                guard let client = entries.first?.client else { continue }
+                var (least, proof, isNew) = (head, head, false)
+                for entry in entries where entry.partition == partition {
+                    isNew = before.log != log || before.untold.contains(client.number)
+                    if entry.isLive { least = min(least, entry.proven) } else { proof = min(proof, entry.proven) }
+                }
+                guard least < head || isNew else { continue }
+                if proof < head { settled[slot][partition].head = -2 }
+                guard proof > least || isNew else { continue }
+                if send(client, proof == head ? frame : upto(partition, proof)) {
+                    prove(client, partition, proof)
+                } else {
+                    settled[slot][partition].head = -2
+                    if isNew { settled[slot][partition].untold.insert(client.number) }
+                }
             }
         }
     }

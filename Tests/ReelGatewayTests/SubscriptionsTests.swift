@@ -12,12 +12,14 @@ import Testing
     /// A client that keeps what it is told as a real one does: ranges proven, events by seq.
     final class Client: Subscriber {
         private static let numbers = Atomic(0)
-        let number = Client.numbers.add(1, ordering: .relaxed).newValue
+        let number: Int
         var proven: [StreamName: Seq] = [:]
         var events: [StreamName: [Seq]] = [:]
         var uptos: [Seq] = []
         var frames = 0
         var keepsUp = true
+
+        init(number: Int = Client.numbers.add(1, ordering: .relaxed).newValue) { self.number = number }
 
         @discardableResult func isSent(_ frame: WebSocketFrame) -> Bool {
             do { if keepsUp { try take(frame) } } catch { Issue.record(error) }
@@ -159,6 +161,42 @@ import Testing
             subscriptions.tick(partition: 0, head: 3) { client, frame in client.isSent(frame) }
         }
         #expect(client.uptos == [3], "once it keeps up, and once only")
+    }
+
+    @Test func onlyWhoDidNotKeepUpIsToldOfTheLogsStateAgain() {
+        var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
+        // More than there are slots, so that some share the slot of the slow one, whichever that is.
+        let clients = (0..<10 * Subscriptions<Client>.slots.count).map { _ in Client() }
+        for client in clients { becomeLive(&subscriptions, client, todo, after: -1, head: 3) }
+        for client in clients { client.uptos = [] }
+        subscriptions.log = .degraded
+        clients[0].keepsUp = false
+        for _ in 0..<3 { subscriptions.tick(partition: 0, head: 3) { client, frame in client.isSent(frame) } }
+        #expect(clients.dropFirst().allSatisfy { $0.uptos == [3] } && clients[0].uptos.isEmpty)
+        clients[0].keepsUp = true
+        for _ in 0..<2 { subscriptions.tick(partition: 0, head: 3) { client, frame in client.isSent(frame) } }
+        #expect(clients.allSatisfy { $0.uptos == [3] })
+    }
+
+    @Test func eachSlotHasItsPartOfTheClientsHoweverTheyAreNumbered() {
+        for stride in [1, 2, 3, 31, 32, 64, 101] {
+            var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
+            let clients = (0..<640).map { Client(number: $0 * stride) }
+            for client in clients {
+                let entry = subscriptions.add(client, todo, partition: 0, after: -1)
+                subscriptions.becameLive(entry, head: 3) { _, _ in }
+            }
+            var told = 0
+            for slot in Subscriptions<Client>.slots {
+                let before = told
+                subscriptions.tick(slots: slot..<slot + 1, partition: 0, head: 4) { _, _ in
+                    told += 1
+                    return true
+                }
+                #expect(told - before < 40, "twenty, about")
+            }
+            #expect(told == clients.count)
+        }
     }
 
     @Test func barriersReachEveryStreamAndVoidsNone() {
