@@ -83,6 +83,25 @@ import Testing
         }
     }
 
+    @Test func aDeadlineThatIsSetInALongRoundCountsFromThere() async throws {
+        try await withLoop { loop in
+            let fired = Counts()
+            let kept = Kept()
+            try await loop.run {
+                usleep(1_500_000)
+                let start = ContinuousClock.now
+                let deadline = Deadline(on: loop) {
+                    fired.add(ContinuousClock.now - start < .milliseconds(999) ? "early" : "late")
+                }
+                deadline.set(.seconds(1))
+                kept.append(deadline)
+            }
+            await eventually { fired["early"] + fired["late"] == 1 }
+            #expect(fired["early"] == 0)
+            try await loop.run { kept.removeAll() }
+        }
+    }
+
     @Test func whatWaitsForIdlenessLeavesRoomForOthersInBetween() async throws {
         try await withLoop { loop in
             let seen = Seen()

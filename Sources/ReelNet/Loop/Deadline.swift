@@ -53,7 +53,7 @@ class Timed {
 
     /// Sets the deadline or moves it: so long from now.
     final func setDeadline(_ delay: Duration) {
-        due = loop.now + delay.milliseconds
+        due = loop.freshNow + delay.milliseconds
         loop.wheel.schedule(self)
     }
 

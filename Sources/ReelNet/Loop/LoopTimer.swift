@@ -14,8 +14,8 @@ public final class LoopTimer {
         self.handle = handle
         uv_timer_init(loop.handle, handle)
         handle.pointee.data = Context.pass(self)
-        // A timer counts from the start of the round, which may be long ago.
-        uv_update_time(loop.handle)
+        // It counts from what the loop takes for now.
+        _ = loop.freshNow
         uv_timer_start(
             handle,
             { Context.borrow($0!.pointee.data, as: LoopTimer.self).fire() },
@@ -59,6 +59,12 @@ extension EventLoop {
 
     /// Milliseconds of a clock that only goes forward, as of the start of this round. On the loop.
     public var now: UInt64 { uv_now(handle) }
+
+    /// The same clock, looked up: the round may have begun long ago.
+    var freshNow: UInt64 {
+        uv_update_time(handle)
+        return uv_now(handle)
+    }
 }
 
 extension Duration {

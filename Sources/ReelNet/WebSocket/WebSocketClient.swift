@@ -55,7 +55,7 @@ public final class WebSocketClient {
         failed: @escaping (NetError) -> Void
     ) -> WebSocketClient {
         let client = WebSocketClient(target, handler, failed)
-        let deadline = loop.now + target.timeout.milliseconds
+        let deadline = loop.freshNow + target.timeout.milliseconds
         client.connector = TCPConnection.connect(
             on: loop,
             host: target.host,
