@@ -262,6 +262,29 @@ struct SQLiteLogTests {
         }
     }
 
+    @Test("while a stranger writes to the file and stands still, appends fail and leave nothing behind")
+    func strangersTransaction() async throws {
+        try await withFolder { folder in
+            let path = folder + "/log.db"
+            let log = try SQLiteLog(path: path, partitions: 1)
+            defer { log.close() }
+            let sink = CollectingSink()
+            _ = log.tail(0, from: 0, to: sink)
+            #expect(try await log.append("a") == [0])
+            // Not one of Reel's own: it knows nothing of the lock beside the file.
+            let stranger = try Connection(path: path, mode: .readWrite)
+            try stranger.execute("BEGIN IMMEDIATE")
+            let error = await #expect(throws: LogError.self) { try await log.append("b", "c") }
+            #expect(error?.code == .logUnavailable, "\(error.debugDescription)")
+            #expect(try log.bounds(0).last == 0)
+            #expect(try log.read(0, from: 0, to: 9, bytes: 999).seen.map(\.seq) == [0], "reading goes on")
+            stranger.rollback()
+            #expect(try await log.append("b", "c") == [1, 2])
+            try await eventually("all records") { sink.count >= 3 }
+            #expect(sink.texts == ["a", "b", "c"])
+        }
+    }
+
     @Test("a record too large for a row is refused, the others go through") func tooLarge() async throws {
         try await withFolder { folder in
             let log = try SQLiteLog(path: folder + "/log.db")
