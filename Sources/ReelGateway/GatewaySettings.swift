@@ -25,7 +25,8 @@ public struct GatewaySettings: Sendable {
     public var fetchSeqs: Int64 = 100_000
     /// Fetches of one connection that wait for their turn.
     public var fetches = 64
-    /// A connection with more unsent bytes reads too slowly.
+    /// A connection with more unsent bytes reads too slowly for what the tail brings; one that has twice as many is cut
+    /// off at its next answer. That is more than `paceBytes` and all reads that may then be under way for it.
     public var unsentBytes = 4 << 20
     /// Catching up and fetching pause while a connection has more unsent bytes.
     public var paceBytes = 1 << 20

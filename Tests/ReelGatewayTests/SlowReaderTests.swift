@@ -10,6 +10,15 @@ import Testing
 
 /// Clients that cannot answer a ping, because so much waits before it.
 @Suite(.timeLimit(.minutes(15))) struct SlowReaderTests {
+    /// Otherwise one that catches up would be cut off for what the gateway has read for it.
+    @Test func allThatIsReadForAClientAtOnceIsLessThanItMayLeaveUnread() {
+        let settings = GatewaySettings()
+        // Reads of the log, and of one fetch, of a frame each.
+        let reads = (GatewayLoop.logReadsMax + 1) * settings.frameBytes
+        #expect(settings.paceBytes + reads < 2 * settings.unsentBytes)
+        #expect(settings.frameBytes <= settings.unsentBytes && settings.eventBytes < settings.frameBytes)
+    }
+
     /// A socket whose kernels keep little for it, and which answers nothing.
     private final class MuteClient: Sendable {
         private let client: RawClient

@@ -117,6 +117,14 @@ enum ServingArguments {
         settings.acceptQueue = options[acceptQueue]
         settings.handshakeMs = Int64(options[handshakeMs])
         settings.memoryBytes = options[memoryBytes]
+        let resident = settings.memoryUse()
+        guard settings.memoryBytes == 0 || settings.memoryBytes > resident else {
+            throw Complaint(
+                .usage,
+                "--memory-bytes is \(settings.memoryBytes), and the process has \(resident) before it takes anything in; "
+                    + "expected is more, or 0 for no limit"
+            )
+        }
         settings.build = Version.number
         try secure(&settings, options)
         return settings
