@@ -61,9 +61,10 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
             network.subscribes.append(subscribe)
             var after = network.head
             if case .after(let seq) = subscribe.position { after = seq }
-            let refusal =
+            var refusal =
                 after + 1 < network.first
                 ? ReelError(.truncated, "the log begins at \(network.first)") : network.refusal
+            if let token, network.strangers.contains(token) { refusal = ReelError(.forbidden, "it is not for you") }
             if let refusal {
                 return say(.error(ServerFrame.Failure(refusal, stream: subscribe.stream)), ref: frame.ref)
             }

@@ -51,6 +51,8 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     var deadlines: [(request: FakeRequest, body: @Sendable () -> Void)] = []
     /// Tokens that do not allow to publish.
     var readers: Set<String> = []
+    /// Tokens that do not allow to read.
+    var strangers: Set<String> = []
     /// What nodes with keys take; nil: they have none.
     var tokens: Set<String>?
     /// So long a token holds, as `welcome` says.

@@ -69,6 +69,63 @@ import Testing
         await client.close()
     }
 
+    @Test func aStreamThatATokenDidNotAllowIsReadWithOneThatDoes() async throws {
+        let network = try FakeNetwork()
+        try await network.on { network in
+            (network.tokens, network.strangers) = (["stranger", "reader"], ["stranger"])
+            (network.tokenS, network.haste, network.heldPauses) = (60, 100, [SyncClient.tokenMs])
+        }
+        let (gate, opening) = AsyncStream.makeStream(of: Never.self)
+        let client = try network.client(
+            token: "stranger",
+            renewToken: {
+                for await _ in gate {}
+                return "reader"
+            }
+        )
+        let notices = await client.notices
+        let todo = try await client.open("todo")
+        for await case .stopped in notices { break }
+        opening.finish()
+        try await todo.publish(.insert("task", "1")).fate()
+        #expect(try await network.on { $0.greeted.count } == 1, "the connection stays")
+        await client.close()
+    }
+
+    @Test func aStreamThatATokenDidNotAllowIsTriedOnTheNextConnection() async throws {
+        let network = try FakeNetwork()
+        try await network.on { network in
+            (network.tokens, network.strangers) = (["stranger", "reader"], ["stranger"])
+            (network.haste, network.heldPauses) = (1_000, [SyncClient.tokenMs])
+        }
+        let client = try network.client(token: "stranger", renewToken: Office(["reader"]).source)
+        let notices = await client.notices
+        let todo = try await client.open("todo")
+        for await case .stopped in notices { break }
+        try await network.on { network in
+            network.tokens = ["reader"]
+            for connection in network.connections { connection.end("reset") }
+        }
+        try await todo.publish(.insert("task", "1")).fate()
+        #expect(try await network.on { $0.said } == ["stranger", "stranger", "reader"])
+        await client.close()
+    }
+
+    @Test func aStreamBeyondANodesLimitIsTriedOnTheNextConnection() async throws {
+        let network = try FakeNetwork()
+        try await network.on { ($0.refusal, $0.haste) = (ReelError(.limit, "too many subscriptions"), 1_000) }
+        let client = try network.client()
+        let notices = await client.notices
+        let todo = try await client.open("todo")
+        for await case .stopped in notices { break }
+        try await network.on { network in
+            network.refusal = nil
+            for connection in network.connections { connection.end("reset") }
+        }
+        try await todo.publish(.insert("task", "1")).fate()
+        await client.close()
+    }
+
     @Test func aTokenThatIsNotTakenOnAConnectionIsFollowedByAnother() async throws {
         let network = try FakeNetwork()
         try await network.on { network in

@@ -58,6 +58,8 @@ final class StreamState {
     /// What looks different since the readers of changes were told.
     var news: Set<Overlay.Key> = []
     var phase = Phase.idle
+    /// It was stopped for what another token or another connection may allow.
+    var isRefused = false
 
     /// A snapshot that came before the number of partitions was known.
     var arrived: Fold?
@@ -119,12 +121,23 @@ final class StreamState {
     /// A node has said welcome: what went wrong before says nothing of it, and what has not begun to come by now is
     /// asked of it.
     func connected() {
+        allow()
         outbox.connected()
         fetchFailures = 0
         catchUpFailures = 0
         retry?.cancel()
         retry = nil
         if catchUp?.hasBegun == false { dropCatchUp() }
+    }
+
+    /// Another token or another connection is there: what was refused is tried again. False if nothing was.
+    @discardableResult
+    func allow() -> Bool {
+        guard isRefused else { return false }
+        isRefused = false
+        phase = .idle
+        catchUpFailures = 0
+        return true
     }
 
     /// Lets go of everything that is under way on a connection.

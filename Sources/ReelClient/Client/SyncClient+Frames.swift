@@ -161,8 +161,11 @@ extension SyncClient {
             stream.phase = .idle
             stream.needsSnapshot = true
             retry(stream, afterMs: 50)
-        case .badStream, .unauthorized, .forbidden, .limit:
+        case .badStream:
             stop(stream, "\(error.code.rawValue): \(error.message)")
+        case .unauthorized, .forbidden, .limit:
+            stop(stream, "\(error.code.rawValue): \(error.message)")
+            stream.isRefused = true
         default:
             // What answers nothing that was asked for ends the subscription: nothing more is proven of the stream.
             if stream.phase == .subscribing || stream.phase == .live && ref == nil {

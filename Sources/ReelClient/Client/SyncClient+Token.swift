@@ -34,9 +34,12 @@ extension SyncClient {
     /// A second welcome answers `renew`: what the former token did not allow is tried again.
     func renewed(_ welcome: ServerFrame.Welcome) {
         renewLater(welcome)
-        for stream in streams.values where stream.outbox.isHeld {
-            stream.outbox.release()
-            markDirty(stream)
+        for stream in streams.values {
+            if stream.outbox.isHeld {
+                stream.outbox.release()
+                markDirty(stream)
+            }
+            if stream.allow() { advance(stream) }
         }
     }
 

@@ -47,8 +47,9 @@ public enum SyncNotice: Sendable, Equatable {
     /// The stream's state cannot be had at the moment: it begins with a snapshot, and no node answers with one. The
     /// client goes on asking, and taking events.
     case waiting(stream: String, reason: String)
-    /// The stream cannot be read on: what this device knows and what the log says exclude each other, or the log
-    /// speaks a version that this client does not know.
+    /// The stream cannot be read on: what this device knows and what the log says exclude each other, the log speaks a
+    /// version that this client does not know, or the node does not let the device have it, which is tried again with
+    /// the next token and on the next connection.
     case stopped(stream: String, reason: String)
     /// `renewToken` threw, or did not answer in time.
     case noToken(reason: String)
