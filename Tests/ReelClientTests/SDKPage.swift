@@ -26,6 +26,10 @@ enum SDKPage {
     /// As an app's own server would make it.
     private static func newToken() async throws -> String { throw CancellationError() }
 
+    static func list(_ client: SyncClient) async throws {
+        for held in try await client.streams() { print(held.id, held.queued) }
+    }
+
     static func close(_ client: SyncClient) async -> (node: String?, traffic: SyncStatistics) {
         let node = await client.connectedNode
         let traffic = await client.statistics

@@ -5,6 +5,27 @@ import Testing
 @testable import ReelClient
 
 @Suite(.timeLimit(.minutes(5))) struct SyncClientTests {
+    @Test func aDeviceListsTheStreamsThatItHolds() async throws {
+        let network = try FakeNetwork()
+        try await network.on { $0.down = ["a"] }
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        let held = [HeldStream(id: "note", queued: 0), HeldStream(id: "todo", queued: 2)]
+        for store in [SyncClient.Store.file(path), .memory] {
+            let client = try network.client(store: store)
+            #expect(try await client.streams().isEmpty)
+            let todo = try await client.open("todo")
+            for id in 0..<2 { try await todo.publish(.insert("task", "\(id)")) }
+            try await client.open("note")
+            #expect(try await client.streams() == held)
+            await client.close()
+            await #expect(throws: CancellationError.self) { try await client.streams() }
+        }
+        let next = try network.client(store: .file(path))
+        #expect(try await next.streams() == held, "none is open")
+        await next.close()
+    }
+
     @Test func whatOneDevicePublishesEveryDeviceShows() async throws {
         let network = try FakeNetwork()
         let (one, two) = (try network.client(seed: 1), try network.client(seed: 2))

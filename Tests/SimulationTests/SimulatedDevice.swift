@@ -247,7 +247,7 @@ final class SimulatedDevice: @unchecked Sendable {
         guard let client else { return }
         client.assumeIsolated { client in
             for stream in streams {
-                guard let state = client.streams[stream], let view = state.view else { continue }
+                guard let state = client.opened[stream], let view = state.view else { continue }
                 guard let number = world.store.number(of: view.fold.epoch) else {
                     world.broken("\(name) shows \(stream) of \(view.fold.epoch), which is no log")
                     continue
@@ -283,7 +283,7 @@ final class SimulatedDevice: @unchecked Sendable {
         guard let client else { return "\(name) is not there" }
         return client.assumeIsolated { client in
             for stream in streams {
-                guard let state = client.streams[stream] else { return "\(name) has not opened \(stream)" }
+                guard let state = client.opened[stream] else { return "\(name) has not opened \(stream)" }
                 let head = world.log.head(stream.partition(of: world.log.partitions.count))
                 let gaps = client.gaps(of: stream)
                 guard state.seq == head, state.view?.fold.epoch == world.log.epoch, state.outbox.entries.isEmpty,

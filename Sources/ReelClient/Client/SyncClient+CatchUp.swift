@@ -63,13 +63,13 @@ extension SyncClient {
     private func catchUpDeadline(_ stream: StreamState) -> any TransportRequest {
         let (name, ms) = (stream.name, Self.fetchMs << Int64(min(stream.catchUpFailures, Self.fetchDoublings)))
         return after(ms) { client in
-            guard let stream = client.streams[name] else { return }
+            guard let stream = client.opened[name] else { return }
             client.catchUpFailed(stream, ReelError(.logUnavailable, "no answer within \(ms) ms"))
         }
     }
 
     private func received(_ response: TransportResponse, _ download: Download, _ name: StreamName) {
-        guard let stream = streams[name], !isClosed else { return }
+        guard let stream = opened[name], !isClosed else { return }
         if case .body(let bytes) = response {
             counters.bytesReceived += Int64(bytes.count)
             counters.snapshotBytes += Int64(bytes.count)
@@ -160,7 +160,7 @@ extension SyncClient {
         guard stream.retry == nil else { return }
         let name = stream.name
         stream.retry = after(min(max(afterMs, 10), 30_000)) { client in
-            guard let stream = client.streams[name] else { return }
+            guard let stream = client.opened[name] else { return }
             stream.retry = nil
             client.advance(stream)
             client.fillGaps(stream)

@@ -66,7 +66,7 @@ extension SyncClient {
         renewLater(welcome)
         watch(link.number)
         notify(.connected(node: link.node))
-        for stream in streams.values {
+        for stream in opened.values {
             stream.connected()
             leaveFormerEpoch(stream)
             if let snapshot = stream.arrived { install(snapshot, stream) }
@@ -114,7 +114,7 @@ extension SyncClient {
         link.renewal?.cancel()
         link.connection?.close()
         self.link = nil
-        for stream in streams.values { stream.connectionLost() }
+        for stream in opened.values { stream.connectionLost() }
     }
 
     func send(_ frame: ClientFrame) {

@@ -28,20 +28,20 @@ extension SyncClient {
         case .upto(let partition, let seq): received(upTo: seq, partition)
         case .unsubscribed: break
         case .ack(let ack):
-            guard let stream = streams[ack.stream] else { return }
+            guard let stream = opened[ack.stream] else { return }
             for acked in ack.acks {
                 let author = Event.Author(site: acked.site, op: acked.op)
                 stream.outbox.acked(author, seq: acked.seq, folded: stream.seq, nowMs: transport.nowMs)
             }
             markDirty(stream)
         case .nack(let nack):
-            guard let stream = streams[nack.stream] else { return }
+            guard let stream = opened[nack.stream] else { return }
             let author = Event.Author(site: nack.site, op: nack.op)
             let ref = frame.ref.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
             stream.outbox.nacked(author, nack.error, ref: ref, nowMs: transport.nowMs)
             markDirty(stream)
         case .lagged(let name, _, let head):
-            guard let stream = streams[name], stream.phase == .live else { return }
+            guard let stream = opened[name], stream.phase == .live else { return }
             stream.view?.unsubscribed(head: head)
             stream.phase = .idle
             advance(stream)
@@ -54,7 +54,7 @@ extension SyncClient {
     }
 
     private func received(_ subscribed: ServerFrame.Subscribed) throws(ReelError) {
-        guard let stream = streams[subscribed.stream], stream.phase == .subscribing, let welcome = link?.welcome else {
+        guard let stream = opened[subscribed.stream], stream.phase == .subscribing, let welcome = link?.welcome else {
             return
         }
         guard subscribed.partition < welcome.partitions, subscribed.epoch == welcome.epoch else {
@@ -90,7 +90,7 @@ extension SyncClient {
     }
 
     func received(_ events: ServerFrame.Events, isPushed: Bool) throws(ReelError) {
-        guard let stream = streams[events.stream], stream.view != nil, stream.phase != .stopped else { return }
+        guard let stream = opened[events.stream], stream.view != nil, stream.phase != .stopped else { return }
         var progress = View.Progress()
         let isTaken =
             stream.view?.received(events, isPushed: isPushed, owns: stream.outbox.owns, &progress) ?? false
@@ -103,7 +103,7 @@ extension SyncClient {
     }
 
     private func received(upTo seq: Seq, _ partition: Int) {
-        for stream in streams.values where stream.phase == .live && stream.view?.fold.partition == partition {
+        for stream in opened.values where stream.phase == .live && stream.view?.fold.partition == partition {
             var progress = View.Progress()
             stream.view?.upto(seq, owns: stream.outbox.owns, &progress)
             took(progress, stream)
@@ -138,7 +138,7 @@ extension SyncClient {
 
     private func failed(_ failure: ServerFrame.Failure, ref: [UInt8]?) {
         let error = failure.error
-        guard let name = failure.stream, let stream = streams[name] else {
+        guard let name = failure.stream, let stream = opened[name] else {
             // No stream: the node could not read what this client said, or does not let it in, or not any longer.
             if [.unauthorized, .forbidden].contains(error.code) { tokenRefused() }
             guard let number = link?.number, link?.welcome == nil else { return }

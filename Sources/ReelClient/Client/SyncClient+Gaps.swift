@@ -65,9 +65,9 @@ extension SyncClient {
     }
 
     private func deadline(_ name: StreamName) -> any TransportRequest {
-        let failures = streams[name]?.fetchFailures ?? 0
+        let failures = opened[name]?.fetchFailures ?? 0
         return after(Self.fetchMs << Int64(min(failures, Self.fetchDoublings))) { client in
-            guard let stream = client.streams[name] else { return }
+            guard let stream = client.opened[name] else { return }
             stream.dropFetch()
             stream.fetchFailures += 1
             client.fillGaps(stream)
@@ -82,7 +82,7 @@ extension SyncClient {
     }
 
     private func received(_ response: TransportResponse, _ page: EventsPage, _ name: StreamName) {
-        guard let stream = streams[name], !isClosed else { return }
+        guard let stream = opened[name], !isClosed else { return }
         if case .body(let bytes) = response {
             counters.bytesReceived += Int64(bytes.count)
             renewDeadline(stream)

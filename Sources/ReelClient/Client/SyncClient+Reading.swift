@@ -4,7 +4,7 @@ internal import ReelCore
 extension SyncClient {
     func publish(_ event: Event, to name: StreamName, base position: ReadPosition?) async throws -> Publication {
         try checkOpen()
-        guard let stream = streams[name] else { throw CancellationError() }
+        guard let stream = opened[name] else { throw CancellationError() }
         let base = try stream.base(of: event, readAt: position)
         var intake = EventIntake(limit: eventBytes)
         var checked: [UInt8] = []
@@ -26,43 +26,43 @@ extension SyncClient {
     }
 
     func object(_ model: String, _ id: String, of name: StreamName) -> SyncObject? {
-        streams[name]?.visible(model, id)
+        opened[name]?.visible(model, id)
     }
 
     func objects(_ model: String, of name: StreamName) -> [SyncObject] {
-        streams[name]?.visible(model) ?? []
+        opened[name]?.visible(model) ?? []
     }
 
     func confirmed(_ model: String, _ id: String, of name: StreamName) -> SyncObject? {
-        streams[name]?.confirmed(model, id)
+        opened[name]?.confirmed(model, id)
     }
 
     func confirmed(_ model: String, of name: StreamName) -> [SyncObject] {
-        streams[name]?.confirmed(model) ?? []
+        opened[name]?.confirmed(model) ?? []
     }
 
-    func seq(of name: StreamName) -> Seq { streams[name]?.seq ?? .none }
+    func seq(of name: StreamName) -> Seq { opened[name]?.seq ?? .none }
 
-    func coverage(of name: StreamName) -> SeqRanges { streams[name]?.view?.covered ?? SeqRanges() }
+    func coverage(of name: StreamName) -> SeqRanges { opened[name]?.view?.covered ?? SeqRanges() }
 
-    func gaps(of name: StreamName) -> SeqRanges { streams[name]?.view?.gaps ?? SeqRanges() }
+    func gaps(of name: StreamName) -> SeqRanges { opened[name]?.view?.gaps ?? SeqRanges() }
 
-    func epoch(of name: StreamName) -> Epoch? { streams[name]?.view?.fold.epoch }
+    func epoch(of name: StreamName) -> Epoch? { opened[name]?.view?.fold.epoch }
 
     func digest(of name: StreamName) -> UInt64? {
-        streams[name]?.view?.digest()
+        opened[name]?.view?.digest()
     }
 
     func pending(of name: StreamName) -> [Publication] {
-        guard let stream = streams[name] else { return [] }
+        guard let stream = opened[name] else { return [] }
         return stream.outbox.entries.flatMap { stream.publications[$0.number] ?? [] }
     }
 
-    func queued(of name: StreamName) -> Int { streams[name]?.outbox.entries.count ?? 0 }
+    func queued(of name: StreamName) -> Int { opened[name]?.outbox.entries.count ?? 0 }
 
     func waitUntil(seq: Seq, of name: StreamName) async throws {
         try checkOpen()
-        guard let stream = streams[name], stream.seq < seq else { return }
+        guard let stream = opened[name], stream.seq < seq else { return }
         waits += 1
         let number = waits
         try await withTaskCancellationHandler {
@@ -78,7 +78,7 @@ extension SyncClient {
     }
 
     private func cancelWait(_ number: Int, _ name: StreamName) {
-        guard let stream = streams[name], let index = stream.waiters.firstIndex(where: { $0.number == number }) else {
+        guard let stream = opened[name], let index = stream.waiters.firstIndex(where: { $0.number == number }) else {
             return
         }
         stream.waiters.remove(at: index).continuation.resume(throwing: CancellationError())
@@ -86,7 +86,7 @@ extension SyncClient {
 
     func changes(of name: StreamName) -> Changes {
         let feed = ChangeFeed()
-        if let stream = streams[name], !isClosed {
+        if let stream = opened[name], !isClosed {
             // What has changed before the first reader came is no news.
             if stream.feeds.isEmpty {
                 _ = stream.look()

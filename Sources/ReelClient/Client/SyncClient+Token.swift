@@ -34,7 +34,7 @@ extension SyncClient {
     /// A second welcome answers `renew`: what the former token did not allow is tried again.
     func renewed(_ welcome: ServerFrame.Welcome) {
         renewLater(welcome)
-        for stream in streams.values {
+        for stream in opened.values {
             if stream.outbox.isHeld {
                 stream.outbox.release()
                 markDirty(stream)

@@ -24,7 +24,7 @@ extension SyncClient {
     func finishTurn() {
         isTurnScheduled = false
         guard !isClosed else { return }
-        let dirty = streams.values.filter(\.isDirty)
+        let dirty = opened.values.filter(\.isDirty)
         var parcels: [(StreamState, Outbox.Parcel)] = []
         for stream in dirty { parcels += handOver(stream).map { (stream, $0) } }
         for stream in dirty { stream.follow() }
@@ -72,7 +72,7 @@ extension SyncClient {
         if let next = stream.outbox.nextSendMs, next > transport.nowMs {
             let name = stream.name
             stream.sendTimer = after(next - transport.nowMs) { client in
-                if let stream = client.streams[name] { client.markDirty(stream) }
+                if let stream = client.opened[name] { client.markDirty(stream) }
             }
         }
         return parcels

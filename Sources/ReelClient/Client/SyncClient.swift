@@ -43,7 +43,7 @@ public actor SyncClient {
     var store: DeviceStore?
     var random: SeededGenerator
     var failover: Failover
-    var streams: [StreamName: StreamState] = [:]
+    var opened: [StreamName: StreamState] = [:]
     var counters = SyncStatistics()
     var noticeSinks: [AsyncStream<SyncNotice>.Continuation] = []
 
@@ -125,14 +125,24 @@ public actor SyncClient {
             throw ReelError(.badStream, "found \(name.debugDescription), expected \(StreamName.rule)")
         }
         try checkOpen()
-        if streams[name] == nil {
+        if opened[name] == nil {
             let stream = try restore(name, start)
-            streams[name] = stream
+            opened[name] = stream
             if link == nil { connectNext() }
             leaveFormerEpoch(stream)
             advance(stream)
         }
         return SyncStream(client: self, name: name)
+    }
+
+    /// All streams that the device holds, by name: what it has opened, and what its file knows of earlier runs.
+    ///
+    /// Throws a `ReelError`, `internal`, if the store failed, and `CancellationError` once the client is closed.
+    public func streams() throws -> [HeldStream] {
+        try checkOpen()
+        var queued = try store?.queued() ?? [:]
+        for (name, stream) in opened { queued[name.description] = stream.outbox.entries.count }
+        return queued.sorted { $0.key < $1.key }.map { HeldStream(id: $0.key, queued: $0.value) }
     }
 
     func checkOpen() throws {
@@ -179,7 +189,7 @@ public actor SyncClient {
         dropLink()
         tokenQuestion?.task.cancel()
         tokenQuestion?.deadline.cancel()
-        for stream in streams.values { release(stream, error) }
+        for stream in opened.values { release(stream, error) }
         for sink in noticeSinks { sink.finish() }
         noticeSinks = []
         store = nil

@@ -12,6 +12,14 @@ public enum SyncStart: Sendable {
     case all
 }
 
+/// A stream that a device holds, open or not.
+public struct HeldStream: Sendable, Equatable {
+    /// Its name, as `open` takes it.
+    public let id: String
+    /// How many own events wait in it; see `SyncStream.queued`.
+    public let queued: Int
+}
+
 /// One open stream of a `SyncClient`: a total order of events that this device reads and writes.
 ///
 ///     let todo = try await client.open("todo")

@@ -102,6 +102,20 @@ final class DeviceStore {
         }
     }
 
+    /// By the name of each stream that the file knows: how many own events wait in it.
+    func queued() throws(ReelError) -> [String: Int] {
+        do throws(SQLiteError) {
+            let select = try connection.prepare(
+                "SELECT name, (SELECT count(*) FROM outbox WHERE outbox.stream = stream.row) FROM stream"
+            )
+            var queued: [String: Int] = [:]
+            while try select.step() { queued[select.text(0)] = Int(select.integer(1)) }
+            return queued
+        } catch {
+            throw ReelError(error, "reading")
+        }
+    }
+
     /// What the file holds of a stream; a stream that it does not know begins with this site.
     func open(_ stream: StreamName, newSite: Site) throws(ReelError) -> Stored {
         do throws(SQLiteError) {
