@@ -138,6 +138,28 @@ struct LateAnswerTests {
         brokers.delay(ms: 0, of: 1)
     }
 
+    @Test("a broker that lags behind its leader does not end the log for who reads from it")
+    func lagging() async throws {
+        let brokers = try MockBrokers(2)
+        var configuration = brokers.configuration
+        configuration.patience = 1
+        let log = try brokers.log(partitions: 1, configuration: configuration)
+        defer { log.close() }
+        brokers.lead(log, 0, by: 1)
+        for text in ["a", "b", "c"] { try await log.appendOnceItGoes(text) }
+        brokers.follow(log, 0, by: 2, before: 1)
+        // A thread that was held up says only that there was no answer in time.
+        var said = ""
+        for _ in 0..<5 where !said.contains("a broker lags behind") {
+            let error = #expect(throws: LogError.self) { try log.read(0, from: 1, to: 2, bytes: 1 << 20) }
+            #expect(error?.code == .logUnavailable)
+            said = error?.message ?? ""
+        }
+        #expect(said.contains("read up to seq 0, its last one is 2: a broker lags behind"), "\(said)")
+        brokers.follow(log, 0, by: 2, before: nil)
+        #expect(try await textsOnceItAnswers(log) == ["a", "b", "c"])
+    }
+
     @Test("a port that takes connections and stays silent is named within ten seconds") func silent() throws {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(listener) }

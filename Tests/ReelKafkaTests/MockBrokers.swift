@@ -102,6 +102,12 @@ final class MockBrokers: @unchecked Sendable {
         rd_kafka_mock_partition_set_leader(cluster, "reel.\(log.epoch)", partition, broker)
     }
 
+    /// Reads of the partition are served by this broker, which has it up to before `end`; nil: as far as its leader.
+    func follow(_ log: KafkaLog, _ partition: Int32, by broker: Int32, before end: Seq?) {
+        rd_kafka_mock_partition_set_follower(cluster, "reel.\(log.epoch)", partition, broker)
+        rd_kafka_mock_partition_set_follower_wmarks(cluster, "reel.\(log.epoch)", partition, -1, end ?? -1)
+    }
+
     /// A log in a topic of its own. `leaderless`: nobody leads this partition yet, so no producer has ever sent to it.
     func log(
         epoch: Epoch = .random(),

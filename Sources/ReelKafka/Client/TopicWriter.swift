@@ -35,9 +35,9 @@ final class TopicWriter: Sendable {
         make = { () throws(LogError) in try Made(topic, configuration, log) }
     }
 
-    /// Appends a record and waits until the brokers have it, five seconds at most. An error does not say that it is not
-    /// in the topic.
-    func append(key: [UInt8], value: [UInt8]) throws(LogError) {
+    /// Appends a record and waits until the brokers have it, five seconds at most, or so long. An error does not say that
+    /// it is not in the topic.
+    func append(key: [UInt8], value: [UInt8], waitMs: Int64? = nil) throws(LogError) {
         try made.withLock { made throws(LogError) in
             let writer = if let made { made } else { try make() }
             made = writer
@@ -57,7 +57,7 @@ final class TopicWriter: Sendable {
                     )
                 }
             }
-            if code == RD_KAFKA_RESP_ERR_NO_ERROR { code = report(writer) }
+            if code == RD_KAFKA_RESP_ERR_NO_ERROR { code = report(writer, waitMs ?? self.waitMs) }
             switch code {
             case RD_KAFKA_RESP_ERR_NO_ERROR: return
             case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED: throw .notAllowed("Write", topic)
@@ -70,7 +70,7 @@ final class TopicWriter: Sendable {
 
     /// The outcome of the record that was handed over last. One before it, which nobody waited for to the end, may be
     /// told first.
-    private func report(_ writer: Made) -> rd_kafka_resp_err_t {
+    private func report(_ writer: Made, _ waitMs: Int64) -> rd_kafka_resp_err_t {
         let end = nowMs() + waitMs
         while nowMs() < end {
             guard let event = rd_kafka_queue_poll(writer.reports, 500) else { continue }

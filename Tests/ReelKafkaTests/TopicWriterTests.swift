@@ -1,0 +1,24 @@
+import CRdkafka
+import EventLogConformance
+import ReelCore
+import ReelLog
+import Testing
+
+@testable import ReelKafka
+
+/// Single records, each with an outcome of its own.
+@Suite(.timeLimit(.minutes(5))) struct TopicWriterTests {
+    @Test("the report of a record that nobody waited for is not taken for that of the next one")
+    func late() async throws {
+        let brokers = try MockBrokers()
+        brokers.topic("words")
+        let writer = TopicWriter(topic: "words", configuration: brokers.configuration) { _, _ in }
+        let admin = try KafkaAdmin(brokers.configuration)
+        #expect(throws: LogError.self) { try writer.append(key: [1], value: [1], waitMs: 0) }
+        try await eventually("it is in the topic, and reported") { try admin.wasWritten("words") }
+        brokers.fail(.produce, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+        let error = #expect(throws: LogError.self) { try writer.append(key: [2], value: [2]) }
+        #expect(error?.code == .forbidden)
+        try writer.append(key: [3], value: [3])
+    }
+}

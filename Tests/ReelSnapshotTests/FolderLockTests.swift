@@ -1,0 +1,32 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import ReelSnapshot
+
+/// A folder that one process has.
+@Suite(.timeLimit(.minutes(5))) struct FolderLockTests {
+    @Test func whoIsRefusedClosesItsDescriptorOnce() throws {
+        let folder = try Folder()
+        let lock = try FolderLock(folder: folder.path)
+        // A descriptor that is closed once too often may be another thread's by then.
+        let state = Mutex((isOver: false, opened: 0, lost: 0))
+        let done = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+            while !state.withLock({ $0.isOver }) {
+                let descriptor = open("/dev/null", O_RDONLY)
+                let isLost = descriptor >= 0 && close(descriptor) != 0
+                state.withLock { ($0.opened, $0.lost) = ($0.opened + 1, $0.lost + (isLost ? 1 : 0)) }
+            }
+            done.signal()
+        }
+        while state.withLock({ $0.opened < 50_000 }) {
+            if (try? FolderLock(folder: folder.path)) != nil { Issue.record("two have it") }
+        }
+        state.withLock { $0.isOver = true }
+        done.wait()
+        #expect(state.withLock { $0.lost } == 0)
+        lock.release()
+        _ = try FolderLock(folder: folder.path)
+    }
+}
