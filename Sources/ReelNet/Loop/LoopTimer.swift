@@ -57,7 +57,7 @@ extension EventLoop {
         LoopTimer(self, after: delay, every: period, body)
     }
 
-    /// Milliseconds of a clock that only goes forward, as of the start of this round. On the loop.
+    /// Milliseconds of a clock that only goes forward, as of the start of this round or later. On the loop.
     public var now: UInt64 { uv_now(handle) }
 
     /// The same clock, looked up: the round may have begun long ago.
