@@ -325,7 +325,7 @@ import Testing
 struct Wrong: Error {}
 
 extension SyncClient {
-    fileprivate var waiterCount: Int { streams.values.reduce(0) { $0 + $1.waiters.count } }
+    fileprivate var waiterCount: Int { opened.values.reduce(0) { $0 + $1.waiters.count } }
 }
 
 func temporaryPath() -> String {

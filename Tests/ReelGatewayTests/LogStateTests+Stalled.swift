@@ -2,6 +2,7 @@ import EventLogConformance
 import Foundation
 import ReelCore
 import ReelLog
+import ReelNet
 import Testing
 
 @testable import ReelGateway

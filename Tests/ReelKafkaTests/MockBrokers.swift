@@ -94,7 +94,12 @@ final class MockBrokers: @unchecked Sendable {
 
     /// What brokers that are asked say of the log's topic from now on.
     func say(_ error: rd_kafka_resp_err_t, of log: KafkaLog) {
-        rd_kafka_mock_topic_set_error(cluster, "reel.\(log.epoch)", error)
+        say(error, ofTopic: "reel.\(log.epoch)")
+    }
+
+    /// What brokers that are asked say of a topic from now on.
+    func say(_ error: rd_kafka_resp_err_t, ofTopic name: String) {
+        rd_kafka_mock_topic_set_error(cluster, name, error)
     }
 
     /// Another broker leads the partition; −1: none does.

@@ -29,8 +29,8 @@ public struct Change: Sendable, Equatable {
     /// consumes the event as rejected.
     public var guards: Members<Int64>
 
-    /// Makes an object; where it is there already, an upsert: writes these fields over its own and leaves the others. One
-    /// that was deleted does not come back: everybody rejects the event with `deleted`.
+    /// Makes an object; where it is there already, an upsert: writes these fields over its own and leaves the others.
+    /// One that was deleted does not come back: everybody rejects the event with `deleted`.
     public static func insert(_ model: String, _ id: String, _ fields: Members<JSON> = [:]) -> Change {
         Change(kind: .insert, model: model, id: id, fields: fields, operations: [:], guards: [:])
     }
@@ -141,8 +141,8 @@ public struct Event: Sendable, Equatable {
         }
     }
 
-    /// Makes an object; where it is there already, an upsert: writes these fields over its own and leaves the others. One
-    /// that was deleted does not come back: everybody rejects the event with `deleted`.
+    /// Makes an object; where it is there already, an upsert: writes these fields over its own and leaves the others.
+    /// One that was deleted does not come back: everybody rejects the event with `deleted`.
     public static func insert(_ model: String, _ id: String, _ fields: Members<JSON> = [:]) -> Event {
         Event(.insert(model, id, fields))
     }

@@ -35,8 +35,8 @@ final class TopicWriter: Sendable {
         make = { () throws(LogError) in try Made(topic, configuration, log) }
     }
 
-    /// Appends a record and waits until the brokers have it, five seconds at most, or so long. An error does not say that
-    /// it is not in the topic.
+    /// Appends a record and waits until the brokers have it, five seconds at most, or so long. An error does not say
+    /// that it is not in the topic.
     func append(key: [UInt8], value: [UInt8], waitMs: Int64? = nil) throws(LogError) {
         try made.withLock { made throws(LogError) in
             let writer = if let made { made } else { try make() }

@@ -87,7 +87,7 @@ final class FoldedStates {
 
     // MARK: Asking
 
-    /// What these nodes answer, one after the other, asked again until it is what was wanted; nil once the time is over.
+    /// What these nodes answer, one after the other, asked again until it is what was wanted; nil once time is up.
     func get<Answer>(
         _ target: String,
         of urls: [String],

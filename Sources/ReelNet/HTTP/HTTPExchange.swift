@@ -1,6 +1,6 @@
 /// One request of a connection and its answer. Either `respond`, or `start`, any number of `write`, `end`.
-/// On the loop; whatever is called behind the end or on a broken connection does nothing. The answer to HEAD is the head
-/// of what GET would be answered: `start` is its end.
+/// On the loop; whatever is called behind the end or on a broken connection does nothing. The answer to HEAD is the
+/// head of what GET would be answered: `start` is its end.
 public final class HTTPExchange {
     /// The loop that it lives on.
     public let loop: EventLoop

@@ -121,8 +121,8 @@ enum ServingArguments {
         guard settings.memoryBytes == 0 || settings.memoryBytes > resident else {
             throw Complaint(
                 .usage,
-                "--memory-bytes is \(settings.memoryBytes), and the process has \(resident) before it takes anything in; "
-                    + "expected is more, or 0 for no limit"
+                "--memory-bytes is \(settings.memoryBytes), and the process has \(resident) before it takes anything;"
+                    + " expected is more, or 0 for no limit"
             )
         }
         settings.build = Version.number
