@@ -11,6 +11,7 @@ struct GatewayMeters: Sendable {
     let bytesPushed: Counter
     let eventsRead: Counter
     let voids: VoidWatch
+    let trimsSkipped: Counter
     let acks: Counter
     let lagged: Counter
     let appends: Histogram
@@ -29,6 +30,10 @@ struct GatewayMeters: Sendable {
         bytesPushed = metrics.counter("reel_gateway_pushed_bytes_total", "Bytes of these.")
         eventsRead = metrics.counter("reel_gateway_records_read_total", "Records read from the log's tail.")
         voids = VoidWatch("reel_gateway_void_records_total", epoch: epoch, metrics: metrics, journal: journal)
+        trimsSkipped = metrics.counter(
+            "reel_gateway_trims_skipped_total",
+            "Times that the log was trimmed before it was read, and reading went on behind what is gone."
+        )
         acks = metrics.counter("reel_gateway_acks_total", "Events acked.")
         lagged = metrics.counter(
             "reel_gateway_lagged_total",

@@ -48,6 +48,7 @@ final class GatewayShare: Sendable {
             case nil where loss != nil: .unavailable
             case nil: LogState(waitedMs: max(backlog.waitedMs, failing?.lastedMs ?? 0), settings)
             case .epochChanged: .ended
+            case .aheadOfLog: .aheadOfLog
             default: .diverged
             }
         }
@@ -113,8 +114,8 @@ final class GatewayShare: Sendable {
     // MARK: Where the node stands
 
     /// Whether the node can serve, and how the log does.
-    var readiness: (readiness: Readiness, log: String, detail: String?) {
-        standing.withLock { ($0.readiness, $0.log.rawValue, $0.detail) }
+    var readiness: (readiness: Readiness, log: LogState, detail: String?) {
+        standing.withLock { ($0.readiness, $0.log, $0.detail) }
     }
 
     /// How the log does.
@@ -179,9 +180,10 @@ final class GatewayShare: Sendable {
 
     /// The log was trimmed before it was read.
     func skipped(_ partition: Int, to first: Seq) {
+        meters.trimsSkipped.add()
         journal.warning("the log was trimmed before it was read", ["partition": "\(partition)", "first": "\(first)"])
         standing.withLock { standing in
-            standing.readiness.read(partition, to: first - 1)
+            standing.readiness.skip(partition, to: first)
             standing.firsts[partition] = first
         }
     }
@@ -265,8 +267,8 @@ final class GatewayShare: Sendable {
         let fields: KeyValuePairs = ["state": after.rawValue, "before": before.rawValue, "detail": detail ?? ""]
         switch after {
         case .ok: journal.info("log state", fields)
-        case .degraded, .ended: journal.warning("log state", fields)
-        case .unavailable, .diverged: journal.error("log state", fields)
+        case .degraded, .truncated, .ended: journal.warning("log state", fields)
+        case .unavailable, .aheadOfLog, .diverged: journal.error("log state", fields)
         }
         return result
     }

@@ -27,15 +27,15 @@ public struct NodeAnswers: Sendable {
     private let log: CurrentLog
     private let announcer: Announcer
     private let metrics: Metrics
-    private let readiness: @Sendable () -> (readiness: Readiness, log: String, detail: String?)
+    private let readiness: @Sendable () -> (readiness: Readiness, log: LogState, detail: String?)
 
-    /// `readiness` says where the node stands now and how the log does, in a word and, where there is more to say, in a
+    /// `readiness` says where the node stands now and how the log does and, where there is more to say of that, a
     /// sentence.
     public init(
         log: CurrentLog,
         announcer: Announcer,
         metrics: Metrics,
-        readiness: @escaping @Sendable () -> (readiness: Readiness, log: String, detail: String?)
+        readiness: @escaping @Sendable () -> (readiness: Readiness, log: LogState, detail: String?)
     ) {
         self.log = log
         self.announcer = announcer

@@ -19,6 +19,18 @@ final class PartitionKeeper: @unchecked Sendable {
         /// The file's last record is the log's.
         var isVerified = false
 
+        /// How the log does for this partition. What only this node lacks is no affair of the log.
+        var log: LogState {
+            switch problem?.code {
+            case .diverged: .diverged
+            case .aheadOfLog: .aheadOfLog
+            case .epochChanged: .ended
+            case .truncated: .truncated
+            case .logUnavailable, .forbidden, .damaged: .unavailable
+            default: if case .ended = phase { .ended } else { .ok }
+            }
+        }
+
         /// Why nothing is answered from the file. A log that is merely away stops no reader.
         var refusal: SnapshotError? {
             switch problem?.code {
@@ -243,4 +255,9 @@ final class PartitionKeeper: @unchecked Sendable {
             return (SnapshotError(.internal, "the snapshot's file cannot be used: \(reason); \(error.reason)"), 10_000)
         }
     }
+}
+
+extension [PartitionKeeper] {
+    /// How the log does; the worst of what the partitions meet.
+    var logState: LogState { map(\.now.log).max() ?? .ok }
 }

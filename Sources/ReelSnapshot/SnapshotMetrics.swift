@@ -31,4 +31,29 @@ struct SnapshotMetrics: Sendable {
         )
         answers = metrics.counter("reel_snapshot_answers_total", "Snapshots, deltas and objects answered.")
     }
+
+    /// What is asked for when it is read.
+    static func watch(_ keepers: [PartitionKeeper], _ metrics: Metrics) {
+        for keeper in keepers {
+            metrics.gauge(
+                "reel_snapshot_seq",
+                "Last seq folded.",
+                labels: ["partition": "\(keeper.identity.partition)"]
+            ) { Int(keeper.now.seq) }
+        }
+        for state in LogState.allCases {
+            metrics.gauge(
+                "reel_snapshot_log_state",
+                "How the log does: 1 for the state that it is in, 0 for the others.",
+                labels: ["state": state.rawValue]
+            ) { keepers.logState == state ? 1 : 0 }
+        }
+        for code in ErrorCode.allCases {
+            metrics.gauge(
+                "reel_snapshot_stopped_partitions",
+                "Partitions that do not go on, by the code of the reason.",
+                labels: ["code": code.rawValue]
+            ) { keepers.filter { $0.now.problem?.code == code }.count }
+        }
+    }
 }

@@ -52,13 +52,7 @@ public final class SnapshotNode: StateSource {
                 if isLast { EpochFolders.removeEnded(before: log.epoch, in: settings.folder) }
             }
         }
-        for keeper in keepers {
-            metrics.gauge(
-                "reel_snapshot_seq",
-                "Last seq folded.",
-                labels: ["partition": "\(keeper.identity.partition)"]
-            ) { Int(keeper.now.seq) }
-        }
+        SnapshotMetrics.watch(keepers, metrics)
         do {
             for keeper in keepers { try keeper.start() }
         } catch {
@@ -75,20 +69,15 @@ public final class SnapshotNode: StateSource {
         keepers.contains { if case .ended = $0.now.phase { true } else { false } }
     }
 
-    /// Why partitions do not go on, a sentence each; empty if all do.
+    /// Why partitions do not go on, code and sentence each; empty if all do.
     public var problems: [String] {
         keepers.compactMap { keeper in
-            keeper.now.problem.map { "partition \(keeper.identity.partition): \($0.message)" }
+            keeper.now.problem.map { "partition \(keeper.identity.partition): \($0.code.rawValue): \($0.message)" }
         }
     }
 
-    /// How the log does, in a word; the worst of what the partitions meet.
-    var logState: String {
-        let codes = Set(keepers.compactMap { $0.now.problem?.code })
-        if codes.contains(.diverged) || codes.contains(.aheadOfLog) { return "diverged" }
-        if codes.contains(.epochChanged) { return "ended" }
-        return codes.contains(.logUnavailable) ? "unavailable" : "ok"
-    }
+    /// How the log does; the worst of what the partitions meet.
+    var logState: LogState { keepers.logState }
 
     /// The codes of why partitions answer nothing.
     var refusals: [ErrorCode] { keepers.compactMap { $0.now.refusal?.code } }

@@ -1,6 +1,7 @@
 import EventLogConformance
 import ReelCore
 import ReelLog
+import ReelNode
 import Testing
 
 @testable import ReelGateway

@@ -20,7 +20,7 @@ import Testing
     /// The state that the metrics show; they show exactly one.
     func shownState(_ live: LiveGateway) async throws -> String {
         var states: [String] = []
-        for state in ["ok", "degraded", "unavailable", "ended", "diverged"] {
+        for state in LogState.allCases.map(\.rawValue) {
             if try await live.metric(#"reel_gateway_log_state{state="\#(state)"}"#) == 1 { states.append(state) }
         }
         return states.joined(separator: " ")
@@ -208,8 +208,13 @@ import Testing
             #expect(try await live.get("/v1/streams/todo/head").status == 409)
             #expect(try await live.get("/v1/streams/todo/snapshot").status == 409)
             let ready = try await live.ready()
-            #expect(ready.contains(#""log":"diverged","detail":"ahead_of_log: "#), "\(ready)")
-            #expect(try await shownState(live) == "diverged")
+            #expect(ready.contains(#""log":"ahead_of_log","detail":"ahead_of_log: "#), "\(ready)")
+            #expect(try await shownState(live) == "ahead_of_log")
+            let late = try await live.open()
+            late.send(#"{"t":"hello","client":"test/1"}"#)
+            _ = try await late.next {
+                if case .welcome(let welcome) = $0.body { welcome.log == "ahead_of_log" } else { false }
+            }
         }
     }
 
@@ -237,6 +242,7 @@ import Testing
             )
             let ready = try await live.ready()
             #expect(ready.contains(#""log":"diverged","detail":"diverged: "#), "\(ready)")
+            #expect(try await shownState(live) == "diverged")
         }
     }
 

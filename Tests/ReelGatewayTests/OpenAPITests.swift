@@ -30,6 +30,11 @@ import Testing
         #expect(Set(SnapshotHTTP.routes.table.map(DescribedOperation.Route.init)) == described)
     }
 
+    @Test func everyStateOfTheLogStandsOnThePage() {
+        let words = LogState.allCases.map(\.rawValue).joined(separator: ", ")
+        #expect(String(decoding: PackageResources.openapi_yaml, as: UTF8.self).contains("log: { enum: [\(words)] }"))
+    }
+
     @Test func everyStatusOfACodeStandsOnThePage() {
         let described = Set(page.flatMap(\.statuses))
         for code in ErrorCode.allCases where ![.internal, .damaged].contains(code) {

@@ -1,4 +1,5 @@
 import ReelCore
+import ReelNode
 import Testing
 
 @testable import ReelGateway

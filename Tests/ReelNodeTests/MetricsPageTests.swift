@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelNode
 import Testing
 
 /// docs/metrics.md names every metric of the code, and nothing else.
@@ -25,5 +26,6 @@ import Testing
         #expect(!code.isEmpty)
         #expect(names(in: page) == code)
         for reason in VoidRecord.Reason.allCases { #expect(page.contains("| `\(reason.rawValue)` |")) }
+        for state in LogState.allCases { #expect(page.contains("| `\(state.rawValue)` |")) }
     }
 }

@@ -139,9 +139,20 @@ import Testing
         readiness.isLeaving = true
         #expect(!readiness.isReady)
         #expect(
-            String(decoding: readiness.body(log: "ok", epoch: Epoch(1)), as: UTF8.self)
+            String(decoding: readiness.body(log: .ok, epoch: Epoch(1)), as: UTF8.self)
                 == #"{"ready":false,"leaving":true,"log":"ok","epoch":"0000000000000001","partitions":["#
                 + #"{"partition":0,"seq":9,"goal":4},{"partition":1,"seq":-1,"goal":-1}]}"#
+        )
+    }
+
+    @Test func whatWasTrimmedUnreadIsReadOverAndSaid() {
+        var readiness = Readiness(goals: [4])
+        readiness.skip(0, to: 5)
+        #expect(readiness.isReady && readiness.positions == [4])
+        #expect(
+            String(decoding: readiness.body(log: .aheadOfLog, epoch: Epoch(1)), as: UTF8.self)
+                == #"{"ready":true,"leaving":false,"log":"ahead_of_log","epoch":"0000000000000001","partitions":["#
+                + #"{"partition":0,"seq":4,"goal":4,"skipped_to":5}]}"#
         )
     }
 }

@@ -30,6 +30,7 @@ import Testing
         for partition in 0..<2 { try await lab.log.append([barrier(.end(next.epoch))], key: "~reel", to: partition) }
         let first = try node(lab.log, lab)
         try await eventually("the end is folded") { first.positions == [10, 0] && first.epochHasEnded }
+        #expect(first.logState == .ended)
         first.close()
 
         try await next.append([barrier(.open)], key: "~reel", to: 0)

@@ -18,8 +18,8 @@ struct Lab {
         try EpochFolders.make(log.epoch, in: folder.path)
     }
 
-    func node() throws -> SnapshotNode {
-        try SnapshotNode(log: log, settings: settings, journal: Journal(threshold: .error), metrics: Metrics())
+    func node(metrics: Metrics = Metrics()) throws -> SnapshotNode {
+        try SnapshotNode(log: log, settings: settings, journal: Journal(threshold: .error), metrics: metrics)
     }
 
     func path(_ partition: Int) -> String {

@@ -17,14 +17,26 @@ struct LostLogTests {
         node.close()
     }
 
+    /// The states and codes that the metrics show, as labels.
+    private func shown(_ metrics: Metrics) -> [Substring] {
+        let lines = metrics.text().split(separator: "\n").filter { $0.hasSuffix("} 1") }
+        return ["reel_snapshot_log_state", "reel_snapshot_stopped_partitions"].flatMap { name in
+            lines.filter { $0.hasPrefix(name + "{") }.map { $0.dropFirst(name.count).dropLast(2) }
+        }
+    }
+
     @Test("a node that has folded more than the log holds says ahead_of_log, and answers nothing")
     func ahead() async throws {
         let lab = try Lab(partitions: 1)
         try await folded(20, lab)
         lab.log.rollBack(0, to: 12)
-        let node = try lab.node()
+        let metrics = Metrics()
+        let node = try lab.node(metrics: metrics)
         defer { node.close() }
         try await eventually("a refusal") { node.refusals == [.aheadOfLog] }
+        #expect(node.logState == .aheadOfLog)
+        #expect(node.problems.first?.hasPrefix("partition 0: ahead_of_log: ") == true, "\(node.problems)")
+        #expect(shown(metrics) == [#"{state="ahead_of_log"}"#, #"{code="ahead_of_log"}"#])
     }
 
     @Test("a log that was written again behind the node's back is diverged, and is not folded on")
@@ -34,9 +46,12 @@ struct LostLogTests {
         lab.log.rollBack(0, to: 12)
         var other = Writer(seed: 2)
         try await lab.log.append((12..<40).map { other.event(at: $0) }, key: "todo", to: 0)
-        let node = try lab.node()
+        let metrics = Metrics()
+        let node = try lab.node(metrics: metrics)
         defer { node.close() }
         try await eventually("a refusal") { node.refusals == [.diverged] }
+        #expect(node.logState == .diverged)
+        #expect(shown(metrics) == [#"{state="diverged"}"#, #"{code="diverged"}"#])
         #expect(try lab.reader(0).lines(of: StreamName("todo")!, after: .none).seq == 19)
     }
 
@@ -69,9 +84,13 @@ struct LostLogTests {
         try await eventually("the peer has folded all") { whole.positions == [39] }
         whole.close()
         lab.log.trim(0, before: 30)
-        let late = try lab.node()
+        let metrics = Metrics()
+        let late = try lab.node(metrics: metrics)
         try await eventually("what to do") { late.problems.first?.contains("put a copy of the folder") ?? false }
         #expect(late.refusals == [.nodeBehind])
+        #expect(late.logState == .truncated)
+        #expect(late.problems.first?.hasPrefix("partition 0: truncated: ") == true, "\(late.problems)")
+        #expect(shown(metrics) == [#"{state="truncated"}"#, #"{code="truncated"}"#])
         late.close()
 
         let own = EpochFolders.path(of: lab.log.epoch, in: lab.folder.path)
@@ -93,8 +112,10 @@ struct LostLogTests {
         try await lab.reach(node, 0, 19)
         lab.log.lose(0, LogError(.logUnavailable, "there is no such topic"))
         try await eventually("a problem") { node.problems.first?.contains("no such topic") ?? false }
+        #expect(node.logState == .unavailable)
         lab.log.lose(0, nil)
         try await eventually("none any more") { node.problems.isEmpty }
+        #expect(node.logState == .ok)
     }
 
     @Test("what was trimmed is not compared, and the node goes on")

@@ -155,7 +155,7 @@ import Testing
         #expect(
             lag(nodes).allSatisfy { $0.text.contains("a barrier") && $0.advice?.contains("not the nodes") == false }
         )
-        for word in ["diverged", "ended"] {
+        for word in ["diverged", "ahead_of_log", "ended"] {
             let found = try lag([node(1, log: word), node(2, "snapshot", log: word)])
             #expect(found.count == 2 && found.allSatisfy { $0.text.contains("does not read on: ") }, "\(found)")
         }
@@ -235,7 +235,8 @@ import Testing
 
     @Test(arguments: [
         ("degraded", Finding.Level.warning, "slow for"), ("unavailable", .problem, "away for"),
-        ("ended", .warning, "over for"), ("diverged", .problem, "not the one that"),
+        ("truncated", .problem, "trimmed while"), ("ended", .warning, "over for"),
+        ("ahead_of_log", .problem, "has lost what"), ("diverged", .problem, "not the one that"),
         ("partition 2: the file is damaged", .problem, "does not go on: partition 2: the file is damaged"),
     ])
     func eachStateOfTheLogHasItsOwnWords(word: String, level: Finding.Level, text: String) throws {

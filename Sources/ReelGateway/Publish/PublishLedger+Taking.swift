@@ -1,4 +1,5 @@
 import ReelCore
+import ReelNode
 
 extension PublishLedger {
     /// An event that was checked, made canonical and stamped.

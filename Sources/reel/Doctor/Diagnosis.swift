@@ -254,6 +254,21 @@ struct Diagnosis {
                 "over for \(node.name): this epoch has ended and another one follows",
                 do: "The node goes over to it by itself; restart it if it does not."
             )
+        case "truncated":
+            Finding(
+                .problem,
+                "log",
+                "trimmed while \(node.name) did not read it: it does not go on by itself",
+                do: "Stop it, put a copy of its epoch's folder of another snapshot node, also stopped, in place of its "
+                    + "own, and start it. docs/snapshot.md says how."
+            )
+        case "ahead_of_log":
+            Finding(
+                .problem,
+                "log",
+                "has lost what \(node.name) has read before: it serves nothing",
+                do: ErrorCode.aheadOfLog.entry.advice
+            )
         case "diverged":
             Finding(
                 .problem,

@@ -77,7 +77,7 @@ struct NodeStanding: Equatable {
     /// It has read to its goals and does not leave.
     var isReady = false
     var isLeaving = false
-    /// How the log does, in a word; a snapshot node says here what keeps it from going on.
+    /// How the log does, in a word.
     var log = ""
     /// What more it says of that.
     var detail = ""
@@ -121,9 +121,10 @@ struct NodeStanding: Equatable {
         if partitions.indices.contains(partition), let reason = partitions[partition].stopped { return reason }
         return switch log {
         case "diverged": "its log is not the one that it has read before"
+        case "ahead_of_log": "its log holds less than it has read before"
         case "ended": "the epoch has ended"
         // A snapshot node says it of each partition, one behind the other.
-        case "ok" where detail.contains("partition \(partition): "): detail
+        case "ok", "truncated": detail.contains("partition \(partition): ") ? detail : nil
         default: nil
         }
     }

@@ -1,17 +1,7 @@
 import ReelCore
+import ReelNode
 
-/// How the log does, as a gateway sees it; each hides those before it.
-enum LogState: String, CaseIterable, Comparable {
-    case ok
-    /// The oldest publish waits for long.
-    case degraded
-    /// It waits for so long that no new ones are taken. Reading goes on.
-    case unavailable
-    /// The epoch is over: what is published now belongs into the next. Reading goes on.
-    case ended
-    /// The log is not what was read before: nothing is served.
-    case diverged
-
+extension LogState {
     /// What it means that the oldest publish has waited so long.
     init(waitedMs: Int64, _ settings: GatewaySettings) {
         self =
@@ -29,8 +19,4 @@ enum LogState: String, CaseIterable, Comparable {
         /// How long none went well, as far as any were tried.
         var lastedMs: Int64 { toMs - fromMs }
     }
-
-    static func < (a: LogState, b: LogState) -> Bool { a.order < b.order }
-
-    private var order: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }
