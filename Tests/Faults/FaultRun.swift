@@ -8,7 +8,8 @@ struct FaultRun {
     let fault: Fault
     private var proof = ""
     private var report: LoadReport?
-    private var secondsOfLoad = 0.0
+    /// Events acked a second when the fault struck.
+    private var rate = 0.0
     private var verdict: Verdict?
     /// What did not go as it should; empty if the fault took effect and everything held.
     private(set) var problems: [String] = []
@@ -31,9 +32,8 @@ struct FaultRun {
     private mutating func load(_ scene: Scene) async throws {
         let load = scene.load
         let report = Task { try await load.run() }
-        let start = Clock.nowMs()
         do {
-            try await scene.acks(1_000)
+            rate = try await scene.fullLoad()
             proof = try await fault.strike(scene)
             scene.driver.fault(fault.name, on: "cluster", proof: proof)
             scene.driver.healed()
@@ -41,7 +41,6 @@ struct FaultRun {
         } catch {
             problems.append("\(error)")
         }
-        secondsOfLoad = Double(Clock.nowMs() - start) / 1_000
         load.stop()
         let result = try await report.value
         self.report = result
@@ -79,7 +78,7 @@ struct FaultRun {
             verdict.map { $0.printedAsLost > 0 ? "; \($0.printedAsLost) acked events printed as lost" : "" } ?? ""
         let named: Set<Invariant> = [.ackedLoss, .doubled, .oneOrder, .siteOrder]
         let cells = [
-            fault.name, proof + lost, "\(acked)", "\(Int(Double(acked) / max(1, secondsOfLoad)))",
+            fault.name, proof + lost, "\(acked)", "\(Int(rate))",
             broken([.ackedLoss]), broken([.doubled]), broken([.oneOrder, .siteOrder]),
             broken(Set(Invariant.allCases).subtracting(named)),
             String(format: "%.2f s", Double(report?.statistics.pause.max ?? 0) / 1e9),

@@ -26,8 +26,10 @@ final class Scene {
     /// The current one.
     var epoch: Epoch
 
-    /// More than the 500 that are claimed: what waits during the fault comes on top of it.
-    static let rate = 550.0
+    /// What is claimed to be under way when a fault strikes, in events acked a second.
+    private static let rateMin = 500.0
+    /// A little more: a window that is measured may begin or end between two acks.
+    private static let rate = 550.0
 
     /// A new log, nodes on it, and clients that are ready to begin.
     init(_ fault: Fault, on ground: Ground, seed: UInt64) async throws {
@@ -192,6 +194,25 @@ final class Scene {
     func acks(_ count: Int) async throws {
         let goal = try await statistics().acked + count
         try await eventually("\(goal) acks") { try await statistics().acked >= goal }
+    }
+
+    /// Waits until events are acked as fast as is claimed, for three seconds on end. Returns how fast they are.
+    func fullLoad() async throws -> Double {
+        var rate = 0.0
+        do {
+            try await eventually("enough acks") {
+                // The clock is read outside of the counts: who is held up between finds fewer a second, never more.
+                let start = Clock.nowMs()
+                let before = try await statistics().acked
+                try await seconds(3)
+                let count = try await statistics().acked - before
+                rate = Double(count) * 1_000 / Double(max(1, Clock.nowMs() - start))
+                return rate >= Self.rateMin
+            }
+        } catch {
+            throw NoEffect("not enough load: \(Int(rate)) acks/s, expected \(Int(Self.rateMin)); \(error)")
+        }
+        return rate
     }
 
     /// Waits until no more acks come, those that were on their way included. Returns how many there are then.
