@@ -18,7 +18,14 @@ extension Fault {
         Fault(name: "leader hung 10 s") { scene in
             let kafka = try scene.kafka
             let victim = try await scene.leader { $0 != kafka.controller() }
-            let proof = try await scene.broker(victim, isLostBy: { kafka.pause(victim) }, for: 10) {
+            let proof = try await scene.broker(
+                victim,
+                isLostBy: {
+                    kafka.pause(victim)
+                    try await scene.gateways(say: ["degraded", "unavailable"], all: false)
+                },
+                for: 10
+            ) {
                 guard kafka.process(victim)?.state == "T" else {
                     throw Scene.NoEffect("broker \(victim) is not stopped")
                 }
@@ -69,12 +76,13 @@ extension Fault {
             let kafka = try scene.kafka
             for broker in 1...3 { kafka.kill(broker) }
             let acked = try await scene.lastAcks()
+            try await scene.gateways(say: ["unavailable"], all: true)
             try await scene.seconds(30)
             let more = try await scene.statistics().acked - acked
             try kafka.start([1, 2, 3])
             guard more < 100 else { throw Scene.NoEffect("\(more) acks without a broker") }
             try await scene.inSync()
-            return "3 × SIGKILL, \(more) acks in 30 s"
+            return "3 × SIGKILL, \(more) acks in 30 s, gateways ready"
         },
         Fault(name: "too few replicas in sync") { scene in
             let kafka = try scene.kafka
@@ -85,6 +93,7 @@ extension Fault {
                 try scene.partitions().allSatisfy { $0.inSync.count == 2 }
             }
             let acked = try await scene.lastAcks()
+            try await scene.gateways(say: ["unavailable"], all: true)
             try await scene.seconds(5)
             let more = try await scene.statistics().acked - acked
             guard more == 0 else { throw Scene.NoEffect("\(more) acks with 2 replicas of 3 that are wanted") }

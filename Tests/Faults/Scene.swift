@@ -166,11 +166,36 @@ final class Scene {
         return (answer.status, String(decoding: answer.body, as: UTF8.self))
     }
 
-    /// The log's state, as a node says it, and what more it says of that.
+    /// The log's state, as a node says it, and what more it says of that; throws `Unready` where the node is.
     func logState(of node: LocalNode) async throws -> (word: String, detail: String) {
         let answer = try await nodes.ask("GET", node, "/readyz")
+        let body = String(decoding: answer.body, as: UTF8.self)
+        guard answer.status == 200 else { throw Unready(description: "\(node.name) is not ready: \(body)") }
         let members = try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any]
         return (members?["log"] as? String ?? "nothing", members?["detail"] as? String ?? "")
+    }
+
+    /// A node says that it is not ready, which nothing that happens to the log makes it.
+    struct Unready: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// Waits until gateways say that the log is in one of these states, though they are ready: all that have events on
+    /// their way, or else any.
+    func gateways(say words: Set<String>, all: Bool) async throws {
+        let who = all ? "each gateway with events on their way" : "a gateway"
+        try await eventually("\(who) says that the log is \(words.sorted().joined(separator: " or "))") {
+            var (said, silent) = (0, 0)
+            for gateway in nodes.gateways {
+                if words.contains(try await logState(of: gateway).word) {
+                    said += 1
+                } else {
+                    let metrics = String(decoding: try await get(gateway, "/metrics"), as: UTF8.self)
+                    if !metrics.contains("reel_gateway_in_flight_events 0\n") { silent += 1 }
+                }
+            }
+            return said > 0 && (!all || silent == 0)
+        }
     }
 
     /// Dumps a log, in whole, into the evidence: the current one, or that of another epoch.
@@ -238,6 +263,8 @@ final class Scene {
             var reason = ""
             do {
                 if try await isTrue() { return }
+            } catch let error as Unready {
+                throw error
             } catch {
                 reason = "; \(error)"
             }
@@ -273,7 +300,7 @@ final class Scene {
     /// Takes a broker away, waits until others lead what it led, and after `seconds`, and a last look, has it back.
     func broker(
         _ victim: Int,
-        isLostBy loss: () throws -> Void,
+        isLostBy loss: () async throws -> Void,
         for seconds: Double,
         _ look: () throws -> Void = {}
     ) async throws -> String {
@@ -284,7 +311,7 @@ final class Scene {
             return led > 0
         }
         let start = Clock.nowMs()
-        try loss()
+        try await loss()
         try await eventually("others lead what broker \(victim) led") {
             let partitions = (try? partitions()) ?? []
             return !partitions.isEmpty && partitions.allSatisfy { $0.leader != victim && $0.leader > 0 }
@@ -295,7 +322,7 @@ final class Scene {
         try kafka.resume(victim)
         try kafka.start([victim])
         try await inSync()
-        return "broker \(victim) led \(led), others after \(tookMs) ms"
+        return "broker \(victim) led \(led), others within \(tookMs) ms"
     }
 
     /// How many replicas must have an event before it is acked.
