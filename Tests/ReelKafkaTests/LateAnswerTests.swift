@@ -176,14 +176,15 @@ struct LateAnswerTests {
         let broker = "127.0.0.1:\(UInt16(bigEndian: address.sin_port))"
         let store = try KafkaLogStore(KafkaConfiguration(brokers: [broker])) { _, _ in }
         defer { store.close() }
-        // A thread that was held up itself says nothing of how long it takes: then it is asked again.
-        var (error, fastest) = (LogError?.none, Duration.seconds(1_000))
-        for _ in 0..<3 where fastest >= .seconds(10) {
+        // A thread that was held up itself says nothing of how long it takes: then it is asked again, until most of
+        // the answers were in time.
+        var (error, inTime, late) = (LogError?.none, 0, 0)
+        repeat {
             let started = ContinuousClock.now
             error = #expect(throws: LogError.self) { try store.check() }
-            fastest = min(fastest, ContinuousClock.now - started)
-        }
-        #expect(fastest < .seconds(10))
+            if ContinuousClock.now - started < .seconds(10) { inTime += 1 } else { late += 1 }
+        } while inTime <= late && late < 5
+        #expect(inTime > late, "\(late) answers took ten seconds or more")
         #expect(error?.code == .logUnavailable)
         let message = error?.message ?? ""
         // Before librdkafka says that it waits in vain, we have.
