@@ -132,7 +132,10 @@ let package = Package(
         tests("ReelClientTests", ["ReelClient", "ReelCore", "ReelNet", "ReelSQLite", "example-todo"]),
         tests(
             "ReelTests",
-            ["reel", "ReelCheck", "ReelClient", "ReelCore", "ReelKafka", "ReelLab", "ReelLog", "ReelNet", "ReelSQLite"]
+            [
+                "reel", "CRdkafka", "ReelCheck", "ReelClient", "ReelCore", "ReelKafka", "ReelLab", "ReelLog", "ReelNet",
+                "ReelSQLite",
+            ]
         ),
         // Client, gateway and fold in virtual time.
         tests(

@@ -46,6 +46,31 @@ import Testing
         )
     }
 
+    @Test func oneDeadBrokerOfTheListDoesNoHarm() async throws {
+        let mock = try MockCluster(brokers: 2)
+        try await mock.makeLog(holding: "there")
+        let brokers = (["127.0.0.1:1"] + mock.brokers).joined(separator: ",")
+        // The brokers live in this process, which may stand still.
+        let run = try await BuiltProgram.runInTime(["dump", "--log", "kafka:\(brokers)"]) { run, took in
+            run.code != 0 && took >= .seconds(3)
+        }
+        #expect(run.code == 0 && run.output.contains(#""value":"there""#), "\(run)")
+    }
+
+    @Test func aBrokerThatIsTooOld() async throws {
+        let mock = try MockCluster(brokers: 1)
+        mock.claimToBeOld()
+        let log = ["--log", "kafka:\(mock.brokers[0])"]
+        let old = "broker: it is of Kafka 2.3 to 2.6 (it takes Fetch up to version 11), wanted is 3.7 or newer"
+        let checked = try await BuiltProgram.runInTime(["topic", "check"] + log) { run, took in
+            !run.output.contains(old) && took >= .seconds(3)
+        }
+        #expect(checked.code == ExitCode.badData.rawValue && checked.errors.isEmpty, "\(checked)")
+        #expect(checked.output == "error: \(old)\n", "\(checked)")
+        let gateway = ["gateway", "--listen", "127.0.0.1:0"] + log
+        try await BuiltProgram.complains(gateway, .badData, old, patience: .seconds(3))
+    }
+
     @Test(arguments: [
         (["--log", "kafka:"], "expected is sqlite:PATH"),
         (["--log", "kafka:broker"], "names the broker `broker`; expected is HOST:PORT"),
