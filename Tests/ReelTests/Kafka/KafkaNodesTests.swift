@@ -35,6 +35,39 @@ import Testing
         #expect(text.map { Array($0.utf8) } == session.endValue)
     }
 
+    @Test func anEventThatTheBrokersNoLongerTakeIsTooLargeAndTheOthersGoOn() async throws {
+        let deployment = try await KafkaDeployment()
+        let topic = ["--entity-type", "topics", "--entity-name", deployment.topic]
+        let lowered = ["--add-config", "max.message.bytes=20000"]
+        try deployment.kafka.tool("kafka.admin.ConfigCommand", ["--alter"] + topic + lowered)
+        // The brokers hear of it a moment later, and the gateway asks them then: each time it is another event.
+        var (site, refusal) = (0, "")
+        try await eventually("an event is refused") {
+            site += 1
+            let answer = try await publish(50_000, by: site, through: deployment.gateway)
+            refusal = String(decoding: answer.body, as: UTF8.self)
+            return answer.status == 413
+        }
+        let metrics = String(decoding: try await deployment.gateway.ask("GET", "/metrics").body, as: UTF8.self)
+        let shown = try #require(metrics.firstMatch(of: /reel_kafka_record_limit_bytes (\d+)/))
+        let most = try #require(Int(shown.1)) - "todo".utf8.count
+        #expect(15_000..<20_000 ~= most)
+        #expect(refusal.contains(#""code":"too_large""#), "\(refusal)")
+        #expect(refusal.contains("the log takes at most \(most)"), "\(refusal)")
+        try await eventually("a smaller one is taken") {
+            site += 1
+            return try await publish(10_000, by: site, through: deployment.gateway).status == 200
+        }
+    }
+
+    /// What a gateway answers to the first event of a site, which has so many bytes and some more.
+    private func publish(_ bytes: Int, by number: Int, through gateway: NodeProcess) async throws -> HTTPResponse {
+        let site = "00000000-0000-4000-8000-" + String(3_000_000_000_000 + number).dropFirst()
+        let fields = #"{"t":"\#(String(repeating: "x", count: bytes))"}"#
+        let event = #"{"type":"insert","site":"\#(site)","op":0,"model":"m","id":"\#(number)","fields":\#(fields)}"#
+        return try await gateway.ask("POST", "/v1/streams/todo/events", body: #"{"events":[\#(event)]}"#)
+    }
+
     private func snapshotNode(_ name: String, of deployment: KafkaDeployment) throws -> NodeProcess {
         let words = ["snapshot", "--log", deployment.log, "--data", "\(deployment.folder.path)/\(name)"]
         return try NodeProcess(words, in: deployment.folder, name: name)
