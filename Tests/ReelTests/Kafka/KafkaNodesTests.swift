@@ -35,6 +35,41 @@ import Testing
         #expect(text.map { Array($0.utf8) } == session.endValue)
     }
 
+    @Test func whatADevicePublishesIsFoldedAndTheLogAloneTellsWhereTheNodesAre() async throws {
+        let deployment = try await KafkaDeployment()
+        let snapshot = try snapshotNode("snapshot", of: deployment)
+        let device = try CountingDevice("device", [deployment.gateway.url], in: deployment.folder)
+        let client = try device.open()
+        let stream = try await client.open("todo")
+        try await device.make(stream)
+        try await device.add(20, stream)
+        try await eventually("all is consumed") { await device.count(on: stream) == 20 }
+        let last = try #require(try await deployment.last())
+        let lines = try SnapshotLines(try await snapshot.snapshot(of: "todo", upTo: Seq(last.seq))).lines
+        let object = try lines.compactMap { try ObjectLine($0) }.first
+        #expect(object?.text == "n=20")
+
+        let expected = [
+            "gateway \(deployment.gateway.url) at \(last.seq), lag 0",
+            "snapshot \(snapshot.url) at \(last.seq), lag 0",
+        ]
+        try await eventually("`reel cluster` names both, with all that there is") {
+            try await cluster(deployment.log, partition: last.partition) == expected
+        }
+    }
+
+    /// The nodes as `reel cluster` prints them from the log, and how far they are in a partition.
+    private func cluster(_ log: String, partition: Int) async throws -> [String] {
+        let run = try await BuiltProgram.run(["cluster", "--log", log, "--json"])
+        return try run.output.split(separator: "\n").map { line in
+            let node = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+            let places = node?["partitions"] as? [[String: Any]]
+            let place = places?.first { $0["partition"] as? Int == partition }
+            let (role, url) = (node?["role"] as? String ?? "", node?["url"] as? String ?? "")
+            return "\(role) \(url) at \(place?["seq"] as? Int ?? -2), lag \(place?["lag"] as? Int ?? -2)"
+        }.sorted()
+    }
+
     @Test func anEventThatTheBrokersNoLongerTakeIsTooLargeAndTheOthersGoOn() async throws {
         let deployment = try await KafkaDeployment()
         let topic = ["--entity-type", "topics", "--entity-name", deployment.topic]

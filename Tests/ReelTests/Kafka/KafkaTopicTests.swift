@@ -85,4 +85,15 @@ import Testing
         #expect(await topic(["create"], kafka).code == .done)
         #expect(!(try kafka.topics("--list")).contains(data))
     }
+
+    @Test func topicsAreOnAsManyBrokersAsWasAskedFor() async throws {
+        let kafka = try LocalKafka(try RealKafka.home(), brokers: 2)
+        let more = await topic(["create", "--replication", "3"], kafka)
+        #expect(more.code != .done && more.errors.contains("replication factor"), "\(more)")
+        // Without it there would be two.
+        let made = await topic(["create", "--replication", "1"], kafka)
+        #expect(made.code == .done, "\(made)")
+        let described = try kafka.topics("--describe").matches(of: /Topic: (reel\.\S+)\s.*ReplicationFactor: (\d+)/)
+        #expect(described.count == 3 && described.allSatisfy { $0.2 == "1" }, "\(described.map { String($0.0) })")
+    }
 }
