@@ -133,8 +133,8 @@ let package = Package(
         tests(
             "ReelTests",
             [
-                "reel", "CRdkafka", "ReelCheck", "ReelClient", "ReelCore", "ReelKafka", "ReelLab", "ReelLog", "ReelNet",
-                "ReelSQLite",
+                "reel", "CRdkafka", "ReelCheck", "ReelClient", "ReelCore", "ReelGateway", "ReelKafka", "ReelLab",
+                "ReelLog", "ReelNet", "ReelNode", "ReelSQLite",
             ]
         ),
         // Client, gateway and fold in virtual time.

@@ -1,4 +1,7 @@
 import Foundation
+import ReelCore
+import ReelKafka
+import ReelLog
 import Testing
 
 @testable import reel
@@ -48,7 +51,12 @@ import Testing
 
     @Test func oneDeadBrokerOfTheListDoesNoHarm() async throws {
         let mock = try MockCluster(brokers: 2)
-        try await mock.makeLog(holding: "there")
+        let log = try mock.makeLog()
+        defer { log.close() }
+        let record = LogAppend(key: Array("s".utf8), value: Array("there".utf8))
+        let _: [Seq] = try await withCheckedThrowingContinuation { continuation in
+            log.append([record], to: 0) { continuation.resume(with: $0) }
+        }
         let brokers = (["127.0.0.1:1"] + mock.brokers).joined(separator: ",")
         // The brokers live in this process, which may stand still.
         let run = try await BuiltProgram.runInTime(["dump", "--log", "kafka:\(brokers)"]) { run, took in

@@ -33,22 +33,48 @@ final class MockCluster {
         #expect(rd_kafka_mock_set_apiversion(cluster, 1, 0, 11) == RD_KAFKA_RESP_ERR_NO_ERROR)
     }
 
-    /// Makes a log of one partition the current one, with one record of this value in it.
-    func makeLog(holding value: String) async throws {
-        let current = CurrentLog(epoch: .random(), partitions: 1, number: 0)
-        for topic in ["reel.control", "reel.\(current.epoch)"] {
-            #expect(rd_kafka_mock_topic_create(cluster, topic, 1, 1) == RD_KAFKA_RESP_ERR_NO_ERROR)
+    /// Answers take so long.
+    func answerAfter(ms: Int32) {
+        #expect(rd_kafka_mock_broker_set_rtt(cluster, -1, ms) == RD_KAFKA_RESP_ERR_NO_ERROR)
+    }
+
+    /// The producer that sends the next records has lost its place: it cannot go on.
+    func endTheProducer() {
+        rd_kafka_mock_push_request_errors_array(cluster, 0, 1, [RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER])
+    }
+
+    /// Makes a log the current one, and opens it. No node announces itself on it.
+    func makeLog(partitions: Int = 1) throws -> KafkaLog {
+        let current = CurrentLog(epoch: .random(), partitions: partitions, number: 0)
+        let topic = "reel.\(current.epoch)"
+        for (name, count) in [("reel.control", 1), (topic, partitions)] {
+            #expect(rd_kafka_mock_topic_create(cluster, name, Int32(count), 1) == RD_KAFKA_RESP_ERR_NO_ERROR)
         }
-        var configuration = KafkaConfiguration(brokers: brokers, properties: ["fetch.wait.max.ms": "1"])
+        // The mock takes what is sent again, and what stands behind a request that it has refused: neither must come.
+        var configuration = KafkaConfiguration(
+            brokers: brokers,
+            properties: [
+                "fetch.wait.max.ms": "1", "socket.timeout.ms": "300000", "request.timeout.ms": "300000",
+                "max.in.flight.requests.per.connection": "1",
+            ]
+        )
         configuration.patience = 20
         let store = try KafkaLogStore(configuration) { _, _ in }
         defer { store.close() }
         try store.advance(to: current)
-        let log = try store.open(current.epoch)
-        defer { log.close() }
-        let record = LogAppend(key: Array("s".utf8), value: Array(value.utf8))
-        let _: [Seq] = try await withCheckedThrowingContinuation { continuation in
-            log.append([record], to: 0) { continuation.resume(with: $0) }
-        }
+        return try KafkaLog(
+            epoch: current.epoch,
+            partitions: partitions,
+            topic: topic,
+            configuration: configuration,
+            directory: NoDirectory(),
+            log: { _, _ in }
+        )
     }
+}
+
+/// Nobody is there.
+private final class NoDirectory: NodeDirectory {
+    func announce(_ node: NodeAnnouncement) throws(LogError) {}
+    func nodes() throws(LogError) -> [NodeAnnouncement] { [] }
 }

@@ -1,0 +1,71 @@
+import Foundation
+import ReelCheck
+import ReelGateway
+import ReelKafka
+import ReelLab
+import ReelLog
+import ReelNode
+import Testing
+
+@testable import reel
+
+/// Producers that meet a fatal error while clients publish, and send again what is not acked: on the mock cluster.
+@Suite(.timeLimit(.minutes(10))) struct FatalProducerTests {
+    @Test func noOpIsSkippedDoubledOrReordered() async throws {
+        let mock = try MockCluster(brokers: 1)
+        let folder = try TemporaryFolder(prefix: "reel-fatal-")
+        let log = try mock.makeLog(partitions: 2)
+        // So that some are always on their way.
+        mock.answerAfter(ms: 100)
+        var settings = GatewaySettings()
+        settings.node.listen = "127.0.0.1:0"
+        // A test process may be without the processor for long.
+        (settings.node.handshakeMs, settings.helloMs, settings.pingMs) = (1_000_000, 1_000_000, 1_000_000)
+        let gateway = try Gateway(log: log, settings: settings, journal: Journal { _ in })
+
+        let run = folder.path + "/run"
+        let streams = try #require(LoadPlan.streams("load", count: 2))
+        var plan = LoadPlan(urls: ["http://\(gateway.address)"], streams: streams)
+        (plan.publishers, plan.readers, plan.rate) = (4, 2, 50)
+        (plan.patienceSeconds, plan.settleSeconds) = (300, 300)
+        plan.histories = try HistoryFolder(run)
+        let load = try LoadRun(plan)
+        let report = Task { try await load.run() }
+        defer { load.stop() }
+        for producer in 1...3 {
+            try await acks(50, load)
+            mock.endTheProducer()
+            try await eventually("producer \(producer) is replaced") { log.counts.rebuilds >= producer }
+        }
+        try await acks(50, load)
+        load.stop()
+        let found = try await report.value
+        #expect(found.isComplete, "\(found.problems)")
+        #expect(found.statistics.resent > 0)
+        // The second time at once.
+        for _ in 0..<2 { gateway.end.begin() }
+        await gateway.waitUntilEnded()
+        log.close()
+
+        mock.answerAfter(ms: 0)
+        try await dump(mock, to: run + "/log.jsonl")
+        let verdict = try await Trial(folder: run, logs: []).verdict()
+        #expect(verdict.word == .valid, "\(verdict.text)")
+        withExtendedLifetime(folder) {}
+    }
+
+    /// Waits until so many more events are acked.
+    private func acks(_ count: Int, _ load: LoadRun) async throws {
+        let goal = try await load.statistics().acked + count
+        try await eventually("\(goal) acks") { try await load.statistics().acked >= goal }
+    }
+
+    /// The brokers live in this process, which may stand still: then they are asked again.
+    private func dump(_ mock: MockCluster, to file: String) async throws {
+        let words = ["dump", "--log", "kafka:\(mock.brokers[0])"]
+        var run = try await BuiltProgram.run(words)
+        for _ in 0..<5 where run.code == ExitCode.unreachable.rawValue { run = try await BuiltProgram.run(words) }
+        #expect(run.code == 0, "\(run)")
+        try run.output.write(toFile: file, atomically: true, encoding: .utf8)
+    }
+}
