@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelLog
+import ReelNet
 import ReelNode
 import Testing
 
@@ -37,6 +38,31 @@ struct LostLogTests {
         #expect(node.logState == .aheadOfLog)
         #expect(node.problems.first?.hasPrefix("partition 0: ahead_of_log: ") == true, "\(node.problems)")
         #expect(shown(metrics) == [#"{state="ahead_of_log"}"#, #"{code="ahead_of_log"}"#])
+    }
+
+    @Test("the answer to `/readyz` names the log's state, and of each partition the code and what was found")
+    func readyz() async throws {
+        let lab = try Lab(partitions: 1)
+        try await folded(20, lab)
+        lab.log.rollBack(0, to: 12)
+        var common = NodeSettings()
+        common.listen = "127.0.0.1:0"
+        common.handshakeMs = 1_000_000
+        let journal = Journal(threshold: .error)
+        let node = try SnapshotServer(log: lab.log, settings: lab.settings, common: common, journal: journal)
+        let loop = try EventLoop()
+        let http = try loop.sync { LoopBound(HTTPClient(on: loop), on: loop) }
+        let (host, port) = (node.address.host, node.address.port)
+        var request = HTTPClientRequest("GET", host: host, port: port, target: "/readyz")
+        request.timeout = .seconds(1_000)
+        var body = ""
+        while !body.contains("detail") { body = String(decoding: try await http.fetch(request).body, as: UTF8.self) }
+        #expect(body.contains(#""log":"ahead_of_log","detail":"partition 0: ahead_of_log: "#), "\(body)")
+        // The second time at once.
+        for _ in 0..<2 { node.end.begin() }
+        await node.waitUntilEnded()
+        loop.stop()
+        loop.join()
     }
 
     @Test("a log that was written again behind the node's back is diverged, and is not folded on")
