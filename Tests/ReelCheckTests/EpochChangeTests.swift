@@ -221,6 +221,23 @@ import Testing
         }
     }
 
+    @Test func `A trimmed log does not end while nobody says where its state is`() async throws {
+        let store = FragileStore()
+        try store.create(Epoch(0xaa), partitions: 2)
+        try store.advance(to: CurrentLog(epoch: Epoch(0xaa), partitions: 2, number: 0))
+        let log = try store.currentLog()
+        let void = LogAppend(key: Array("~x".utf8), value: [])
+        for partition in 0..<2 { try await log.append([void, void, void], to: partition) }
+        log.trim(1, before: 2)
+        store.die(atStep: .max, .before)
+        let error = #expect(throws: LogError.self) { try EpochChange(store).run() }
+        #expect(error?.code == .truncated && error?.seq == 2)
+        let message = error?.message ?? ""
+        #expect(message.contains("partition 1 ") && message.contains("--from-snapshot"), "\(message)")
+        #expect(store.steps == 0, "nothing was made, nothing was written")
+        for partition in 0..<2 { #expect(try log.bounds(partition).last == 2) }
+    }
+
     @Test func `A log that nobody names any more is gone on with all the same`() async throws {
         let store = try await store(seed: testSeed(3_280), steps: 120)
         let before = try judged(store)

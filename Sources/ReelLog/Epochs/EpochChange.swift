@@ -103,6 +103,7 @@ public struct EpochChange {
     /// The new log, once partition 0 of the old one names it.
     private func begin(_ old: OldLog) throws -> any EventLog {
         if let next = old.next { return try continued(next, old) }
+        try old.checkThatItIsWhole()
         // It is made first: where that is not possible the old log must not end.
         let mine = Epoch.random()
         try store.create(mine, partitions: partitions ?? old.current.partitions)

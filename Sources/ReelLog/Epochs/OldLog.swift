@@ -163,6 +163,22 @@ final class OldLog {
 
     // MARK: State
 
+    /// Throws where a partition was trimmed and no archive holds what it lacks: then no state can be had of it.
+    func checkThatItIsWhole() throws {
+        guard archive == nil else { return }
+        for (partition, found) in found.enumerated() where found.bounds.first > 0 {
+            throw Self.trimmed(partition, first: found.bounds.first)
+        }
+    }
+
+    private static func trimmed(_ partition: Int, first: Seq) -> LogError {
+        LogError(
+            .truncated,
+            "partition \(partition) begins at seq \(first): say with --from-snapshot where its state is",
+            seq: first
+        )
+    }
+
     /// The state of a partition at the end of the epoch, or as of now where it has not ended; and what is missing.
     func state(of partition: Int) throws -> (fold: PartitionFold, loss: EpochReport.Loss?) {
         var (fold, log, loss) = try start(of: partition)
@@ -203,13 +219,7 @@ final class OldLog {
         if bounds.first <= 0 {
             return (PartitionFold(partition: partition, of: current.partitions, epoch: current.epoch), log, nil)
         }
-        guard archive != nil else {
-            throw LogError(
-                .truncated,
-                "partition \(partition) begins at seq \(bounds.first): say with --from-snapshot where its state is",
-                seq: bounds.first
-            )
-        }
+        guard archive != nil else { throw Self.trimmed(partition, first: bounds.first) }
         return rest(of: partition, nil, "the log begins at seq \(bounds.first), and no snapshot was found")
     }
 
