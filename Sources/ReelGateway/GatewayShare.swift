@@ -97,9 +97,12 @@ final class GatewayShare: Sendable {
         gate = NodeGate(settings.node, metrics: metrics, journal: journal)
         sound = SoundSeqs(partitions: log.partitions)
         meters = GatewayMeters(metrics, epoch: log.epoch, journal: journal)
+        var readiness = Readiness(goals: bounds.map(\.last))
+        // What lies before a start is not read: of a partition that was trimmed up to its end that is all.
+        for (partition, start) in starts.enumerated() { readiness.read(partition, to: start.from - 1) }
         standing = Mutex(
             Standing(
-                readiness: Readiness(goals: bounds.map(\.last)),
+                readiness: readiness,
                 firsts: bounds.map(\.first),
                 backlogs: [Backlog](repeating: Backlog(), count: settings.node.loops),
                 losses: [ReelError?](repeating: nil, count: log.partitions),

@@ -62,12 +62,12 @@ final class PartitionFeed: LogSink {
     }
 
     /// Whether the log answers for the partition: throws where the next record cannot be had, or the last one if none
-    /// is to come. True if there is a next one. Not on an event loop.
+    /// is to come and that one was not trimmed. True if there is a next one. Not on an event loop.
     func probe() throws(LogError) -> Bool {
         let bounds = try log.bounds(partition)
         let next = max(bounds.first, state.withLock { $0.next })
         let seq = min(next, bounds.last)
-        if seq >= 0 { _ = try log.read(partition, from: seq, to: seq, bytes: 1) }
+        if seq >= max(0, bounds.first) { _ = try log.read(partition, from: seq, to: seq, bytes: 1) }
         return next <= bounds.last
     }
 

@@ -132,7 +132,7 @@ public final class KafkaLog: EventLog {
     public func bounds(_ partition: Int) throws(LogError) -> LogBounds {
         guard (0..<partitions).contains(partition) else { throw .noPartition(partition, of: partitions) }
         let ends = try reading.ends(partition)
-        return ends.isEmpty ? .empty : LogBounds(first: ends.lowerBound, last: ends.upperBound - 1)
+        return ends.upperBound == 0 ? .empty : LogBounds(first: ends.lowerBound, last: ends.upperBound - 1)
     }
 
     /// Announces a node to the others.

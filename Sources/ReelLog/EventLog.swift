@@ -14,7 +14,7 @@ public protocol EventLog: AnyObject, Sendable {
     /// that can be told to take less.
     var recordBytesMax: Int { get }
 
-    /// The first seq that can be read and the last one; −1 and −1 for an empty partition. Asks the log itself.
+    /// The first seq that can be read and the last one; see `LogBounds` for where there is none. Asks the log itself.
     func bounds(_ partition: Int) throws(LogError) -> LogBounds
 
     /// Hands records over, in order per partition. Never blocks. `done` is called once, on a thread of the log, with

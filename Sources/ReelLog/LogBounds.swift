@@ -1,6 +1,7 @@
 public import ReelCore
 
-/// The ends of a partition; both are −1 where it is empty.
+/// The ends of a partition. Both are −1 where nothing was ever written; `first` is `last` + 1 where it was trimmed up to
+/// its end.
 public struct LogBounds: Equatable, Sendable {
     /// The first seq that can be read.
     public var first: Seq
@@ -13,6 +14,6 @@ public struct LogBounds: Equatable, Sendable {
         self.last = last
     }
 
-    /// Nothing to read.
+    /// Nothing was ever written.
     public static let empty = LogBounds(first: .none, last: .none)
 }

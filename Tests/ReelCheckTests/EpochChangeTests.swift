@@ -177,8 +177,11 @@ import Testing
         #expect(step >= 5, "create, end, seeds, open, advance")
     }
 
-    /// A store whose log begins behind half of its history, with what snapshots hold of that half and of all of it.
-    private func trimmed() async throws -> (store: FragileStore, half: BareArchive, whole: BareArchive) {
+    /// A store whose log begins behind half of its history, or behind all of it, with what snapshots hold of that half
+    /// and of all of it.
+    private func trimmed(
+        toItsEnd: Bool = false
+    ) async throws -> (store: FragileStore, half: BareArchive, whole: BareArchive) {
         let store = try await store(seed: testSeed(3_297), steps: 60)
         let log = try store.currentLog()
         let last = try log.bounds(0).last
@@ -192,8 +195,20 @@ import Testing
             return BareArchive(epoch: Epoch(0xaa), partitions: 1, number: 0, fold: fold)
         }
         let (half, whole) = (try archive(upTo: last / 2), try archive(upTo: last))
-        log.trim(0, before: last / 2 + 5)
+        log.trim(0, before: toItsEnd ? last + 1 : last / 2 + 5)
         return (store, half, whole)
+    }
+
+    @Test func `Of a log that was trimmed up to its end a snapshot lacks what lies between its seq and that end`()
+        async throws
+    {
+        let (store, half, whole) = try await trimmed(toItsEnd: true)
+        let seq = try #require(half.fold).next - 1
+        let end = try #require(whole.fold).next - 1
+        let losses = try EpochChange(store, archive: half).rehearse().losses
+        #expect(losses.map(\.seq) == [seq] && losses.map(\.end) == [end])
+        let report = try EpochChange(store, archive: whole).run()
+        #expect(report.losses.isEmpty && report.sites > 0)
     }
 
     @Test func `Who finishes another's run hears of its loss with the same snapshots, and of none with others`()
@@ -221,17 +236,19 @@ import Testing
         }
     }
 
-    @Test func `A trimmed log does not end while nobody says where its state is`() async throws {
+    @Test(arguments: [2, 3] as [Seq]) func `A trimmed log does not end while nobody says where its state is`(
+        first: Seq
+    ) async throws {
         let store = FragileStore()
         try store.create(Epoch(0xaa), partitions: 2)
         try store.advance(to: CurrentLog(epoch: Epoch(0xaa), partitions: 2, number: 0))
         let log = try store.currentLog()
         let void = LogAppend(key: Array("~x".utf8), value: [])
         for partition in 0..<2 { try await log.append([void, void, void], to: partition) }
-        log.trim(1, before: 2)
+        log.trim(1, before: first)
         store.die(atStep: .max, .before)
         let error = #expect(throws: LogError.self) { try EpochChange(store).run() }
-        #expect(error?.code == .truncated && error?.seq == 2)
+        #expect(error?.code == .truncated && error?.seq == first)
         let message = error?.message ?? ""
         #expect(message.contains("partition 1 ") && message.contains("--from-snapshot"), "\(message)")
         #expect(store.steps == 0, "nothing was made, nothing was written")

@@ -202,6 +202,23 @@ import Testing
         }
     }
 
+    @Test func aLogThatWasTrimmedUpToItsEndIsReadFromThereOn() async throws {
+        let log = try await log(100)
+        log.trim(0, before: 100)
+        try await LiveGateway.with(log) { live in
+            let (reader, writer) = (try await live.connect(), try await live.connect())
+            reader.send(.subscribe(.init(stream: todo, position: .after(-1))))
+            let error = try await reader.nextError()
+            #expect(error.error.code == .truncated && error.first == 100)
+            reader.send(.subscribe(.init(stream: todo, position: .after(99), epoch: log.epoch)))
+            let subscribed = try await reader.nextSubscribed()
+            #expect(subscribed.first == 100 && subscribed.head == 99)
+            writer.send(.publish(.init(stream: todo, events: [Sent.insert(site, 100, "a")])))
+            #expect(try await writer.nextAck().acks.map(\.seq) == [100])
+            #expect(try await reader.events(of: todo, partition: 0, after: 99, through: 100).map(\.seq) == [100])
+        }
+    }
+
     @Test func anotherHashOfTheLastEventIsDiverged() async throws {
         let log = try await log(10)
         try await LiveGateway.with(log) { live in

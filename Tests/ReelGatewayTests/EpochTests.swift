@@ -61,6 +61,8 @@ import Testing
         let trimmed = try await log(events(0..<40), lag: 0)
         trimmed.trim(0, before: 25)
         #expect(try start(trimmed, records: 10).from == 25)
+        trimmed.trim(0, before: 40)
+        #expect(try start(trimmed, records: 10).from == 40, "nothing is left to read")
     }
 
     @Test func aGatewayThatStartsFarBehindAnEndKnowsThatTheEpochHasEnded() async throws {

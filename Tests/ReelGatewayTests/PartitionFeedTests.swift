@@ -171,4 +171,15 @@ import Testing
             #expect(told.news == ["read 0..<1", "skipped to 3", "truncated", "read 3..<5"])
         }
     }
+
+    @Test func whereAllWasTrimmedTheLogAnswersAllTheSame() throws {
+        try withFeed { log, feed, _ in
+            for _ in 0..<3 { append(log) }
+            feed.received(try read(log, 0...2))
+            log.trim(0, before: 3)
+            #expect(try !feed.probe())
+            append(log)
+            #expect(try feed.probe())
+        }
+    }
 }

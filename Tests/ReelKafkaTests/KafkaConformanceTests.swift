@@ -15,6 +15,11 @@ struct KafkaConformanceTests {
     func real(_ requirement: LogRequirement) async throws {
         try await requirement.hold(for: #require(RealKafka.fromEnvironment))
     }
+
+    @Test("every log that can be trimmed does, on a real Kafka", .onARealKafka, arguments: TrimRequirement.all)
+    func realTrimmed(_ requirement: TrimRequirement) async throws {
+        try await requirement.hold(for: #require(RealKafka.fromEnvironment))
+    }
 }
 
 /// A log on brokers that live in this process, as a node opens it.

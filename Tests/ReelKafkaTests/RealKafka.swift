@@ -6,7 +6,7 @@ import ReelLog
 import Testing
 
 /// The brokers that `REEL_KAFKA` names, `HOST:PORT,HOST:PORT`.
-struct RealKafka: LogKind {
+struct RealKafka: TrimmableLog {
     let brokers: [String]
 
     static let fromEnvironment: RealKafka? = {
@@ -20,6 +20,10 @@ struct RealKafka: LogKind {
         let log = try log(Epoch.random(), partitions: partitions)
         defer { log.close() }
         try await body(log)
+    }
+
+    func trim(_ log: any EventLog, before seq: Seq) throws {
+        try Admin(brokers).trim("reel.\(log.epoch)", 0, before: seq)
     }
 
     /// A log in a fresh topic.

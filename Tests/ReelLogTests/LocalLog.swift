@@ -31,11 +31,29 @@ enum LocalLog: CaseIterable, LogKind {
     }
 }
 
+/// The log in memory, which can be trimmed. One in a file gives seqs that follow its last row, so that one must stay.
+private struct TrimmedMemory: TrimmableLog {
+    var testDescription: String { LocalLog.memory.testDescription }
+
+    func withLog(partitions: Int, _ body: (any EventLog) async throws -> Void) async throws {
+        try await LocalLog.memory.withLog(partitions: partitions, body)
+    }
+
+    func trim(_ log: any EventLog, before seq: Seq) throws {
+        try #require(log as? MemoryLog).trim(0, before: seq)
+    }
+}
+
 @Suite(.timeLimit(.minutes(5)))
 struct LocalLogConformance {
     @Test("every log does", arguments: LogRequirement.all, LocalLog.allCases)
     func conforms(_ requirement: LogRequirement, _ kind: LocalLog) async throws {
         try await requirement.hold(for: kind)
+    }
+
+    @Test("every log that can be trimmed does", arguments: TrimRequirement.all)
+    func trims(_ requirement: TrimRequirement) async throws {
+        try await requirement.hold(for: TrimmedMemory())
     }
 }
 

@@ -151,6 +151,7 @@ struct LostLogTests {
         lab.log.trim(0, before: 20)
         let node = try lab.node()
         defer { node.close() }
+        try await eventually("it stands where it stood") { node.positions == [19] && node.refusals.isEmpty }
         var writer = Writer(seed: 5)
         try await lab.log.append([writer.event(at: 20)], key: "todo", to: 0)
         try await lab.reach(node, 0, 20)

@@ -12,7 +12,7 @@ struct MemoryPartition {
     /// The next seq to be given.
     var end: Seq { first + Seq(records.count) }
 
-    var bounds: LogBounds { records.isEmpty ? .empty : LogBounds(first: first, last: end - 1) }
+    var bounds: LogBounds { end == 0 ? .empty : LogBounds(first: first, last: end - 1) }
 
     mutating func append(_ appended: [LogAppend]) -> [Seq] {
         appended.map { record in
