@@ -9,7 +9,7 @@ extension KafkaLogStore {
         public var role: TopicRole
         /// Its name.
         public var name: String
-        /// What the brokers say of it; nil: there is none of this name.
+        /// What the brokers say of it; nil: none that answers knows of one of this name.
         public var facts: TopicFacts?
     }
 
@@ -40,9 +40,8 @@ extension KafkaLogStore {
         } else {
             findings.append(.noVersion)
         }
-        let topics = try topics()
-        guard topics.contains(where: { $0.role.isData }) else { return [try absence()] + findings }
-        for topic in topics {
+        guard try current() != nil else { return [try absence()] + findings }
+        for topic in try topics() {
             if let facts = topic.facts {
                 findings += facts.findings(as: topic.role, bootstrap: bootstrap)
             } else if topic.role.isData {

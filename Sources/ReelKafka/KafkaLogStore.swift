@@ -83,7 +83,7 @@ public final class KafkaLogStore: LogStore {
 
     /// Makes a topic with all that it must have, unless there is one of this name.
     private func make(_ name: String, _ role: TopicRole) throws(LogError) {
-        if try admin.hearsay(of: name).facts == nil {
+        if try admin.hearsay(of: name).said == nil {
             let replicas = if let replicas { replicas } else { min(3, try admin.reach()) }
             let settings = role.settings(replicas: replicas)
             _ = try admin.create(name, partitions: role.partitions, replicas: replicas, settings: settings)
@@ -100,15 +100,12 @@ public final class KafkaLogStore: LogStore {
     /// A topic that was made a moment ago is known to all brokers, and led, a moment later. A client that had its
     /// partitions from one broker and then asks one that does not know it yet takes it for deleted.
     private func settled(_ name: String) throws(LogError) -> TopicFacts {
-        var configuration = configuration
-        // All brokers are connected, and each question goes to any of them.
-        configuration.properties["enable.sparse.connections"] = "false"
-        let all = try KafkaAdmin(configuration)
+        let all = try KafkaAdmin(configuration, isConnectedToAll: true)
         var knowing: Set<Int32> = []
         let end = nowMs() + Self.settlingMs
         while true {
             let heard = try all.hearsay(of: name)
-            let found = heard.facts.flatMap { $0.partitions.allSatisfy { $0.leader != nil } ? $0 : nil }
+            let found = heard.said.flatMap { $0.partitions.allSatisfy { $0.leader != nil } ? $0 : nil }
             if found == nil { knowing.remove(heard.broker) } else { knowing.insert(heard.broker) }
             if let found, knowing.isSuperset(of: heard.brokers) { return found }
             guard nowMs() < end else {

@@ -164,6 +164,24 @@ import Testing
         #expect(try store.current() == nil)
     }
 
+    @Test func aBrokerThatHasNotHeardOfALogYetIsNotBelieved() throws {
+        let (brokers, epoch) = (try MockBrokers(2), Epoch.random())
+        let topic = TopicRole.name(of: epoch)
+        brokers.topic("reel.control")
+        brokers.topic(topic, partitions: 2)
+        let door = try IgnorantBroker(before: brokers.brokers[0], hidden: topic)
+        var configuration = brokers.configuration
+        configuration.brokers = [door.address]
+        let store = try KafkaLogStore(configuration) { _, _ in }
+        defer { store.close() }
+        let log = try store.open(epoch)
+        defer { log.close() }
+        #expect(log.partitions == 2)
+        let other = Epoch.random()
+        let error = #expect(throws: LogError.self) { _ = try store.open(other) }
+        #expect(error?.code == .damaged, "nobody has heard of this one")
+    }
+
     @Test func aBrokerThatIsTooOldIsNamedWithItsRelease() throws {
         let brokers = try MockBrokers()
         brokers.claim(fetch: 11)

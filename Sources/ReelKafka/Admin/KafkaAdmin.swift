@@ -1,14 +1,14 @@
 internal import CRdkafka
-internal import Glibc
 internal import ReelCore
 internal import ReelLog
 internal import Synchronization
 
-/// Questions to the brokers and what an operator asks of them. Every call blocks, five seconds at most.
+/// Questions to the brokers and what an operator asks of them. Every call blocks, five seconds at most, or eight where
+/// each broker is asked.
 final class KafkaAdmin: Sendable {
     let handle: KafkaHandle
+    let configuration: KafkaConfiguration
     private let heard: Heard
-    private let brokers: [String]
 
     /// What the brokers say of themselves in librdkafka's log lines.
     private final class Heard: Sendable {
@@ -17,14 +17,14 @@ final class KafkaAdmin: Sendable {
 
     /// How long a question may take: five seconds. A broker that hangs is told after four.
     let patienceMs: Int32
-    /// So long it asks again for a topic that the broker does not know: one that has just started knows few of them.
-    private static let doubtMs: Int64 = 1_500
 
-    init(_ configuration: KafkaConfiguration) throws(LogError) {
-        brokers = configuration.brokers
+    /// `isConnectedToAll`: to all brokers, so that each question goes to any of them; else only to those that it needs.
+    init(_ configuration: KafkaConfiguration, isConnectedToAll: Bool = false) throws(LogError) {
+        self.configuration = configuration
         patienceMs = 5000 * Int32(configuration.patience)
         let heard = Heard()
         var configuration = configuration
+        if isConnectedToAll { configuration.properties["enable.sparse.connections"] = "false" }
         // The lines that tell what requests a broker takes; the rest of them is nobody's business.
         configuration.properties["debug"] = "feature"
         // What goes wrong is told by the answers.
@@ -43,51 +43,28 @@ final class KafkaAdmin: Sendable {
     /// Waits until a broker answers, and says how many there are. `log_unavailable` with the reason where none does.
     @discardableResult
     func reach() throws(LogError) -> Int {
-        try metadata(of: nil) { Int($0.broker_cnt) }
+        try metadata(of: nil) { Int($0.broker_cnt) }.said
     }
 
-    /// What one broker says of a topic.
-    struct Hearsay {
-        /// Nil: it knows no such topic.
-        var facts: TopicFacts?
+    /// What one broker says.
+    struct Hearsay<Said> {
+        var said: Said
         /// The broker that says it.
         var broker: Int32
         /// All brokers that it knows.
         var brokers: Set<Int32>
     }
 
-    /// The topic of this name; nil: there is none, as was said again and again.
-    func topic(_ name: String) throws(LogError) -> TopicFacts? {
-        let end = nowMs() + Self.doubtMs
-        while true {
-            if let facts = try hearsay(of: name).facts { return facts }
-            guard nowMs() < end else { return nil }
-            usleep(50_000)
-        }
-    }
-
-    /// The topic of this name, as some broker knows it.
-    func hearsay(of name: String) throws(LogError) -> Hearsay {
+    /// The topic of this name, as some broker knows it; nil: it knows no such topic.
+    func hearsay(of name: String) throws(LogError) -> Hearsay<TopicFacts?> {
         let topic = try KafkaTopic(name, of: handle)
-        return try metadata(of: topic) { metadata in
-            Self.facts(name, in: metadata).map { facts in
-                let brokers = UnsafeBufferPointer(start: metadata.brokers, count: Int(metadata.broker_cnt))
-                return Hearsay(facts: facts, broker: metadata.orig_broker_id, brokers: Set(brokers.map(\.id)))
-            }
-        }.get()
-    }
-
-    /// The names of all topics that this user may see.
-    func topicNames() throws(LogError) -> [String] {
-        try metadata(of: nil, all: true) { metadata in
-            UnsafeBufferPointer(start: metadata.topics, count: Int(metadata.topic_cnt))
-                .compactMap { $0.topic.map { String(cString: $0) } }.sorted()
-        }
+        let heard = try metadata(of: topic) { Self.facts(name, in: $0) }
+        return Hearsay(said: try heard.said.get(), broker: heard.broker, brokers: heard.brokers)
     }
 
     /// Whether anything was ever written to a topic.
     func wasWritten(_ name: String) throws(LogError) -> Bool {
-        let partitions = try hearsay(of: name).facts?.partitions.count ?? 0
+        let partitions = try topic(name)?.partitions.count ?? 0
         for partition in 0..<partitions {
             let end = nowMs() + Int64(patienceMs)
             let (code, ends) = handle.ends(of: name, partition, untilMs: end)
@@ -113,18 +90,24 @@ final class KafkaAdmin: Sendable {
 
     /// Asks for the brokers, and for a topic if one is given, or for all; again and again, until one answers or it is
     /// clear that none will.
-    private func metadata<Answer>(
+    func metadata<Said>(
         of topic: KafkaTopic?,
         all: Bool = false,
-        _ read: (rd_kafka_metadata) -> Answer
-    ) throws(LogError) -> Answer {
+        _ read: (rd_kafka_metadata) -> Said
+    ) throws(LogError) -> Hearsay<Said> {
         let end = nowMs() + Int64(patienceMs)
         while true {
             var answer: UnsafePointer<rd_kafka_metadata>?
             let code = rd_kafka_metadata(handle.pointer, all ? 1 : 0, topic?.pointer, &answer, 500)
             if code == RD_KAFKA_RESP_ERR_NO_ERROR, let answer {
                 defer { rd_kafka_metadata_destroy(answer) }
-                return read(answer.pointee)
+                let metadata = answer.pointee
+                let brokers = UnsafeBufferPointer(start: metadata.brokers, count: Int(metadata.broker_cnt))
+                return Hearsay(
+                    said: read(metadata),
+                    broker: metadata.orig_broker_id,
+                    brokers: Set(brokers.map(\.id))
+                )
             }
             rd_kafka_poll(handle.pointer, 0)
             if code == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE {
@@ -135,7 +118,8 @@ final class KafkaAdmin: Sendable {
             }
             let trouble = handle.trouble.map { BrokerTrouble($0) }
             guard nowMs() < end, trouble?.isLasting != true else {
-                let silence = "\(brokers.joined(separator: ", ")): no answer within \(patienceMs / 1_000) s"
+                let asked = configuration.brokers.joined(separator: ", ")
+                let silence = "\(asked): no answer within \(patienceMs / 1_000) s"
                 throw LogError(.logUnavailable, "no broker can be reached: \(trouble?.text ?? silence)")
             }
         }

@@ -14,7 +14,7 @@ final class ControlTopic: Sendable {
         reading = PartitionReading(topic: name, configuration: configuration, counters: KafkaCounters(), log: log)
     }
 
-    /// The last record that counts; nil: there is no topic, or no record in it.
+    /// The last record that counts; nil: no broker that answers knows of the topic, or there is no record in it.
     func current() throws(LogError) -> CurrentLog? {
         guard try admin.topic(TopicRole.controlName) != nil else { return nil }
         let ends = try reading.ends(0)
