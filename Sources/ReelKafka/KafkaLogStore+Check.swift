@@ -30,16 +30,13 @@ extension KafkaLogStore {
         return topics
     }
 
-    /// All that is not as it must be: the brokers' release, topics that are missing, and their settings. Errors first;
+    /// All that is not as it must be: each broker's release, topics that are missing, and their settings. Errors first;
     /// brokers that are too old are not asked further.
     public func check() throws(LogError) -> [KafkaFinding] {
-        try admin.reach()
-        var findings: [KafkaFinding] = []
-        if let version = admin.version {
-            guard version.isEnough else { return [.tooOld(version)] }
-        } else {
-            findings.append(.noVersion)
-        }
+        let versions = try admin.brokerVersions()
+        let old = versions.filter { !$0.isEnough }
+        guard old.isEmpty else { return old.map { .tooOld($0) } }
+        var findings: [KafkaFinding] = versions.isEmpty ? [.noVersion] : []
         guard try current() != nil else { return [try absence()] + findings }
         for topic in try topics() {
             if let facts = topic.facts {
@@ -75,7 +72,7 @@ extension KafkaFinding {
     fileprivate static func tooOld(_ version: BrokerVersion) -> KafkaFinding {
         KafkaFinding(
             weight: .error,
-            subject: "broker",
+            subject: "broker \(version.broker)",
             text: "it is of Kafka \(version.releases) (it takes Fetch up to version \(version.fetch)),"
                 + " wanted is 3.7 or newer",
             repair: nil
@@ -85,7 +82,7 @@ extension KafkaFinding {
     fileprivate static let noVersion = KafkaFinding(
         weight: .warning,
         subject: "broker",
-        text: "it did not say which release it is, wanted is Kafka 3.7 or newer",
+        text: "none said which release it is, wanted is Kafka 3.7 or newer",
         repair: nil
     )
 

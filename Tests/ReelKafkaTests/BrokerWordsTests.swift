@@ -79,12 +79,13 @@ import Testing
             "APIVERSION: [thrd:a:1/bootstrap]: a:1/bootstrap:   ApiKey Fetch (1) Versions 4..18", 18, true,
             "3.9 or newer"
         ),
-        ("a:1/1:   ApiKey Fetch (1) Versions 0..16", 16, true, "3.7 to 3.8"),
+        ("[thrd:sasl_ssl://a:1/7]: sasl_ssl://a:1/7:   ApiKey Fetch (1) Versions 0..16", 16, true, "3.7 to 3.8"),
         ("a:1/1:   ApiKey Fetch (1) Versions 0..15", 15, false, "3.5 to 3.6"),
         ("a:1/1:   ApiKey Fetch (1) Versions 0..11", 11, false, "2.3 to 2.6"),
     ]) func aBrokersAgeShowsInTheRequestsThatItTakes(line: String, fetch: Int, isEnough: Bool, releases: String) throws
     {
         let version = try #require(BrokerVersion(line: line))
+        #expect(version.broker == "a:1")
         #expect(version.fetch == fetch)
         #expect(version.isEnough == isEnough)
         #expect(version.releases == releases)

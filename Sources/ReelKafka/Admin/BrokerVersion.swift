@@ -2,7 +2,9 @@
 ///
 /// A broker does not say its release. Kafka 3.7 brought version 16 of Fetch, and every release takes what the ones
 /// before it took.
-struct BrokerVersion: Comparable {
+struct BrokerVersion: Equatable {
+    /// Where the broker is, `HOST:PORT`.
+    let broker: String
     /// The newest version of Fetch that the broker takes.
     let fetch: Int
 
@@ -12,6 +14,9 @@ struct BrokerVersion: Comparable {
         guard let dots = line[start.upperBound...].firstRange(of: "..") else { return nil }
         guard let newest = Int(line[dots.upperBound...].prefix { $0.isNumber }) else { return nil }
         fetch = newest
+        let name = line[..<start.lowerBound].split(separator: " ").last ?? ""
+        let address = name.firstRange(of: "://").map { name[$0.upperBound...] } ?? name
+        broker = String(address.lastIndex(of: "/").map { address[..<$0] } ?? address)
     }
 
     /// 3.7 or newer.
@@ -29,6 +34,4 @@ struct BrokerVersion: Comparable {
         default: "3.9 or newer"
         }
     }
-
-    static func < (one: BrokerVersion, other: BrokerVersion) -> Bool { one.fetch < other.fetch }
 }

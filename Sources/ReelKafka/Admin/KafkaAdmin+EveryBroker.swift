@@ -3,7 +3,8 @@ internal import Glibc
 internal import ReelCore
 internal import ReelLog
 
-// What one broker alone cannot answer: one that has started a moment ago, or lags behind, knows few topics.
+// What one broker alone cannot answer: one that has started a moment ago, or lags behind, knows few topics; and of
+// releases each knows its own.
 extension KafkaAdmin {
     /// So long it asks again for a topic that no broker knows: they may all have just started.
     private static let doubtMs: Int64 = 1_500
@@ -31,6 +32,13 @@ extension KafkaAdmin {
             }
         }
         return Set(heard.flatMap(\.said)).sorted()
+    }
+
+    /// How old each broker is that answers.
+    func brokerVersions() throws(LogError) -> [BrokerVersion] {
+        let all = try connectedToAll()
+        _ = try all.everyAnswer { () throws(LogError) in try all.metadata(of: nil) { _ in } }
+        return all.versions
     }
 
     /// Connections are made when they are needed; these are kept no longer than for one question.

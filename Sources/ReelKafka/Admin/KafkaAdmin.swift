@@ -10,9 +10,9 @@ final class KafkaAdmin: Sendable {
     let configuration: KafkaConfiguration
     private let heard: Heard
 
-    /// What the brokers say of themselves in librdkafka's log lines.
+    /// What the brokers say of themselves in librdkafka's log lines, by their addresses.
     private final class Heard: Sendable {
-        let version = Mutex<BrokerVersion?>(nil)
+        let versions = Mutex<[String: BrokerVersion]>([:])
     }
 
     /// How long a question may take: five seconds. A broker that hangs is told after four.
@@ -30,15 +30,16 @@ final class KafkaAdmin: Sendable {
         // What goes wrong is told by the answers.
         handle = try KafkaHandle(.reading, configuration) { _, text in
             if let version = BrokerVersion(line: text) {
-                // Of several brokers the oldest counts.
-                heard.version.withLock { $0 = min($0 ?? version, version) }
+                heard.versions.withLock { $0[version.broker] = version }
             }
         }
         self.heard = heard
     }
 
-    /// The oldest of the brokers that have answered; nil: they did not say, or none has answered.
-    var version: BrokerVersion? { heard.version.withLock { $0 } }
+    /// Of the brokers that have answered those that said it, by their addresses.
+    var versions: [BrokerVersion] {
+        heard.versions.withLock { $0.values.sorted { $0.broker < $1.broker } }
+    }
 
     /// Waits until a broker answers, and says how many there are. `log_unavailable` with the reason where none does.
     @discardableResult

@@ -10,7 +10,7 @@ public struct KafkaFinding: Equatable, Sendable, CustomStringConvertible {
 
     /// Whether it keeps Reel from running.
     public var weight: Weight
-    /// `broker`, or a topic's name.
+    /// `broker`, with the address of one that is meant alone, or a topic's name.
     public var subject: String
     /// What was found, what is wanted and why.
     public var text: String
