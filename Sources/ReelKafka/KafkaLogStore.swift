@@ -17,8 +17,8 @@ public final class KafkaLogStore: LogStore {
     /// So long after it was made a topic may be unknown to a broker.
     private static let settlingMs: Int64 = 15_000
 
-    /// The logs of these brokers. A topic that is made has `replicas`; nil: 3, or as many as there are brokers. `log`
-    /// takes librdkafka's own lines.
+    /// The logs of these brokers. A topic that is made has `replicas`; nil: as many as the log before, and the first one
+    /// 3, or as many as there are brokers. `log` takes librdkafka's own lines.
     public init(
         _ configuration: KafkaConfiguration,
         replicas: Int? = nil,
@@ -46,7 +46,8 @@ public final class KafkaLogStore: LogStore {
         try admin.topicNames().compactMap { TopicRole.epoch(ofTopic: $0) }
     }
 
-    /// Makes the topics of a new epoch, and with the first one those that all share; see `LogStore.create`.
+    /// Makes the topics of a new epoch, and with the first one those that all share; see `LogStore.create`. An error
+    /// where there are too few brokers for as many copies as the log before has.
     public func create(_ epoch: Epoch, partitions: Int) throws(LogError) {
         guard partitions > 0 else { throw LogError(.badRequest, "found \(partitions) partitions, expected 1 or more") }
         try make(TopicRole.controlName, .control)
@@ -84,9 +85,13 @@ public final class KafkaLogStore: LogStore {
     /// Makes a topic with all that it must have, unless there is one of this name.
     private func make(_ name: String, _ role: TopicRole) throws(LogError) {
         if try admin.hearsay(of: name).said == nil {
-            let replicas = if let replicas { replicas } else { min(3, try admin.reach()) }
-            let settings = role.settings(replicas: replicas)
-            _ = try admin.create(name, partitions: role.partitions, replicas: replicas, settings: settings)
+            let copies = try copies()
+            _ = try admin.create(
+                name,
+                partitions: role.partitions,
+                replicas: copies.replicas,
+                settings: role.settings(copies)
+            )
         }
         let found = try settled(name)
         guard found.partitions.count == role.partitions else {
@@ -95,6 +100,45 @@ public final class KafkaLogStore: LogStore {
                 "the topic \(name) has \(found.partitions.count) partitions, expected \(role.partitions)"
             )
         }
+    }
+
+    /// How many brokers are to keep the topics that are made. A broker that is down makes that no fewer.
+    private func copies() throws(LogError) -> TopicCopies {
+        let (former, alive) = (try formerCopies(), try admin.brokerCount())
+        let copies =
+            if let replicas {
+                former?.with(replicas: replicas) ?? TopicCopies(replicas: replicas)
+            } else {
+                former ?? TopicCopies(replicas: min(3, alive))
+            }
+        guard copies.inSync <= alive else {
+            throw LogError(
+                .logUnavailable,
+                "found \(alive) of the brokers, expected are \(copies.inSync) or more, which must have a record before"
+                    + " it is acked: \(KafkaAdmin.moreBrokers)"
+            )
+        }
+        return copies
+    }
+
+    /// Those of the current log; where that is lost, of the topic that names it; where both are, of what logs there are.
+    private func formerCopies() throws(LogError) -> TopicCopies? {
+        if let control = try copies(of: TopicRole.controlName) {
+            guard let current = try current() else { return control }
+            return try copies(of: TopicRole.name(of: current.epoch)) ?? control
+        }
+        var logs: [TopicCopies] = []
+        for name in try admin.topicNames() where TopicRole.epoch(ofTopic: name) != nil {
+            if let copies = try copies(of: name) { logs.append(copies) }
+        }
+        return logs.max { $0.replicas < $1.replicas }
+    }
+
+    /// Nil: there is no such topic.
+    private func copies(of topic: String) throws(LogError) -> TopicCopies? {
+        guard var facts = try admin.topic(topic) else { return nil }
+        facts.settings = try admin.settings(of: topic)
+        return TopicCopies(of: facts)
     }
 
     /// A topic that was made a moment ago is known to all brokers, and led, a moment later. A client that had its

@@ -164,6 +164,16 @@ import Testing
         #expect(try store.current() == nil)
     }
 
+    @Test func noTopicIsMadeToWhichTooFewBrokersCouldWrite() throws {
+        let brokers = try MockBrokers()
+        let store = try KafkaLogStore(brokers.configuration, replicas: 3) { _, _ in }
+        defer { store.close() }
+        let error = #expect(throws: LogError.self) { try store.create(.random(), partitions: 1) }
+        let message = error?.message ?? ""
+        #expect(message.contains("found 1 of the brokers, expected are 2 or more"), "\(message)")
+        #expect(message.contains("--replication"), "\(message)")
+    }
+
     @Test func aBrokerThatHasNotHeardOfALogYetIsNotBelieved() throws {
         let (brokers, epoch) = (try MockBrokers(2), Epoch.random())
         let topic = TopicRole.name(of: epoch)

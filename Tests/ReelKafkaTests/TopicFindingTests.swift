@@ -12,7 +12,7 @@ import Testing
         return TopicFacts(
             name: "reel.x",
             partitions: Array(repeating: partition, count: role.partitions),
-            settings: role.settings(replicas: replicas).merging(changed) { $1 }
+            settings: role.settings(TopicCopies(replicas: replicas)).merging(changed) { $1 }
         )
     }
 
@@ -40,7 +40,7 @@ import Testing
         let finding = try #require(findings(topic(Self.data, [name: found]), Self.data).first)
         #expect(finding.weight == .error)
         #expect(finding.description.hasPrefix("reel.x: \(name) is \(found), wanted is \(wanted): "))
-        let value = try #require(Self.data.settings(replicas: 3)[name])
+        let value = try #require(Self.data.settings(TopicCopies(replicas: 3))[name])
         let repair = "kafka-configs.sh --bootstrap-server a:1,b:2 --alter --entity-type topics --entity-name reel.x"
         #expect(finding.repair == "\(repair) --add-config \(name)=\(value)")
     }

@@ -41,6 +41,13 @@ extension KafkaAdmin {
         return all.versions
     }
 
+    /// How many brokers are alive: as many as the best informed of them knows.
+    func brokerCount() throws(LogError) -> Int {
+        let all = try connectedToAll()
+        let heard = try all.everyAnswer { () throws(LogError) in try all.metadata(of: nil) { _ in } }
+        return heard.map(\.brokers.count).max() ?? 0
+    }
+
     /// Connections are made when they are needed; these are kept no longer than for one question.
     private func connectedToAll() throws(LogError) -> KafkaAdmin {
         try KafkaAdmin(configuration, isConnectedToAll: true)

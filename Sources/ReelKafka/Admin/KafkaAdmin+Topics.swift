@@ -65,9 +65,14 @@ extension KafkaAdmin {
                     .badRequest
                 default: .logUnavailable
                 }
-            throw LogError(kind, "cannot \(doing): \(said ?? String(cString: rd_kafka_err2str(code)))")
+            let advice = code == RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR ? " (\(Self.moreBrokers))" : ""
+            throw LogError(kind, "cannot \(doing): \(said ?? String(cString: rd_kafka_err2str(code)))\(advice)")
         }
     }
+
+    /// What to do where there are fewer brokers than a topic needs.
+    static let moreBrokers =
+        "start those that are down, or say with --replication how many brokers shall hold each event"
 
     /// Removes a topic that nobody has used yet.
     func delete(_ topic: String) throws(LogError) {

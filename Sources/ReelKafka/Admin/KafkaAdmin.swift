@@ -41,12 +41,6 @@ final class KafkaAdmin: Sendable {
         heard.versions.withLock { $0.values.sorted { $0.broker < $1.broker } }
     }
 
-    /// Waits until a broker answers, and says how many there are. `log_unavailable` with the reason where none does.
-    @discardableResult
-    func reach() throws(LogError) -> Int {
-        try metadata(of: nil) { Int($0.broker_cnt) }.said
-    }
-
     /// What one broker says.
     struct Hearsay<Said> {
         var said: Said
@@ -90,7 +84,7 @@ final class KafkaAdmin: Sendable {
     }
 
     /// Asks for the brokers, and for a topic if one is given, or for all; again and again, until one answers or it is
-    /// clear that none will.
+    /// clear that none will: then `log_unavailable` with the reason.
     func metadata<Said>(
         of topic: KafkaTopic?,
         all: Bool = false,

@@ -120,7 +120,7 @@ extension TopicRole {
     /// What is looked at in a topic that has so many replicas.
     func wanted(replicas: Int) -> [WantedSetting] {
         func exactly(_ name: String, _ weight: KafkaFinding.Weight, _ reason: String) -> WantedSetting {
-            let value = settings(replicas: replicas)[name] ?? ""
+            let value = settings(TopicCopies(replicas: replicas))[name] ?? ""
             return WantedSetting(name: name, value: value, rule: .exactly, weight: weight, reason: reason)
         }
         let election = exactly(
@@ -176,7 +176,7 @@ extension TopicRole {
         let name = "min.insync.replicas"
         let all = WantedSetting(
             name: name,
-            value: replicas >= 3 ? "2" : "1",
+            value: "\(TopicCopies(replicas: replicas).inSync)",
             rule: .within(1...max(1, replicas)),
             weight: .error,
             reason: "there are \(replicas) replicas, so nothing could be written"

@@ -54,8 +54,8 @@ public enum TopicRole: Equatable, Sendable {
         }
     }
 
-    /// The settings that a topic of this role is made with, when it has so many replicas.
-    func settings(replicas: Int) -> [String: String] {
+    /// The settings that a topic of this role is made with.
+    func settings(_ copies: TopicCopies) -> [String: String] {
         // Nobody reads a record's time, and no broker must refuse one for it.
         var settings = ["unclean.leader.election.enable": "false", "message.timestamp.type": "LogAppendTime"]
         switch self {
@@ -75,7 +75,7 @@ public enum TopicRole: Equatable, Sendable {
             settings["retention.ms"] = "600000"
             settings["segment.ms"] = "600000"
         }
-        if self != .nodes { settings["min.insync.replicas"] = replicas >= 3 ? "2" : "1" }
+        if self != .nodes { settings["min.insync.replicas"] = "\(copies.inSync)" }
         return settings
     }
 }

@@ -1,5 +1,6 @@
 import Glibc
 import ReelCore
+import ReelKafka
 import ReelLog
 import ReelSnapshot
 
@@ -46,6 +47,7 @@ extension Command {
         }
         let report = options[dryRun] ? try change.rehearse() : try change.run()
         for line in report.lines(isRehearsal: options[dryRun]) { try console.print(line) }
+        if !options[dryRun], let brokers = store as? KafkaLogStore { warnOfFewCopies(brokers, options, console) }
         try console.print("took \(Int((ContinuousClock.now - start) / .milliseconds(1))) ms")
         return .done
     }

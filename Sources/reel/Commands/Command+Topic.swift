@@ -33,6 +33,7 @@ extension Command {
         let current = try store.begin(partitions: options[LogArguments.partitions] ?? 4)
         let said = former == nil ? "made" : "there already:"
         try console.print("\(said) log \(current.epoch), \(current.partitions) partitions")
+        if former == nil { warnOfFewCopies(store, options, console) }
         if let wanted = options[LogArguments.partitions], wanted != current.partitions {
             console.note(
                 "reel: warning: --partitions is \(wanted), but the log has \(current.partitions);"
@@ -149,8 +150,19 @@ extension Command {
         "replication",
         "N",
         1...32,
-        "how many brokers hold each event; without it 3, or all where there are fewer"
+        "how many brokers hold each event; without it as many as before, of a first log 3, or all where there are fewer"
     )
+
+    /// Says so where events lie on fewer brokers than they should, though nobody has asked for that.
+    static func warnOfFewCopies(_ store: KafkaLogStore, _ options: Options, _ console: Console) {
+        guard options[replication] == nil, let facts = (try? store.topics())?.first?.facts, facts.replicas < 3 else {
+            return
+        }
+        console.note(
+            "reel: warning: each event lies on \(counted(facts.replicas, "broker")), wanted are 3: no more were alive,"
+                + " or the log before had no more; `reel epoch new --replication 3` changes it"
+        )
+    }
 }
 
 extension KafkaLogStore.Topic {

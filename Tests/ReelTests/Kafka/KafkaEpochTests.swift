@@ -135,6 +135,37 @@ import Testing
         await client.close()
     }
 
+    @Test func aNewEpochHasAsManyCopiesAsTheOneBeforeThoughABrokerIsDown() async throws {
+        let kafka = try LocalKafka(try RealKafka.home(), brokers: 3)
+        let log = ["--log", "kafka:\(kafka.bootstrap)"]
+        let made = try await BuiltProgram.run(["topic", "create", "--partitions", "2"] + log)
+        try #require(made.code == 0 && !made.errors.contains("each event lies on"), "\(made)")
+        let first = try #require(made.output.firstMatch(of: /made log ([0-9a-f]{16}),/)?.1)
+        let old = "reel.\(first)"
+        kafka.kill(3)
+        try await eventually("broker 3 is missed") {
+            try kafka.topics("--describe", "--topic", old, "--under-replicated-partitions").contains(old)
+        }
+
+        let refused = try await BuiltProgram.run(["epoch", "new", "--replication", "4"] + log)
+        #expect(refused.code != 0 && refused.errors.contains("say with --replication how many"), "\(refused)")
+        let dump = try await BuiltProgram.run(["dump"] + log)
+        #expect(dump.code == 0 && dump.output.isEmpty, "the epoch has not ended: \(dump)")
+
+        for (number, words, shape) in [
+            (1, [], ("ReplicationFactor: 3", "min.insync.replicas=2")),
+            (2, ["--replication", "1"], ("ReplicationFactor: 1", "min.insync.replicas=1")),
+            (3, [], ("ReplicationFactor: 1", "min.insync.replicas=1")),
+        ] as [(Int, [String], (String, String))] {
+            let run = try await BuiltProgram.newEpoch(words + log)
+            #expect(run.code == 0 && run.output.contains("2 partitions, log number \(number)\n"), "\(run)")
+            #expect(run.errors.contains("each event lies on 1 broker, wanted are 3") == (number == 3), "\(run)")
+            let epoch = try #require(run.output.firstMatch(of: /new epoch ([0-9a-f]{16}):/)?.1)
+            let topic = try kafka.topics("--describe", "--topic", "reel.\(epoch)")
+            #expect(topic.contains(shape.0) && topic.contains(shape.1), "\(topic)")
+        }
+    }
+
     @Test func anOperatorWhoIsKilledAnywhereRunsItAgain() async throws {
         var numbers = SeededNumbers("anOperatorWhoIsKilledOnKafka")
         let ground = try await Ground()

@@ -1,0 +1,44 @@
+import Testing
+
+@testable import ReelKafka
+
+/// A topic that follows another one is no less safe.
+@Suite struct TopicCopiesTests {
+    private func copies(_ replicas: Int, _ inSync: Int) -> TopicCopies {
+        var copies = TopicCopies(replicas: replicas)
+        copies.inSync = inSync
+        return copies
+    }
+
+    private func topic(_ replicas: [Int], _ settings: [String: String]?) -> TopicFacts {
+        let partitions = replicas.map { TopicFacts.Partition(leader: 1, replicas: $0, inSync: 1) }
+        return TopicFacts(name: "reel.x", partitions: partitions, settings: settings)
+    }
+
+    @Test(arguments: [(1, 1), (2, 1), (3, 2), (5, 2)])
+    func ofThreeCopiesTwoMustHaveARecord(replicas: Int, inSync: Int) {
+        #expect(TopicCopies(replicas: replicas) == copies(replicas, inSync))
+    }
+
+    @Test func aTopicThatIsThereIsFollowed() {
+        // How many are in sync at the moment says nothing.
+        #expect(TopicCopies(of: topic([3, 3], ["min.insync.replicas": "2"])) == copies(3, 2))
+        #expect(TopicCopies(of: topic([5], ["min.insync.replicas": "3"])) == copies(5, 3))
+        #expect(TopicCopies(of: topic([1], ["min.insync.replicas": "1"])) == copies(1, 1))
+        #expect(TopicCopies(of: topic([2], ["min.insync.replicas": "3"])) == copies(2, 2), "nothing could be written")
+        #expect(TopicCopies(of: topic([3], nil)) == copies(3, 2), "this user may not read the settings")
+    }
+
+    @Test func withAnotherNumberNoFewerMustHaveARecord() {
+        #expect(copies(3, 2).with(replicas: 2) == copies(2, 2))
+        #expect(copies(3, 2).with(replicas: 1) == copies(1, 1))
+        #expect(copies(1, 1).with(replicas: 3) == copies(3, 2))
+        #expect(copies(5, 3).with(replicas: 7) == copies(7, 3))
+    }
+
+    @Test func topicsAreMadeSo() {
+        #expect(TopicRole.data(partitions: 4).settings(copies(5, 3))["min.insync.replicas"] == "3")
+        #expect(TopicRole.control.settings(copies(2, 2))["min.insync.replicas"] == "2")
+        #expect(TopicRole.nodes.settings(copies(5, 3))["min.insync.replicas"] == nil)
+    }
+}
