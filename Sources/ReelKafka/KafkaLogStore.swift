@@ -17,8 +17,8 @@ public final class KafkaLogStore: LogStore {
     /// So long after it was made a topic may be unknown to a broker.
     private static let settlingMs: Int64 = 15_000
 
-    /// The logs of these brokers. A topic that is made has `replicas`; nil: as many as the log before, and the first one
-    /// 3, or as many as there are brokers. `log` takes librdkafka's own lines.
+    /// The logs of these brokers. A topic that is made has `replicas`; nil: as many as the log before, and the first
+    /// one 3, or as many as there are brokers. `log` takes librdkafka's own lines.
     public init(
         _ configuration: KafkaConfiguration,
         replicas: Int? = nil,
@@ -121,7 +121,7 @@ public final class KafkaLogStore: LogStore {
         return copies
     }
 
-    /// Those of the current log; where that is lost, of the topic that names it; where both are, of what logs there are.
+    /// Those of the current log; where that is lost, of the topic that names it; where both are, of any log there is.
     private func formerCopies() throws(LogError) -> TopicCopies? {
         if let control = try copies(of: TopicRole.controlName) {
             guard let current = try current() else { return control }

@@ -1,7 +1,7 @@
 public import ReelCore
 
-/// The ends of a partition. Both are −1 where nothing was ever written; `first` is `last` + 1 where it was trimmed up to
-/// its end.
+/// The ends of a partition. Both are −1 where nothing was ever written; `first` is `last` + 1 where it was trimmed up
+/// to its end.
 public struct LogBounds: Equatable, Sendable {
     /// The first seq that can be read.
     public var first: Seq

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// A door to a broker that has not heard of a topic yet: what it is asked of that one, it is asked of a topic that nobody
-/// has. All other questions go through as they are.
+/// A door to a broker that has not heard of a topic yet: what it is asked of that one, it is asked of a topic that
+/// nobody has. All other questions go through as they are.
 final class IgnorantBroker: Sendable {
     /// `HOST:PORT`.
     let address: String

@@ -11,7 +11,7 @@ extension KafkaAdmin {
     /// So long it waits for brokers that do not answer, while others do.
     private static let roundMs: Int64 = 3_000
 
-    /// The topic of this name; nil: there is none, as all brokers have said that answer.
+    /// The topic of this name; nil: there is none, as all brokers that answer have said.
     func topic(_ name: String) throws(LogError) -> TopicFacts? {
         if let facts = try hearsay(of: name).said { return facts }
         let all = try connectedToAll()
