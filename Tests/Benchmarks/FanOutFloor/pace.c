@@ -34,7 +34,9 @@ static void *publish(void *context) {
     for (long long i = 0; i < total && !p->failed; i++) {
         double due = p->begin + (double)i / p->per_second;
         sleep_until(due);
-        int size = make_message(frame, p->server, (int)(i % p->streams), p->site, i, (long long)(due * 1e6));
+        // A site counts its events of each stream from 0 on.
+        int stream = (int)(i % p->streams);
+        int size = make_message(frame, p->server, stream, p->site, i / p->streams, (long long)(due * 1e6));
         if (write(p->fd, frame, size) != size) p->failed = 1;
         atomic_store(&p->said, i + 1);
     }
