@@ -1,12 +1,12 @@
 import Glibc
 
 /// Ports for servers that cannot be asked to take a free one themselves.
-enum LoopbackPort {
+package enum LoopbackPort {
     /// So many different ports of the loopback that nobody has now.
     ///
     /// They lie below the range that the kernel gives to outgoing connections: a server that is down for a while finds
     /// its port still free, and a client that knocks there meanwhile cannot be given that port and reach itself.
-    static func free(_ count: Int) throws(ChildProcess.Failure) -> [Int] {
+    package static func free(_ count: Int) throws(ChildProcess.Failure) -> [Int] {
         var held: [Int32] = []
         defer { for socket in held { close(socket) } }
         var ports: [Int] = []

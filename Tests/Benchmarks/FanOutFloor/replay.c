@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 // What was published long ago, to one client.
@@ -73,6 +74,76 @@ double floor_replay(floor_server server, int port, long long count) {
         failed |= got <= 0;
         for (ssize_t i = 0; i < got; i++) seen += buffer[i] == mark;
         if (server == floor_jetstream) failed |= !answer_flow_control(fd, buffer, got);
+    }
+    double taken = now() - start;
+    if (fd >= 0) close(fd);
+    free(buffer);
+    return failed ? -1 : taken;
+}
+
+// The entries of a Redis stream have the numbers 1-1, 1-2, …: so what is asked for next is known before the last answer.
+enum { entries_each = 1000, asked_ahead = 8 };
+
+static int write_whole(int fd, const char *bytes, size_t size) {
+    for (size_t done = 0; done < size;) {
+        ssize_t wrote = write(fd, bytes + done, size - done);
+        if (wrote <= 0) return 0;
+        done += wrote;
+    }
+    return 1;
+}
+
+int floor_redis_fill(int port, long long count) {
+    char *commands = malloc((size_t)entries_each * message_max), *buffer = malloc(1 << 16), id[32], fill[payload + 1];
+    int fd = socket(AF_INET, SOCK_STREAM, 0), failed = !connect_to(fd, port);
+    memset(fill, 'x', sizeof fill);
+    fill[0] = mark;
+    for (long long added = 0; added < count && !failed;) {
+        size_t size = 0;
+        long long end = added + entries_each < count ? added + entries_each : count, lines = 2 * (end - added);
+        while (added < end) {
+            int length = sprintf(id, "1-%lld", ++added);
+            size += sprintf(commands + size,
+                            "*5\r\n$4\r\nXADD\r\n$1\r\ns\r\n$%d\r\n%s\r\n$1\r\nv\r\n$%d\r\n%.*s\r\n",
+                            length, id, payload, payload, fill);
+        }
+        failed = !write_whole(fd, commands, size);
+        // An answer has two lines: its length, and the entry's number. An error has one: then too few come.
+        while (lines > 0 && !failed) {
+            ssize_t got = read(fd, buffer, 1 << 16);
+            failed = got <= 0;
+            for (ssize_t i = 0; i < got; i++) lines -= buffer[i] == '\n';
+        }
+    }
+    if (fd >= 0) close(fd);
+    free(commands);
+    free(buffer);
+    return failed ? -1 : 0;
+}
+
+static int ask_for_entries(int fd, long long after) {
+    char id[32], text[message_max];
+    int length = sprintf(id, "1-%lld", after);
+    int size = sprintf(text,
+                       "*6\r\n$5\r\nXREAD\r\n$5\r\nCOUNT\r\n$4\r\n%d\r\n$7\r\nSTREAMS\r\n$1\r\ns\r\n"
+                       "$%d\r\n%s\r\n",
+                       entries_each, length, id);
+    return write(fd, text, size) == size;
+}
+
+double floor_redis_replay(int port, long long count) {
+    char *buffer = malloc(1 << 20);
+    int fd = socket(AF_INET, SOCK_STREAM, 0), failed = !connect_to(fd, port);
+    long long asked = 0, seen = 0;
+    double start = now();
+    while (seen < count && !failed) {
+        while (asked < count && asked - seen <= entries_each * (asked_ahead - 1) && !failed) {
+            failed = !ask_for_entries(fd, asked);
+            asked += entries_each;
+        }
+        ssize_t got = failed ? -1 : read(fd, buffer, 1 << 20);
+        failed |= got <= 0;
+        for (ssize_t i = 0; i < got; i++) seen += buffer[i] == mark;
     }
     double taken = now() - start;
     if (fd >= 0) close(fd);

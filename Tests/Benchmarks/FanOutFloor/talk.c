@@ -127,24 +127,31 @@ int make_head(char *head, size_t size, floor_server server, int subscribes) {
                     subscribes ? speech->subscriber_path : speech->publisher_path);
 }
 
-int open_socket(floor_server server, int port, int subscribes) {
-    int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1, have = 0;
+int connect_to(int fd, int port) {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct timeval patience = {.tv_sec = 10};
-    char head[message_max];
-    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) < 0) goto refused;
+    int on = 1;
+    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) < 0) return 0;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    int size = make_head(head, sizeof head, server, subscribes);
-    if (write(fd, head, size) != size) goto refused;
+    return 1;
+}
+
+int shake_hands(int fd, floor_server server, int subscribes) {
+    char head[message_max];
+    int have = 0, size = make_head(head, sizeof head, server, subscribes);
+    if (write(fd, head, size) != size) return 0;
     while (have < 4 || memcmp(head + have - 4, "\r\n\r\n", 4) != 0) {
-        if (have == sizeof head || read(fd, head + have, 1) != 1) goto refused;
+        if (have == sizeof head || read(fd, head + have, 1) != 1) return 0;
         have++;
     }
-    if (memcmp(head, "HTTP/1.1 101", 12) != 0) goto refused;
-    if (hello_of(server) && !say(fd, hello_of(server))) goto refused;
-    return fd;
-refused:
+    if (memcmp(head, "HTTP/1.1 101", 12) != 0) return 0;
+    return !hello_of(server) || say(fd, hello_of(server));
+}
+
+int open_socket(floor_server server, int port, int subscribes) {
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (connect_to(fd, port) && shake_hands(fd, server, subscribes)) return fd;
     if (fd >= 0) close(fd);
     return -1;
 }

@@ -33,6 +33,12 @@ const char *subscribed_of(floor_server server);
 // gateway adds. `digits` stands behind the mark.
 int make_message(char *frame, floor_server server, int stream, int site, long long number, long long digits);
 
+// Connects a socket to 127.0.0.1; it is blocking, and waits for 10 s at most.
+int connect_to(int fd, int port);
+
+// Makes a connection a WebSocket that has said hello.
+int shake_hands(int fd, floor_server server, int subscribes);
+
 // A blocking WebSocket that has said hello; -1 if it was refused.
 int open_socket(floor_server server, int port, int subscribes);
 

@@ -1,17 +1,21 @@
+import CFanOutFloor
 import Foundation
+import ReelLab
 
-/// `redis-server` on a Unix socket in this folder, with one client.
+/// `redis-server` on a Unix socket in this folder, with one client, and on a port of the loopback.
 final class Redis {
     private let server = Process()
+    private let port: Int32
     private let client: Int32
 
     /// Starts it; `isDurable`: an append is answered when it is on the disk.
     init(in folder: String, isDurable: Bool) throws {
+        port = try Int32(LoopbackPort.free(1)[0])
         server.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         let file = ["--appendonly", isDurable ? "yes" : "no", "--appendfsync", "always"]
         server.arguments =
-            ["redis-server", "--port", "0", "--unixsocket", folder + "/redis.sock", "--save", "", "--dir", folder]
-            + file + ["--auto-aof-rewrite-percentage", "0"]
+            ["redis-server", "--bind", "127.0.0.1", "--port", "\(port)", "--unixsocket", folder + "/redis.sock"]
+            + ["--save", "", "--dir", folder] + file + ["--auto-aof-rewrite-percentage", "0"]
         server.standardOutput = FileHandle.nullDevice
         try server.run()
         Leftovers.started(server.processIdentifier)
@@ -35,43 +39,22 @@ final class Redis {
     }
 
     /// Adds so many entries of so many bytes to the stream `s`.
-    func append(_ count: Int, bytes: Int, depth: Int) throws {
-        let value = "#" + String(repeating: "x", count: bytes - 1)
+    private func append(_ count: Int, bytes: Int, depth: Int) throws {
+        let value = String(repeating: "x", count: bytes)
         let command = Array("*5\r\n$4\r\nXADD\r\n$1\r\ns\r\n$1\r\n*\r\n$1\r\nv\r\n$\(bytes)\r\n\(value)\r\n".utf8)
         try exchange(command, depth: depth, count: count)
     }
 
-    /// Seconds in which one client reads all of so many entries, a thousand at a time.
-    func read(_ count: Int) throws -> Double {
-        var buffer = [UInt8](repeating: 0, count: 1 << 20)
-        var last = "0"
-        return try seconds {
-            for start in stride(from: 0, to: count, by: 1_000) {
-                let size = min(1_000, count - start)
-                let command =
-                    "*6\r\n$5\r\nXREAD\r\n$5\r\nCOUNT\r\n$\(String(size).count)\r\n\(size)\r\n$7\r\nSTREAMS\r\n$1\r\ns"
-                    + "\r\n$\(last.count)\r\n\(last)\r\n"
-                guard command.utf8.count == write(client, command, command.utf8.count) else {
-                    throw BenchmarkError("redis-server hung up")
-                }
-                last = try take(size, &buffer)
-            }
-        }
+    /// Adds so many entries of 200 bytes to the stream `s`, for `replay`.
+    func fill(_ count: Int) throws {
+        guard floor_redis_fill(port, Int64(count)) == 0 else { throw BenchmarkError("redis-server hung up") }
     }
 
-    /// Reads entries until so many have come whole; returns the number of the last.
-    private func take(_ count: Int, _ buffer: inout [UInt8]) throws -> String {
-        var (entries, have) = (0, 0)
-        while true {
-            let size = Glibc.read(client, &buffer[have], buffer.count - have)
-            guard size > 0, buffer[0] != UInt8(ascii: "-") else { throw BenchmarkError("redis-server hung up") }
-            for byte in buffer[have..<(have + size)] where byte == UInt8(ascii: "#") { entries += 1 }
-            have += size
-            guard entries == count, buffer[(have - 2)..<have].elementsEqual([13, 10]) else { continue }
-            // The entry: *2, its number, *2, the name, the value.
-            let lines = String(decoding: buffer[(have - 400)..<have], as: UTF8.self).split(separator: "\r\n")
-            return String(lines[lines.count - 6])
-        }
+    /// Seconds in which one client reads all of so many entries.
+    func replay(_ count: Int) throws -> Double {
+        let seconds = floor_redis_replay(port, Int64(count))
+        guard seconds > 0 else { throw BenchmarkError("redis-server hung up") }
+        return seconds
     }
 
     private static func connect(_ path: String) throws -> Int32 {

@@ -48,6 +48,11 @@ int floor_jetstream_fill(int port, long long count);
 // was not.
 double floor_replay(floor_server server, int port, long long count);
 
+// Adds so many entries of 200 bytes to the stream `s` of a Redis, and counts the bytes '#' of its answers to XREAD: a
+// thousand entries each, eight of them asked for ahead. As above; the seconds, negative if not all came.
+int floor_redis_fill(int port, long long count);
+double floor_redis_replay(int port, long long count);
+
 // A WebSocket to 127.0.0.1 that says nothing, blocking; -1 if it was refused.
 int floor_open(int port, const char *path);
 
