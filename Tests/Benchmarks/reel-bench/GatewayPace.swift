@@ -37,11 +37,15 @@ enum GatewayPaceBenchmark {
     /// What a second loop costs.
     @Sendable static func loops() async throws -> [Measured] {
         let pace = Pace(sockets: 1_000, streams: 1, subscriptions: 1, perSecond: 1_000)
-        let one = try await GatewayStand.with(["--loops", "1"]) { stand in
-            try (0..<5).map { _ in try pace.run(floor_reel, stand.port, pid: stand.node.process.pid).cpuMicros }
-        }
-        let two = try await GatewayStand.with(["--loops", "2"]) { stand in
-            try (0..<5).map { _ in try pace.run(floor_reel, stand.port, pid: stand.node.process.pid).cpuMicros }
+        var (one, two): ([Double], [Double]) = ([], [])
+        try await GatewayStand.with(["--loops", "1"]) { single in
+            try await GatewayStand.with(["--loops", "2"]) { double in
+                for isOne in turns(5) {
+                    let stand = isOne ? single : double
+                    let outcome = try pace.run(floor_reel, stand.port, pid: stand.node.process.pid)
+                    if isOne { one.append(outcome.cpuMicros) } else { two.append(outcome.cpuMicros) }
+                }
+            }
         }
         return [
             Measured(
