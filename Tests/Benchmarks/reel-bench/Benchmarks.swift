@@ -137,7 +137,7 @@ struct Measured {
     }
 
     private static func print(_ value: Double) -> String {
-        value >= 1000 ? String(format: "%.0f", value) : String(format: "%.3g", value)
+        abs(value) >= 1000 ? String(format: "%.0f", value) : String(format: "%.3g", value)
     }
 }
 

@@ -1,21 +1,32 @@
 import ReelLab
 
-/// From the moment an event is due to its ack on a WebSocket, at 1,000 a second.
+/// From the moment an event is due to its ack on a WebSocket, at 1,000 a second. What the brokers take differs by more
+/// from minute to minute than the goals are: so the difference is that of two rounds side by side.
 enum KafkaLatencyBenchmark {
+    private static let (rounds, each) = (13, 2_000)
+
     @Sendable static func run() async throws -> [Measured] {
-        let (ours, raw) = try await KafkaPaired.run(rounds: 5) { node in
-            try KafkaFloor.publish(5_000, through: node, perSecond: 1_000)
+        let (ours, raw) = try await KafkaPaired.run(rounds: rounds) { node in
+            try KafkaFloor.publish(each, through: node, perSecond: 1_000)
         } raw: {
-            try $0.publish(5_000, perSecond: 1_000)
+            try $0.publish(each, perSecond: 1_000)
         }
-        return [("p50", 0.5, 150.0), ("p99", 0.99, 1_000)].map { name, part, more in
-            Measured(
-                work: "publish → ack over a WebSocket, real Kafka, 1000/s, 200 B, \(name)",
-                value: median(ours.map { $0.percentile(part) }),
-                unit: "µs",
-                peer: ("raw librdkafka produced → tailed", median(raw.map { $0.percentile(part) })),
-                goal: .atMostAbove(more)
-            )
+        return [("p50", 0.5, 150.0), ("p99", 0.99, 1_000)].flatMap { (name, part, more) -> [Measured] in
+            let (own, floor) = (ours.map { $0.percentile(part) }, raw.map { $0.percentile(part) })
+            return [
+                Measured(
+                    work: "publish → ack over a WebSocket, real Kafka, 1000/s, 200 B, \(name)",
+                    value: median(own),
+                    unit: "µs",
+                    peer: ("raw librdkafka produced → tailed", median(floor))
+                ),
+                Measured(
+                    work: "the same beyond raw librdkafka's, round by round, median of \(rounds)",
+                    value: median(zip(own, floor).map { $0 - $1 }),
+                    unit: "µs",
+                    goal: .atMost(more)
+                ),
+            ]
         }
     }
 }
@@ -45,7 +56,8 @@ enum KafkaPipelineBenchmark {
     }
 }
 
-/// Ours and the bare C program in turn, on the same brokers, after a first round that does not count.
+/// Ours and the bare C program in turn, on the same brokers, after a first round that does not count. What stands at the
+/// same place in both was measured side by side.
 enum KafkaPaired {
     static func run(
         rounds: Int,
@@ -59,9 +71,8 @@ enum KafkaPaired {
                     _ = try KafkaFloor.publish(50_000, through: node, depth: 4_096, perFrame: 64)
                     _ = try floor.publish(50_000, depth: 4_096)
                     var runs: (ours: [PublishRun], raw: [PublishRun]) = ([], [])
-                    for _ in 0..<rounds {
-                        runs.ours.append(try ours(node))
-                        runs.raw.append(try raw(floor))
+                    for isOurs in turns(rounds) {
+                        if isOurs { runs.ours.append(try ours(node)) } else { runs.raw.append(try raw(floor)) }
                     }
                     return runs
                 }
