@@ -28,7 +28,9 @@ struct kafka_floor {
     double last_through, longest;
 };
 
-static rd_kafka_t *client(rd_kafka_type_t type, const char *const *settings, char *error, int error_bytes) {
+// `group` is for who calls `assign`, which wants one; nothing is ever stored under it.
+static rd_kafka_t *client(rd_kafka_type_t type, const char *const *settings, const char *group, char *error,
+                          int error_bytes) {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     for (; settings && settings[0]; settings += 2) {
         if (rd_kafka_conf_set(conf, settings[0], settings[1], error, error_bytes) != RD_KAFKA_CONF_OK) {
@@ -36,9 +38,8 @@ static rd_kafka_t *client(rd_kafka_type_t type, const char *const *settings, cha
             return NULL;
         }
     }
-    // `assign` wants one; nothing is ever stored under it.
     rd_kafka_conf_set(conf, "log_level", "0", error, error_bytes);
-    if (type == RD_KAFKA_CONSUMER) rd_kafka_conf_set(conf, "group.id", "floor", error, error_bytes);
+    if (group) rd_kafka_conf_set(conf, "group.id", group, error, error_bytes);
     rd_kafka_conf_set_events(conf, type == RD_KAFKA_PRODUCER ? RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR : 0);
     rd_kafka_t *rk = rd_kafka_new(type, conf, error, error_bytes);
     if (!rk) rd_kafka_conf_destroy(conf);
@@ -122,8 +123,8 @@ kafka_floor *kafka_floor_open(const char *const *producer, const char *const *co
     f->partition = partition;
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->moved, NULL);
-    f->producer = client(RD_KAFKA_PRODUCER, producer, error, error_bytes);
-    f->consumer = f->producer ? client(RD_KAFKA_CONSUMER, consumer, error, error_bytes) : NULL;
+    f->producer = client(RD_KAFKA_PRODUCER, producer, NULL, error, error_bytes);
+    f->consumer = f->producer ? client(RD_KAFKA_CONSUMER, consumer, "floor", error, error_bytes) : NULL;
     int64_t low, high;
     rd_kafka_resp_err_t unknown = 1;
     // A topic that was just made is not known to all brokers at once.
@@ -216,7 +217,7 @@ int kafka_floor_publish(kafka_floor *f, int count, int bytes, int depth, int per
 double kafka_floor_consume(const char *const *consumer, const char *topic, int partition, long long first, int count) {
     char error[512];
     rd_kafka_message_t *messages[batch_max];
-    rd_kafka_t *rk = client(RD_KAFKA_CONSUMER, consumer, error, sizeof error);
+    rd_kafka_t *rk = client(RD_KAFKA_CONSUMER, consumer, "floor", error, sizeof error);
     if (!rk) return -1;
     rd_kafka_poll_set_consumer(rk);
     rd_kafka_queue_t *queue = rd_kafka_queue_get_consumer(rk);
@@ -239,10 +240,82 @@ double kafka_floor_consume(const char *const *consumer, const char *topic, int p
     return seen >= count ? (end - begin) / 1e6 : -1;
 }
 
+// Handles that each serve one reader at a time, kept and connected.
+enum { pooled = 8 };
+
 typedef struct {
-    const char *const *consumer;
-    const char *topic;
-    int partition, span, each, failed;
+    rd_kafka_t *rk[pooled];
+    rd_kafka_topic_t *topic[pooled];
+    int opened, idle[pooled], idle_count, partition, span;
+    // Who waits first reads first.
+    long long tickets, turn;
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+} pool;
+
+static int take(pool *p) {
+    pthread_mutex_lock(&p->lock);
+    long long ticket = p->tickets++;
+    while (ticket != p->turn || p->idle_count == 0) pthread_cond_wait(&p->moved, &p->lock);
+    p->turn++;
+    int handle = p->idle[--p->idle_count];
+    pthread_cond_broadcast(&p->moved);
+    pthread_mutex_unlock(&p->lock);
+    return handle;
+}
+
+static void give(pool *p, int handle) {
+    pthread_mutex_lock(&p->lock);
+    p->idle[p->idle_count++] = handle;
+    pthread_cond_broadcast(&p->moved);
+    pthread_mutex_unlock(&p->lock);
+}
+
+// Reads a range with one of the handles; 0 if it came whole.
+static int read_range(pool *p, int handle, long long from, rd_kafka_message_t **messages) {
+    rd_kafka_topic_t *topic = p->topic[handle];
+    long long next = from, end = from + p->span;
+    double limit = now() + 30e6;
+    if (rd_kafka_consume_start(topic, p->partition, from)) return -1;
+    while (next < end && now() < limit) {
+        // Returns at once where so many are there.
+        ssize_t n = rd_kafka_consume_batch(topic, p->partition, 1000, messages, end - next);
+        for (ssize_t i = 0; i < n; i++) {
+            if (!messages[i]->err && messages[i]->offset == next) next++;
+            rd_kafka_message_destroy(messages[i]);
+        }
+        if (n < 0) break;
+    }
+    rd_kafka_consume_stop(topic, p->partition);
+    return next == end ? 0 : -1;
+}
+
+static void close_pool(pool *p) {
+    for (int i = 0; i < p->opened; i++) {
+        rd_kafka_topic_destroy(p->topic[i]);
+        rd_kafka_destroy(p->rk[i]);
+    }
+}
+
+// Opens the handles, each of which reads a range, so that it is connected.
+static int open_pool(pool *p, const char *const *consumer, const char *topic, rd_kafka_message_t **messages) {
+    char error[512];
+    for (; p->opened < pooled; p->opened++) {
+        int i = p->opened;
+        p->rk[i] = client(RD_KAFKA_CONSUMER, consumer, NULL, error, sizeof error);
+        if (!p->rk[i]) return -1;
+        p->topic[i] = rd_kafka_topic_new(p->rk[i], topic, NULL);
+        p->idle[i] = i;
+    }
+    p->idle_count = pooled;
+    for (int i = 0; i < pooled; i++)
+        if (read_range(p, i, 0, messages)) return -1;
+    return 0;
+}
+
+typedef struct {
+    pool *pool;
+    int each, failed;
     long long end;
     unsigned seed;
     double *micros;
@@ -250,49 +323,40 @@ typedef struct {
 
 static void *read_ranges(void *context) {
     reader *r = context;
-    char error[512];
-    rd_kafka_message_t *messages[batch_max];
-    rd_kafka_t *rk = client(RD_KAFKA_CONSUMER, r->consumer, error, sizeof error);
-    r->failed = 1;
-    if (!rk) return NULL;
-    rd_kafka_poll_set_consumer(rk);
-    rd_kafka_queue_t *queue = rd_kafka_queue_get_consumer(rk);
-    int done = -1; // the first one connects
-    for (; done < r->each; done++) {
-        long long from = rand_r(&r->seed) % (r->end - r->span), next = from;
+    pool *p = r->pool;
+    rd_kafka_message_t **messages = malloc(p->span * sizeof *messages);
+    for (int i = 0; i < r->each && !r->failed; i++) {
+        long long from = rand_r(&r->seed) % (r->end - p->span);
         double begin = now();
-        if (assign(rk, r->topic, r->partition, from)) break;
-        while (next < from + r->span && now() < begin + 30e6) {
-            ssize_t n = next_batch(queue, 1000, messages);
-            for (ssize_t i = 0; i < n; i++) {
-                if (!messages[i]->err && messages[i]->offset == next) next++;
-                rd_kafka_message_destroy(messages[i]);
-            }
-        }
-        if (next < from + r->span) break;
-        if (done >= 0) r->micros[done] = now() - begin;
+        int handle = take(p);
+        r->failed = read_range(p, handle, from, messages) != 0;
+        give(p, handle);
+        r->micros[i] = now() - begin;
     }
-    r->failed = done < r->each;
-    rd_kafka_queue_destroy(queue);
-    rd_kafka_consumer_close(rk);
-    rd_kafka_destroy(rk);
+    free(messages);
     return NULL;
 }
 
 int kafka_floor_reads(const char *const *consumer, const char *topic, int partition, long long end, int span,
                       int at_once, int each, double *micros) {
+    pool p = {.partition = partition, .span = span};
+    pthread_mutex_init(&p.lock, NULL);
+    pthread_cond_init(&p.moved, NULL);
     pthread_t *threads = calloc(at_once, sizeof *threads);
     reader *readers = calloc(at_once, sizeof *readers);
-    int failed = 0;
-    for (int i = 0; i < at_once; i++) {
-        readers[i] = (reader){consumer, topic, partition, span, each, 0, end, (unsigned)i + 1, micros + i * each};
+    rd_kafka_message_t **messages = malloc(span * sizeof *messages);
+    int failed = open_pool(&p, consumer, topic, messages);
+    for (int i = 0; i < at_once && !failed; i++) {
+        readers[i] = (reader){&p, each, 0, end, (unsigned)i + 1, micros + i * each};
         pthread_create(&threads[i], NULL, read_ranges, &readers[i]);
     }
-    for (int i = 0; i < at_once; i++) {
+    for (int i = 0; i < at_once && readers[i].pool; i++) {
         pthread_join(threads[i], NULL);
         failed |= readers[i].failed;
     }
+    close_pool(&p);
     free(threads);
     free(readers);
+    free(messages);
     return failed ? -1 : 0;
 }

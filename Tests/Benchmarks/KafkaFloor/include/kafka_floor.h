@@ -27,8 +27,9 @@ int kafka_floor_publish(kafka_floor *floor, int count, int bytes, int depth, int
 // last, or -1.
 double kafka_floor_consume(const char *const *consumer, const char *topic, int partition, long long first, int count);
 
-// Reads ranges of `span` records at random places below `end`, `at_once` at the same time, each with a consumer that is
-// connected already, `each` times; `micros` gets at_once * each times. Returns 0 or -1.
+// Reads ranges of `span` records at random places below `end`, `at_once` at the same time, `each` times; `micros` gets
+// at_once * each times. They share eight consumers that are connected already, each of which begins at the range's
+// first record, takes what is asked for in one batch, and stops. Returns 0 or -1.
 int kafka_floor_reads(const char *const *consumer, const char *topic, int partition, long long end, int span,
                       int at_once, int each, double *micros);
 
