@@ -47,16 +47,11 @@ extension LocalNode {
     /// Where it listens.
     var port: Int32? { url.split(separator: ":").last.flatMap { Int32($0) } }
 
+    /// To be asked over HTTP.
+    func questions() throws -> Questions { try Questions(port: UInt16(clamping: port ?? 0)) }
+
     /// Returns once it has read what the log held when it started.
     func waitUntilReady() async throws {
-        let loop = try EventLoop()
-        defer { loop.stop() }
-        let client = try loop.sync { LoopBound(HTTPClient(on: loop), on: loop) }
-        let question = HTTPClientRequest("GET", host: "127.0.0.1", port: UInt16(clamping: port ?? 0), target: "/readyz")
-        for _ in 0..<3_000 {
-            if try await client.fetch(question).status == 200 { return }
-            try await Task.sleep(for: .milliseconds(20))
-        }
-        throw BenchmarkError("\(name) is not ready after a minute")
+        try await questions().wait(for: "\(name) is ready") { try await $0.get("/readyz").status == 200 }
     }
 }

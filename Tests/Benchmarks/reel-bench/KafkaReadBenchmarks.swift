@@ -6,6 +6,7 @@ import ReelGateway
 import ReelKafka
 import ReelLab
 import ReelLog
+import ReelNet
 import ReelNode
 import Synchronization
 
@@ -18,9 +19,12 @@ enum KafkaTailBenchmark {
             let stand = try KafkaStand(partitions: 1, in: folder)
             let end = try stand.fill(records)
             var (ours, raw): ([Double], [Double]) = ([], [])
-            for _ in 0..<3 {
-                raw.append(Double(records) / (try stand.consume(records)))
-                ours.append(try await gateway(stand, upTo: end))
+            for isOurs in turns(5) {
+                if isOurs {
+                    ours.append(try await gateway(stand, upTo: end))
+                } else {
+                    raw.append(Double(records) / (try stand.consume(records)))
+                }
             }
             return [
                 Measured(
@@ -34,7 +38,6 @@ enum KafkaTailBenchmark {
         }
     }
 
-    /// Events a second between the first look at which some have been read and the one at which all have.
     private static func gateway(_ stand: KafkaStand, upTo end: Seq) async throws -> Double {
         let log = try stand.open()
         defer { log.close() }
@@ -42,26 +45,32 @@ enum KafkaTailBenchmark {
         settings.node.listen = "127.0.0.1:0"
         settings.node.loops = 1
         settings.warmRecords = Int64(records)
-        let metrics = Metrics()
-        let gateway = try Gateway(log: log, settings: settings, journal: Journal { _ in }, metrics: metrics)
-        var first: (count: Int, at: ContinuousClock.Instant)?
-        while true {
-            let count = read(metrics)
-            if first == nil, count > 0 { first = (count, .now) }
-            if let first, count >= records {
-                gateway.end.begin()
-                gateway.end.begin()
-                await gateway.waitUntilEnded()
-                return Double(count - first.count) / (ContinuousClock.now - first.at).seconds
-            }
-            // A look costs some of what is measured: only the end is looked for closely.
-            usleep(count < records * 4 / 5 ? 50_000 : 5_000)
+        let gateway = try Gateway(log: log, settings: settings, journal: Journal { _ in })
+        let rate: Result<Double, any Error>
+        do {
+            rate = .success(try await watch(try Questions(port: gateway.address.port), upTo: end))
+        } catch {
+            rate = .failure(error)
         }
+        gateway.end.begin()
+        gateway.end.begin()
+        await gateway.waitUntilEnded()
+        return try rate.get()
     }
 
-    private static func read(_ metrics: Metrics) -> Int {
-        let line = metrics.text().split(separator: "\n").first { $0.hasPrefix("reel_gateway_records_read_total ") }
-        return line?.split(separator: " ").last.flatMap { Int($0) } ?? 0
+    /// Events a second between the first look at which its loop has handed some on and the one at which all are. The
+    /// loop answers behind what it has handed on, so what waits before it does not count.
+    private static func watch(_ questions: Questions, upTo end: Seq) async throws -> Double {
+        let last = Int(end) - 1
+        var first: (head: Int, at: ContinuousClock.Instant)?
+        while true {
+            let head = try await questions.head(of: "bench")
+            if first == nil, head > last - records { first = (head, .now) }
+            if let first, head >= last { return Double(head - first.head) / (ContinuousClock.now - first.at).seconds }
+            // A look costs some of what is measured: only the end is looked for closely.
+            let millis = head < last - records / 5 ? 50 : 5
+            try await Task.sleep(for: .milliseconds(millis))
+        }
     }
 }
 
