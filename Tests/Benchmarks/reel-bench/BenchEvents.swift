@@ -10,10 +10,10 @@ enum BenchEvents {
     private static let insertedBytes = 38
 
     /// The first event of each of so many objects, from seq `first` on.
-    static func inserts(_ objects: Int) -> [[UInt8]] {
+    static func inserts(_ objects: Int, from first: Int = 0) -> [[UInt8]] {
         (0..<objects).map { number in
             let fields = (0..<5).map { #""field\#($0)":"\#(pad.prefix(insertedBytes))""# }.joined(separator: ",")
-            return event(number, op: number / 4, seq: number, fields: fields, type: "insert", id: number)
+            return event(number, op: number / 4, seq: first + number, fields: fields, type: "insert", id: number)
         }
     }
 
@@ -53,13 +53,13 @@ struct SplitMix: RandomNumberGenerator {
 }
 
 extension EventLog {
-    /// Appends these events to the stream `bench` in partition 0, and waits until they are durable.
-    func fill(_ values: [[UInt8]]) throws {
+    /// Appends these events to a stream in partition 0, and waits until they are durable.
+    func fill(_ values: [[UInt8]], of stream: String = "bench") throws {
         for start in stride(from: 0, to: values.count, by: 10_000) {
             let part = values[start..<min(values.count, start + 10_000)]
             let answer = Mutex<LogError?>(nil)
             let done = DispatchSemaphore(value: 0)
-            append(part.map { LogAppend(key: Array("bench".utf8), value: $0) }, to: 0) { result in
+            append(part.map { LogAppend(key: Array(stream.utf8), value: $0) }, to: 0) { result in
                 if case .failure(let error) = result { answer.withLock { $0 = error } }
                 done.signal()
             }

@@ -4,34 +4,42 @@ import ReelLab
 import ReelLog
 import ReelNet
 
-/// A thousand devices that know nothing ask for the state at once, while others are served live.
+/// A thousand devices that know nothing ask for the state at once, while others are served live. Twenty ask for the same
+/// stream; each round has streams of its own, so that no answer was made before.
 enum GatewayColdStartsBenchmark {
-    private static let (objects, devices) = (1_000, 1_000)
+    private static let (objects, devices, streams, rounds) = (1_000, 1_000, 50, 5)
 
     @Sendable static func run() async throws -> [Measured] {
         raiseDescriptorLimit()
         return try await withFolder { folder in
             let log = try SQLiteLog(path: folder + "/log.sqlite", partitions: 1)
-            try log.fill(BenchEvents.inserts(objects))
+            for number in 0..<rounds * streams {
+                try log.fill(BenchEvents.inserts(objects, from: number * objects), of: name(of: number))
+            }
             log.close()
             return try await withReel(["serve", "--data", folder], in: folder) { node in
                 guard let port = node.port else { throw BenchmarkError("found \(node.url), expected a port") }
                 let pid = node.process.pid
                 let live = Pace(sockets: 100, streams: 1, subscriptions: 1, perSecond: 100)
-                // The first ones make the answer, which is kept, once all is folded.
-                try await coldStarts(100, port)
+                let last = rounds * streams * objects - 1
+                try await node.questions().wait(for: "all of the log is folded") {
+                    try await $0.metric(#"reel_snapshot_seq{partition="0"}"#) >= last
+                }
                 var (quiet, busy): ([Double], [Double]) = ([], [])
+                try await Usage.rests(pid)
                 let before = try Usage.residentBytes(of: pid)
                 try Usage.forgetPeak(of: pid)
-                for _ in 0..<3 {
+                for round in 0..<rounds {
                     quiet.append(try live.run(floor_reel, port, pid: pid).p99Micros)
-                    async let starts: Void = coldStarts(devices, port)
+                    async let starts: Void = coldStarts(in: round, port)
                     busy.append(try await Task.detached { try live.run(floor_reel, port, pid: pid).p99Micros }.value)
                     try await starts
+                    try await Usage.rests(pid)
                 }
                 return [
                     Measured(
-                        work: "\(devices) cold starts at once, \(objects) objects each: memory beyond before",
+                        work: "\(devices) cold starts at once, of \(streams) streams of \(objects) objects each: "
+                            + "memory beyond before",
                         value: Double(try Usage.peakBytes(of: pid) - before) / Double(1 << 20),
                         unit: "MiB",
                         goal: .atMost(64)
@@ -48,26 +56,29 @@ enum GatewayColdStartsBenchmark {
         }
     }
 
-    /// So many devices take the snapshot, each on a connection of its own.
-    private static func coldStarts(_ count: Int, _ port: Int32) async throws {
+    private static func name(of number: Int) -> String { "cold\(number)" }
+
+    /// Each device takes the snapshot of one of the round's streams, on a connection of its own.
+    private static func coldStarts(in round: Int, _ port: Int32) async throws {
         let loop = try EventLoop()
         defer { loop.stop() }
-        let question = HTTPClientRequest(
-            "GET",
-            host: "127.0.0.1",
-            port: UInt16(clamping: port),
-            target: "/v1/streams/bench/snapshot"
-        )
         try await withThrowingTaskGroup { group in
-            for _ in 0..<count {
+            for device in 0..<devices {
+                let question = HTTPClientRequest(
+                    "GET",
+                    host: "127.0.0.1",
+                    port: UInt16(clamping: port),
+                    target: "/v1/streams/\(name(of: round * streams + device % streams))/snapshot"
+                )
                 group.addTask {
                     let client = try await loop.run { LoopBound(HTTPClient(on: loop), on: loop) }
                     // Too many at once are asked to come again in so many seconds, and do, not all at the same moment.
                     for _ in 0..<60 {
-                        let answer = try await head(of: question, by: client)
-                        if answer.status == 200 { return }
+                        let (answer, bytes) = try await ask(question, by: client)
+                        // An object has more than 200 bytes.
+                        if answer.status == 200, bytes > 200 * objects { return }
                         guard answer.status == 503, let seconds = answer.headers["retry-after"].flatMap({ Int($0) })
-                        else { throw BenchmarkError("found status \(answer.status)") }
+                        else { throw BenchmarkError("found status \(answer.status) with \(bytes) bytes") }
                         try await Task.sleep(for: .milliseconds(1_000 * seconds + .random(in: 0..<1_000)))
                     }
                     throw BenchmarkError("a cold start was turned away for a minute")
@@ -77,20 +88,20 @@ enum GatewayColdStartsBenchmark {
         }
     }
 
-    /// Asks, and reads the whole answer without keeping it: the cores are for what is measured.
-    private static func head(
-        of question: HTTPClientRequest,
+    /// Asks, and counts the whole answer's bytes without keeping them: the cores are for what is measured.
+    private static func ask(
+        _ question: HTTPClientRequest,
         by client: LoopBound<HTTPClient>
-    ) async throws -> HTTPResponseHead {
+    ) async throws -> (HTTPResponseHead, bytes: Int) {
         try await withCheckedThrowingContinuation { continuation in
             let isTaken = client.loop.execute {
-                var found: HTTPResponseHead?
+                var (found, bytes): (HTTPResponseHead?, Int) = (nil, 0)
                 client.value.send(question) { event in
                     switch event {
                     case .head(let head): found = head
-                    case .data: break
+                    case .data(let piece): bytes += piece.count
                     case .end:
-                        if let found { continuation.resume(returning: found) }
+                        if let found { continuation.resume(returning: (found, bytes: bytes)) }
                     case .failed(let error): continuation.resume(throwing: error)
                     }
                 }
