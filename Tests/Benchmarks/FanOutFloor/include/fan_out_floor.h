@@ -68,10 +68,16 @@ int floor_open_gateway(int port);
 
 typedef struct floor_harm floor_harm;
 
-// Opens clients of a gateway that do no good, and lets them, on a thread: some subscribe to the stream "fan0" and stop
-// reading, some read 2.5 kB of it in a second, some publish so many events a second in all to streams of their own.
-// NULL if they were refused.
-floor_harm *floor_harm_begin(int port, int stopped, int slow, int flooding, int per_second);
+// So many in a second, by all clients together: pings; subscriptions, each of which ends at once; fetches of the last
+// 256 seqs; publishes of one event.
+typedef struct {
+    double pings, subscriptions, fetches, publishes;
+} floor_flood;
 
-// Ends it; how many events were published, or -1 where one of them was cut off.
-long long floor_harm_end(floor_harm *harm);
+// On a thread, publishes 200 events of 16 kB a second to the stream "fan1" of a gateway, beside clients that do no
+// good: some subscribe to it and stop reading, some read 4 kB of it in a second, and of each kind of flood there are
+// so many, each with up to 64 questions under way. NULL if they were refused.
+floor_harm *floor_harm_begin(int port, int stopped, int slow, int flooding, floor_flood per_second);
+
+// Ends it, and says how much of the flood was answered. Returns 0, or -1 where one of them was cut off.
+int floor_harm_end(floor_harm *harm, floor_flood *per_second);
