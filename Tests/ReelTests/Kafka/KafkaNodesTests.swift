@@ -1,4 +1,5 @@
 import Foundation
+import ReelClient
 import ReelCore
 import ReelLab
 import ReelNet
