@@ -7,9 +7,13 @@ import Testing
 final class RawSocket: Sendable {
     private let descriptor: Int32
 
-    init(_ address: SocketAddress) throws {
+    /// `receiveBytes`: as much as its kernel keeps for it; nil: what the kernel thinks best.
+    init(_ address: SocketAddress, receiveBytes: Int32? = nil) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         let descriptor = descriptor
+        if var receiveBytes {
+            setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBytes, socklen_t(MemoryLayout<Int32>.size))
+        }
         let status = address.withSockaddr { connect(descriptor, $0, $1) }
         guard status == 0 else { throw NetError(status: -errno, "connecting") }
         var timeout = timeval(tv_sec: 100, tv_usec: 0)

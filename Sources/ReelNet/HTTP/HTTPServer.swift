@@ -9,7 +9,7 @@ public final class HTTPServer {
         public var headDeadline = Duration.seconds(10)
         /// From the end of a head to the end of the body.
         public var bodyDeadline = Duration.seconds(30)
-        /// Between two requests, and for a reader that takes nothing of an answer.
+        /// Between two requests, and between two looks at whether a reader takes what waits for it.
         public var idleDeadline = Duration.seconds(60)
         /// From a WebSocket's close frame to the peer's answer.
         public var closeDeadline = Duration.seconds(5)

@@ -15,9 +15,6 @@ final class HTTPServerConnection: TCPHandler {
     private var held: [UInt8] = []
     private var isDecoding = false
     private var hasServed = false
-    /// Bytes written, and how many of them the client's side had taken when that was looked at last.
-    private var written = 0
-    private var takenAtLastLook = 0
 
     private static let maxHeld = 64 << 10
     /// With more than this unread by the client, its next request waits.
@@ -97,7 +94,6 @@ final class HTTPServerConnection: TCPHandler {
         let exchange = HTTPExchange(self, request.head)
         self.exchange = exchange
         closesAfterAnswer = closesAfterAnswer || !request.head.keepsAlive
-        takenAtLastLook = written - tcp.pendingBytes
         tcp.setDeadline(server.settings.idleDeadline)
         server.handler.respond(to: request, exchange)
     }
@@ -142,7 +138,6 @@ final class HTTPServerConnection: TCPHandler {
     /// What was written goes out first, as long as it is read.
     private func finish() {
         guard !tcp.isClosed else { return }
-        takenAtLastLook = written - tcp.pendingBytes
         tcp.setDeadline(server.settings.idleDeadline)
         tcp.finish()
     }
@@ -160,7 +155,6 @@ final class HTTPServerConnection: TCPHandler {
     }
 
     func write(_ bytes: [UInt8]) {
-        written += bytes.count
         tcp.write(bytes)
     }
 
@@ -203,9 +197,7 @@ final class HTTPServerConnection: TCPHandler {
     func deadlinePassed() {
         if exchange != nil || tcp.pendingBytes > 0 {
             // An answer may take its time to begin; one that nobody reads may not stay.
-            let taken = written - tcp.pendingBytes
-            if tcp.pendingBytes > 0, taken <= takenAtLastLook { return tcp.reset() }
-            takenAtLastLook = taken
+            if tcp.lookAtPace() == .tooSlow { return tcp.reset() }
             tcp.setDeadline(server.settings.idleDeadline)
         } else if decoder.isBetweenRequests {
             tcp.finish()

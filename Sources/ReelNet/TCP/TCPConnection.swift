@@ -40,6 +40,10 @@ final class TCPConnection: Timed {
     /// The owner; the connection keeps it until `closed`. It decides when the deadline passes.
     var handler: (any TCPHandler)?
     let handle: UnsafeMutablePointer<uv_tcp_t>
+    /// Bytes that have left the queue, for the kernel or for libuv to write.
+    private(set) var passed = 0
+    /// How the far side takes what it is sent.
+    var pace = ReadingPace()
     /// What goes to the kernel as it is.
     var queue = WriteQueue()
     private(set) var state: State = []
@@ -174,11 +178,16 @@ final class TCPConnection: Timed {
             if taken < 0, taken != UV_EAGAIN.rawValue {
                 return close(NetError(status: Int32(taken), "writing"))
             }
-            queue.consume(max(0, taken))
+            passOn(max(0, taken))
             if taken < offered { return writeLater() }
         }
         guard !state.contains(.isClosed) else { return }
         if hadBytes { drained() } else if state.contains(.isFinishing) { shutDown() }
+    }
+
+    private func passOn(_ bytes: Int) {
+        queue.consume(bytes)
+        passed += bytes
     }
 
     /// How much of the bytes the kernel takes now, or libuv's number of an error. `send` spares what the kernel does
@@ -208,7 +217,7 @@ final class TCPConnection: Timed {
             copy.copyMemory(from: piece)
             return LateWrite(self, copy)
         }
-        queue.consume(request.bytes.count)
+        passOn(request.bytes.count)
         inFlight = Int32(request.bytes.count)
         request.start()
     }
@@ -280,13 +289,13 @@ final class TCPConnection: Timed {
     /// The near end; nil once it is gone.
     var local: SocketAddress? { descriptor.flatMap { SocketAddress.of($0, getsockname) } }
 
-    private var descriptor: Int32? {
+    var descriptor: Int32? {
         var descriptor: Int32 = -1
         guard !state.contains(.isClosed), uv_fileno(base(handle), &descriptor) == 0 else { return nil }
         return descriptor
     }
 
-    fileprivate var stream: UnsafeMutablePointer<uv_stream_t> {
+    var stream: UnsafeMutablePointer<uv_stream_t> {
         UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_stream_t.self)
     }
 

@@ -17,6 +17,8 @@ public final class WebSocket {
 
     private let side: Side
     private var sentClose = false
+    /// Whether the answer to the close frame is late because the peer has not got it yet.
+    private var isOverdue = false
     /// Whether both sides have agreed on permessage-deflate.
     private let deflates: Bool
     private let tcp: TCPConnection
@@ -91,15 +93,20 @@ public final class WebSocket {
     }
 
     /// Begins to close: what was sent before goes out, then the close frame; messages that still come are dropped.
-    /// A peer that does not answer in time, as the server's settings or the client's target say, is cut off. Without a
-    /// code: none is given.
+    /// A peer that has got it and does not answer in time, as the server's settings or the client's target say, is cut
+    /// off, and so is one that does not read what comes before it. Without a code: none is given.
     public func close(code: UInt16? = 1000, reason: String = "") {
         guard !sentClose else { return }
         send(.close, WebSocketFrame.closePayload(code, reason))
         sentClose = true
+        tcp.setDeadline(deadlines.answer)
+    }
+
+    /// For the answer to the close frame, and between two looks at how a peer reads that has not got it yet.
+    private var deadlines: (answer: Duration, pace: Duration) {
         switch side {
-        case .server(let server, _): tcp.setDeadline(server.settings.closeDeadline)
-        case .client(_, let deadline): tcp.setDeadline(deadline)
+        case .server(let server, _): (server.settings.closeDeadline, server.settings.idleDeadline)
+        case .client(_, let deadline): (deadline, deadline)
         }
     }
 
@@ -176,9 +183,13 @@ extension WebSocket: TCPHandler {
         handler?.drained(self)
     }
 
-    /// The peer did not answer the close frame.
+    /// The peer has not answered the close frame. As long as it reads what comes before it, it may.
     func deadlinePassed() {
-        tcp.reset()
+        guard tcp.unacknowledgedBytes > 0 else { return tcp.close() }
+        let finding = tcp.lookAtPace()
+        if isOverdue, finding == .tooSlow { return tcp.reset() }
+        isOverdue = true
+        tcp.setDeadline(deadlines.pace)
     }
 
     /// The connection is gone.
