@@ -27,6 +27,8 @@ final class GatewayLoop {
     var publishes: [Int: HTTPPublish] = [:]
     /// What was taken in this round and goes to the log at its end, by partition.
     var flights: [[Flight]]
+    private var lastTickMs: Int64
+    private var isPutOff = false
     private var isAppending = false
     private var isFenced = false
     private var waits: [(wait: PositionWait, then: (ReelError?) -> Void)] = []
@@ -46,6 +48,7 @@ final class GatewayLoop {
         gatherTimers = [(() -> Void)?](repeating: nil, count: share.partitions)
         ledger = PublishLedger(partitions: share.partitions, settings)
         intake = EventIntake(limit: settings.eventBytes)
+        lastTickMs = loop.nowMs
         flights = [[Flight]](repeating: [], count: share.partitions)
         share.onDivergence(loop.bound { [weak self] error in self?.fence(error) })
     }
@@ -154,10 +157,16 @@ final class GatewayLoop {
         subscriptions.log = share.logState
         proveHeads()
         share.rate.withLock { $0.tick(nowMs: nowMs) }
-        for client in clients.values { client.tick(nowMs: nowMs) }
+        // Who stood still hears first what has come meanwhile: nobody is late for that.
+        isPutOff = !isPutOff && nowMs - lastTickMs > Self.standstillMs
+        lastTickMs = nowMs
+        if !isPutOff { for client in clients.values { client.tick(nowMs: nowMs) } }
         for publish in publishes.values { publish.tick(nowMs: nowMs) }
         for follower in followers.all { follower.tick(nowMs: nowMs) }
     }
+
+    /// Behind so long without a tick the loop stood still.
+    private static let standstillMs: Int64 = 5_000
 
     /// An HTTP request waits for what comes.
     func join(_ follower: any Follower) {

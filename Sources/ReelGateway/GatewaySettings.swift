@@ -9,8 +9,12 @@ public struct GatewaySettings: Sendable {
     public var helloMs: Int64 = 10_000
     /// A connection is pinged so long after it has opened or answered a ping, busy or not.
     public var pingMs: Int64 = 25_000
-    /// A ping is answered within so long; two that are not end the connection.
+    /// A ping is answered within so long, longer where much may stand before it; two that are not end the connection.
     public var pongMs: Int64 = 8_000
+    /// What waits for a client is looked at so often: by then it has to have taken all, or 16 KiB.
+    var readMs: Int64 = 60_000
+    /// A message that has begun is whole within so long, and a millisecond more for each byte that has come.
+    var messageMs: Int64 = 30_000
     /// The largest frame, in both directions.
     public var frameBytes = 1 << 20
     /// The largest event, canonical and stamped.

@@ -39,13 +39,21 @@ protocol ClientSocket: AnyObject {
     var isClosed: Bool { get }
     /// Bytes sent and not yet with the kernel.
     var pendingBytes: Int { get }
+    /// Bytes sent so far.
+    var writtenBytes: Int { get }
+    /// How much has come of a message that is not whole yet; nil: none has begun.
+    var partBytes: Int? { get }
 
     /// Sends a frame.
     func send(_ frame: WebSocketFrame)
-    /// Asks for a sign of life.
-    func ping()
+    /// Asks for a sign of life, which carries the same payload.
+    func ping(_ payload: [UInt8])
+    /// Looks whether the client's side has taken what it had to since the look before.
+    func lookAtPace() -> ReadingPace.Finding
     /// Begins to close; what was sent before goes out.
     func close(code: UInt16?, reason: String)
+    /// Cuts it off at once; what was sent and not read is thrown away.
+    func reset()
 }
 
 extension WebSocket: ClientSocket {}

@@ -7,6 +7,10 @@ final class SocketClient: Subscriber {
     let number: Int
     let gateway: GatewayLoop
     private var session: Session
+    /// What the answer to a ping has to carry; nil: all were answered. Nobody knows it who has not read the ping.
+    private var awaitedPong: UInt32?
+    /// Bytes that stood before the first ping that is not answered, and before the last one that was.
+    private var (bytesAtPing, bytesAnswered) = (0, 0)
     /// What it may do; nil until its token has come.
     var access: Access?
     private var socket: (any ClientSocket)?
@@ -44,6 +48,7 @@ final class SocketClient: Subscriber {
     func send(_ frame: WebSocketFrame) {
         guard let socket, !socket.isClosed else { return }
         guard socket.pendingBytes <= 2 * settings.unsentBytes else {
+            session.ends(.unread)
             return socket.close(code: 1013, reason: "answers are not read")
         }
         socket.send(frame)
@@ -93,17 +98,63 @@ final class SocketClient: Subscriber {
     // MARK: Time
 
     func tick(nowMs: Int64) {
+        guard let socket, !socket.isClosed else { return }
         if let access, access.hasExpired(nowMs: gateway.loop.wallMs) {
-            refuseEntry(ReelError(.unauthorized, "the token has expired"), ref: nil)
+            return refuseEntry(ReelError(.unauthorized, "the token has expired"), ref: nil)
         }
-        switch session.tick(nowMs: nowMs, awaitsAnswer: gateway.ledger.awaitsAnswer(number)) {
+        guard keepsPace(socket, nowMs) else {
+            session.ends(.slow)
+            // A close frame would wait behind what is not read.
+            return socket.reset()
+        }
+        let action = session.tick(
+            nowMs: nowMs,
+            awaitsAnswer: gateway.ledger.awaitsAnswer(number),
+            unansweredBytes: socket.writtenBytes - bytesAnswered,
+            partBytes: socket.partBytes
+        )
+        switch action {
         case .nothing: break
-        case .ping: socket?.ping()
+        case .ping: ping(socket)
         case .close(let error, let code):
-            send(.error(ServerFrame.Failure(error)), ref: nil)
-            socket?.close(code: code, reason: error.message)
-        case .leave: socket?.close(code: 1012, reason: "this node ends")
+            tell(ServerFrame.Failure(error), ref: nil)
+            socket.close(code: code, reason: error.message)
+        case .leave: socket.close(code: 1012, reason: "this node ends")
         }
+    }
+
+    /// False where its client does not take what waits for it.
+    private func keepsPace(_ socket: any ClientSocket, _ nowMs: Int64) -> Bool {
+        switch session.look(nowMs: nowMs, bytesWait: socket.pendingBytes > 0) {
+        case .no: return true
+        case .first:
+            _ = socket.lookAtPace()
+            return true
+        case .next:
+            switch socket.lookAtPace() {
+            case .nothingWaited: return true
+            case .reads:
+                heard()
+                return true
+            case .tooSlow: return false
+            }
+        }
+    }
+
+    /// The same ping until it is answered: who reads slowly may answer the first when the second is sent.
+    private func ping(_ socket: any ClientSocket) {
+        if awaitedPong == nil { bytesAtPing = socket.writtenBytes }
+        let payload = awaitedPong ?? UInt32.random(in: .min ... .max)
+        awaitedPong = payload
+        socket.ping(withUnsafeBytes(of: payload) { Array($0) })
+    }
+
+    /// A pong came. One that nobody has asked for says nothing of what is read.
+    func received(pong payload: [UInt8]) {
+        guard let awaitedPong, payload == withUnsafeBytes(of: awaitedPong, { Array($0) }) else { return }
+        self.awaitedPong = nil
+        bytesAnswered = bytesAtPing
+        heard()
     }
 
     /// Tells the client to go elsewhere after so long.
@@ -286,7 +337,7 @@ extension SocketClient {
         }
     }
 
-    func heard() {
+    private func heard() {
         session.heard(nowMs: gateway.nowMs)
     }
 
@@ -312,9 +363,7 @@ extension SocketClient {
 extension SocketClient: WebSocketHandler {
     func opened(_ socket: WebSocket) { opened(on: socket) }
     func received(text: [UInt8], from socket: WebSocket) { received(text: text) }
-    func receivedPong(from socket: WebSocket) { heard() }
-    func receivedPart(from socket: WebSocket) { heard() }
-    func tookMore(_ socket: WebSocket) { heard() }
+    func receivedPong(_ payload: [UInt8], from socket: WebSocket) { received(pong: payload) }
     func drained(_ socket: WebSocket) { drained() }
     func closed(_ socket: WebSocket, code: UInt16, reason: String) { closed() }
 }

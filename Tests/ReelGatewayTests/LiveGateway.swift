@@ -32,7 +32,7 @@ final class LiveGateway: Sendable {
         // A test process may be without the processor for long.
         settings.node.handshakeMs = 1_000_000
         settings.helloMs = 1_000_000
-        settings.pingMs = 1_000_000
+        (settings.pingMs, settings.readMs, settings.messageMs) = (1_000_000, 1_000_000, 1_000_000)
         (settings.degradedMs, settings.unavailableMs) = (1_000_000, 1_000_000)
         (settings.behindMs, settings.publishMs, settings.nackHoldMs) = (1_000_000, 1_000_000, 1_000_000)
         (settings.peerMs, settings.peerHeadMs) = (1_000_000, 1_000_000)

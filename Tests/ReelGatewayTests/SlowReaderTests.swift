@@ -95,7 +95,7 @@ import Testing
         try await LiveGateway.with(
             log,
             {
-                ($0.pingMs, $0.pongMs) = (500, Int64(factor * pongMs))
+                ($0.pingMs, $0.pongMs, $0.readMs) = (500, Int64(factor * pongMs), Int64(factor * pongMs))
                 $0.warmRecords = 1
             }
         ) { live in

@@ -118,11 +118,8 @@ final class EchoHandler: HTTPHandler {
 final class EchoSockets: WebSocketHandler {
     /// The one opened last.
     private(set) var last: WebSocket?
-    /// How often a full kernel has taken more.
-    private(set) var took = 0
 
     func opened(_ socket: WebSocket) { last = socket }
-    func tookMore(_ socket: WebSocket) { took += 1 }
 
     func received(text: [UInt8], from socket: WebSocket) {
         if text == Array("close me".utf8) { socket.close(code: 4001) } else { socket.send(text: text) }

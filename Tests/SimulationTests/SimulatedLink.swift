@@ -23,6 +23,8 @@ final class SimulatedLink: @unchecked Sendable {
     private var client: SocketClient?
     private var isClosedByGateway = false
     private(set) var pendingBytes = 0
+    private var writtenBytes = 0
+    private var pace = ReadingPace()
     /// How slowly it takes what it is sent.
     let bytesPerMs: Int64
 
@@ -145,6 +147,9 @@ final class SimulatedLink: @unchecked Sendable {
 
         var isClosed: Bool { link.isClosedByGateway || link.client == nil }
         var pendingBytes: Int { link.pendingBytes }
+        var writtenBytes: Int { link.writtenBytes }
+        /// Messages come as a whole.
+        var partBytes: Int? { nil }
 
         func send(_ frame: WebSocketFrame) {
             guard !isClosed else { return }
@@ -152,6 +157,7 @@ final class SimulatedLink: @unchecked Sendable {
             let text = frame.payload
             link.gateway.judge(text, link)
             link.pendingBytes += frame.bytes.count
+            link.writtenBytes += frame.bytes.count
             let ms = link.arrival(&link.down, bytes: frame.bytes.count)
             link.device.at(ms, lane: link.lane) {
                 guard !link.down.isCut, let receive = link.receive else { return }
@@ -172,13 +178,19 @@ final class SimulatedLink: @unchecked Sendable {
             }
         }
 
-        func ping() {
+        func lookAtPace() -> ReadingPace.Finding {
+            link.pace.look(written: link.writtenBytes, left: link.pendingBytes)
+        }
+
+        func ping(_ payload: [UInt8]) {
             guard !isClosed else { return }
             let link = link
             link.toDevice(bytes: 0) { receive in
                 receive(.alive)
                 let ms = link.arrival(&link.up, bytes: 0)
-                link.gateway.process.at(ms, lane: link.lane) { if !link.up.isCut { link.client?.heard() } }
+                link.gateway.process.at(ms, lane: link.lane) {
+                    if !link.up.isCut { link.client?.received(pong: payload) }
+                }
             }
         }
 
@@ -192,6 +204,12 @@ final class SimulatedLink: @unchecked Sendable {
             }
             // The device's answer, or the time that it is given.
             link.gateway.process.at(ms + 100, lane: link.lane) { link.gatewayLost() }
+        }
+
+        func reset() {
+            guard !isClosed else { return }
+            link.isClosedByGateway = true
+            link.cut(tellsDevice: !link.down.isCut, tellsGateway: true)
         }
     }
 }

@@ -139,7 +139,7 @@ private final class NetConnection: TransportConnection, WebSocketHandler, @unche
 
     func received(text: [UInt8], from socket: WebSocket) { receive?(.text(text)) }
 
-    func receivedPong(from socket: WebSocket) { receive?(.alive) }
+    func receivedPong(_ payload: [UInt8], from socket: WebSocket) { receive?(.alive) }
 
     func receivedPart(from socket: WebSocket) { receive?(.alive) }
 

@@ -156,7 +156,7 @@ final class LoadConnection: WebSocketHandler {
         send(ClientFrame(.hello(ClientFrame.Hello(client: "reel-load/1", token: gateways.token))))
     }
 
-    func receivedPong(from socket: WebSocket) { heard() }
+    func receivedPong(_ payload: [UInt8], from socket: WebSocket) { heard() }
 
     func received(text: [UInt8], from socket: WebSocket) {
         heard()

@@ -9,8 +9,6 @@ protocol TCPHandler: AnyObject {
     func ended()
     /// All that was written is with the kernel.
     func drained()
-    /// The kernel, which was full, has taken more: the peer reads.
-    func tookMore()
     /// The deadline of the connection passed.
     func deadlinePassed()
     /// The connection is gone; nil if this side closed it.
@@ -22,7 +20,6 @@ protocol TCPHandler: AnyObject {
 }
 
 extension TCPHandler {
-    func tookMore() {}
     func secured() {}
     func spokeWithoutTLS() {}
 }
@@ -225,7 +222,6 @@ final class TCPConnection: Timed {
     fileprivate func wroteLate(_ status: Int32) {
         inFlight = 0
         if status < 0 { return close(NetError(status: status, "writing")) }
-        handler?.tookMore()
         // A finished connection may still have to say that this was the last of it.
         if pendingBytes > 0 || state.contains(.isFinishing) { flush() } else { drained() }
     }

@@ -65,6 +65,15 @@ public final class WebSocket {
     /// Bytes sent and not yet with the kernel: what a slow reader costs.
     public var pendingBytes: Int { tcp.pendingBytes }
 
+    /// Bytes written so far.
+    public var writtenBytes: Int { tcp.writtenBytes }
+
+    /// Looks whether the far side's kernel has taken what it had to since the look before.
+    public func lookAtPace() -> ReadingPace.Finding { tcp.lookAtPace() }
+
+    /// How much has come of a message that is not whole yet; nil: none has begun.
+    public var partBytes: Int? { decoder.partBytes }
+
     /// Whether nothing can be sent any more.
     public var isClosed: Bool { sentClose || tcp.isClosed }
 
@@ -87,9 +96,9 @@ public final class WebSocket {
         send(.binary, binary)
     }
 
-    /// Sends a ping; `receivedPong` follows.
-    public func ping() {
-        send(.ping, [])
+    /// Sends a ping with a payload of at most 125 bytes; `receivedPong` with the same follows.
+    public func ping(_ payload: [UInt8] = []) {
+        send(.ping, payload)
     }
 
     /// Begins to close: what was sent before goes out, then the close frame; messages that still come are dropped.
@@ -113,6 +122,11 @@ public final class WebSocket {
     /// Cuts it off at once.
     public func abort() {
         tcp.close()
+    }
+
+    /// The same for a peer that does not read: what the kernel still holds for it is thrown away too.
+    public func reset() {
+        tcp.reset()
     }
 
     /// Reads no more until `resumeReading`: the peer feels it when the kernel's buffers are full.
@@ -154,7 +168,7 @@ extension WebSocket: TCPHandler {
         case .binary(let payload): if !sentClose { handler?.received(binary: payload, from: self) }
         // Who pings and never reads gets no more pongs.
         case .ping(let payload): if tcp.pendingBytes < Self.maxPendingForPong { send(.pong, payload) }
-        case .pong: if !sentClose { handler?.receivedPong(from: self) }
+        case .pong(let payload): if !sentClose { handler?.receivedPong(payload, from: self) }
         case .close(let code, let reason):
             ending = .said(code: code ?? 1005, reason: reason)
             close(code: code)
@@ -171,11 +185,6 @@ extension WebSocket: TCPHandler {
     /// The peer's side has ended: with a close frame, or broken.
     func ended() {
         tcp.finish()
-    }
-
-    /// More of what waits is with the kernel.
-    func tookMore() {
-        handler?.tookMore(self)
     }
 
     /// All bytes are with the kernel.

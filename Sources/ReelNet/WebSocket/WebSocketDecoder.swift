@@ -95,6 +95,14 @@ public struct WebSocketDecoder {
         }
     }
 
+    /// How much has come of a message that is not whole yet; nil: none has begun.
+    var partBytes: Int? {
+        switch state {
+        case .first where kind == nil, .closed, .failed: nil
+        default: message.count + control.count
+        }
+    }
+
     // MARK: Header
 
     private mutating func readHeader(_ byte: UInt8) throws(WebSocketViolation) {

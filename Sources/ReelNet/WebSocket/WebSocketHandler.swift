@@ -7,12 +7,10 @@ public protocol WebSocketHandler: AnyObject {
     func received(text: [UInt8], from socket: WebSocket)
     /// A whole binary message.
     func received(binary: [UInt8], from socket: WebSocket)
-    /// A pong.
-    func receivedPong(from socket: WebSocket)
+    /// A pong, and what it carries: that of the ping which it answers, if it answers one.
+    func receivedPong(_ payload: [UInt8], from socket: WebSocket)
     /// Bytes came that end no message: one is on its way.
     func receivedPart(from socket: WebSocket)
-    /// The kernel, which was full, has taken more: the peer reads.
-    func tookMore(_ socket: WebSocket)
     /// All that was written is with the kernel.
     func drained(_ socket: WebSocket)
     /// The socket is gone. The code is the peer's (1005: it gave none), the one of the violation for which this side
@@ -30,13 +28,10 @@ extension WebSocketHandler {
     }
 
     /// Nothing to do.
-    public func receivedPong(from socket: WebSocket) {}
+    public func receivedPong(_ payload: [UInt8], from socket: WebSocket) {}
 
     /// Nothing to do.
     public func receivedPart(from socket: WebSocket) {}
-
-    /// Nothing to do.
-    public func tookMore(_ socket: WebSocket) {}
 
     /// Nothing to do.
     public func drained(_ socket: WebSocket) {}

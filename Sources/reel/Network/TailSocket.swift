@@ -98,7 +98,7 @@ final class TailSocket: WebSocketHandler {
         )
     }
 
-    func receivedPong(from socket: WebSocket) {
+    func receivedPong(_ payload: [UInt8], from socket: WebSocket) {
         wasHeard = true
     }
 

@@ -1,0 +1,133 @@
+import ReelCore
+import ReelNet
+import Testing
+
+@testable import ReelGateway
+
+/// Clients that do not read, do not answer, or do not end what they have begun, on a clock that stands still; and those
+/// that are only slow.
+@Suite struct SilenceTests {
+    private let still: StillGateway
+    private let client: SocketClient
+    private let wire: Wire
+
+    init() throws {
+        still = try StillGateway()
+        (client, wire) = still.connect()
+    }
+
+    /// Answers the last ping as a client does that reads.
+    private func answer() {
+        if let ping = wire.pings.last { client.received(pong: ping) }
+    }
+
+    private func say(_ text: String) { client.received(text: Array(text.utf8)) }
+
+    @Test func whoTakesNothingOfWhatWaitsIsCutWhateverItSends() {
+        wire.fill(4 << 20)
+        still.pass(seconds: 60) { second in
+            client.received(pong: [])
+            if second % 10 == 0 { say(#"{"t":"unsubscribe","stream":"todo"}"#) }
+        }
+        #expect(!wire.isClosed)
+        still.pass(seconds: 2) { _ in client.received(pong: []) }
+        #expect(wire.wasReset)
+    }
+
+    @Test func whoTakesAFewBytesNowAndThenIsCut() {
+        wire.fill(4 << 20)
+        still.pass(seconds: 63) { _ in
+            wire.left -= ReadingPace.bytesMin / 100
+            say(#"{"t":"unsubscribe","stream":"todo"}"#)
+        }
+        #expect(wire.wasReset)
+    }
+
+    @Test func whoTakesEnoughStaysThoughItAnswersNoPing() {
+        wire.fill(4 << 20)
+        still.pass(seconds: 1_000) { _ in wire.left -= 1_000 }
+        #expect(!wire.isClosed)
+        still.pass(seconds: 130)
+        #expect(wire.wasReset, "it has stopped")
+    }
+
+    @Test func whatTheKernelHoldsIsLookedAtWhereAPingIsNotAnswered() {
+        wire.kernelBytes = 4 << 20
+        wire.fill(4 << 20)
+        still.pass(seconds: 1_000) { _ in wire.left -= 1_000 }
+        #expect(!wire.isClosed)
+        still.pass(seconds: 170)
+        #expect(wire.wasReset)
+    }
+
+    @Test func whoReadsBehindAProxyHasTimeForWhatStandsBeforeThePing() {
+        // The proxy has taken all at once: at 8 kB a second it takes 500 s to read it.
+        wire.fill(4_000_000)
+        wire.left = 0
+        still.pass(seconds: 500)
+        #expect(!wire.isClosed)
+        answer()
+        still.pass(seconds: 40)
+        #expect(!wire.isClosed, "it has read all, and has as long for the next as anybody")
+        still.pass(seconds: 4)
+        #expect(wire.closeCode == 1008)
+    }
+
+    @Test func whoNeverReadsThemIsCutAtLast() {
+        wire.fill(4_000_000)
+        wire.left = 0
+        still.pass(seconds: 610)
+        #expect(wire.closeCode == 1008)
+    }
+
+    @Test func onlyThePongToItsOwnPingIsASignOfLife() {
+        still.pass(seconds: 44) { _ in
+            client.received(pong: [])
+            client.received(pong: [1, 2, 3, 4, 5])
+        }
+        #expect(wire.pings.count == 2)
+        #expect(wire.closeCode == 1008)
+    }
+
+    @Test func thePingIsTheSameUntilItIsAnswered() {
+        still.pass(seconds: 35)
+        #expect(wire.pings.count == 2)
+        #expect(wire.pings[0] == wire.pings[1], "who answers the first late has answered")
+        client.received(pong: wire.pings[0])
+        still.pass(seconds: 24)
+        #expect(wire.pings.count == 2)
+        still.pass(seconds: 3) { _ in answer() }
+        #expect(wire.pings.count == 3)
+        #expect(!wire.isClosed)
+    }
+
+    @Test func aMessageThatDoesNotEndIsNotWaitedFor() {
+        wire.partBytes = 1
+        still.pass(seconds: 33) { second in if second % 10 == 9 { wire.partBytes? += 1 } }
+        #expect(wire.closeCode == 1008)
+    }
+
+    @Test func aMessageThatComesSlowlyIsWaitedFor() {
+        // At 2 kB a second a message of 1 MB takes more than 500 s; no pong comes before its end.
+        wire.partBytes = 0
+        still.pass(seconds: 500) { _ in wire.partBytes? += 2_000 }
+        #expect(!wire.isClosed)
+        wire.partBytes = nil
+        say(#"{"t":"unsubscribe","stream":"todo"}"#)
+        wire.partBytes = 1
+        still.pass(seconds: 25) { _ in answer() }
+        #expect(!wire.isClosed, "the next one has its own time")
+    }
+
+    @Test func whatCameWhileTheLoopStoodStillIsHeardFirst() {
+        wire.partBytes = 1
+        still.pass(seconds: 20)
+        still.loop.pass(ms: 20_000)
+        still.gateway.tick()
+        #expect(!wire.isClosed, "the rest may wait in the kernel")
+        wire.partBytes = nil
+        say(#"{"t":"unsubscribe","stream":"todo"}"#)
+        still.pass(seconds: 1)
+        #expect(!wire.isClosed)
+    }
+}
