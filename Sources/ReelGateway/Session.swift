@@ -215,11 +215,11 @@ struct Session {
 }
 
 extension ErrorCode {
-    /// Whether who asked has done something wrong: not where the log is another or was trimmed, or the node is in
-    /// trouble.
+    /// Whether who asked has done something wrong: not where the log is another, was trimmed or has lost something, or
+    /// the node is in trouble.
     fileprivate var blamesTheClient: Bool {
         switch self {
-        case .epochChanged, .truncated, .diverged: false
+        case .epochChanged, .truncated, .aheadOfLog, .diverged: false
         default: status != 429 && status < 500
         }
     }
