@@ -27,6 +27,8 @@ final class GatewayLoop {
     var publishes: [Int: HTTPPublish] = [:]
     /// What was taken in this round and goes to the log at its end, by partition.
     var flights: [[Flight]]
+    /// What this loop has added to the gauges: bytes that wait, and connections for which many do.
+    private var unsent = (bytes: 0, connections: 0)
     private var lastTickMs: Int64
     private var isPutOff = false
     private var isAppending = false
@@ -161,8 +163,22 @@ final class GatewayLoop {
         isPutOff = !isPutOff && nowMs - lastTickMs > Self.standstillMs
         lastTickMs = nowMs
         if !isPutOff { for client in clients.values { client.tick(nowMs: nowMs) } }
+        countUnsent()
         for publish in publishes.values { publish.tick(nowMs: nowMs) }
         for follower in followers.all { follower.tick(nowMs: nowMs) }
+    }
+
+    /// Adds to the gauges of all loops what has changed on this one.
+    private func countUnsent() {
+        var now = (bytes: 0, connections: 0)
+        for client in clients.values {
+            let bytes = client.pendingBytes
+            now.bytes += bytes
+            if bytes > share.settings.unsentBytes / 2 { now.connections += 1 }
+        }
+        share.meters.unsentBytes.add(now.bytes - unsent.bytes)
+        share.meters.slowConnections.add(now.connections - unsent.connections)
+        unsent = now
     }
 
     /// Behind so long without a tick the loop stood still.

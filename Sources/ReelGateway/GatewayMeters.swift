@@ -14,9 +14,12 @@ struct GatewayMeters: Sendable {
     let trimsSkipped: Counter
     let acks: Counter
     let lagged: Counter
+    let unsentBytes: Gauge
+    let slowConnections: Gauge
     let appends: Histogram
     private let nacks: [ErrorCode: Counter]
     private let errors: [ErrorCode: Counter]
+    private let closings: [SocketEnd: Counter]
 
     init(_ metrics: Metrics, epoch: Epoch, journal: Journal) {
         connections = metrics.gauge("reel_gateway_connections", "Open sockets.")
@@ -39,6 +42,11 @@ struct GatewayMeters: Sendable {
             "reel_gateway_lagged_total",
             "Subscriptions ended because their client read too slowly."
         )
+        unsentBytes = metrics.gauge("reel_gateway_unsent_bytes", "Bytes that wait for the clients of sockets.")
+        slowConnections = metrics.gauge(
+            "reel_gateway_slow_connections",
+            "Open sockets for which more than half of the bytes wait at which pushing stops."
+        )
         appends = metrics.histogram(
             "reel_gateway_append_seconds",
             "From handing records to the log to its report.",
@@ -53,6 +61,15 @@ struct GatewayMeters: Sendable {
         }
         nacks = family("reel_gateway_nacks_total", "Events nacked, by code.")
         errors = family("reel_gateway_errors_total", "Errors told to clients, by code.")
+        var closings: [SocketEnd: Counter] = [:]
+        for end in SocketEnd.allCases {
+            closings[end] = metrics.counter(
+                "reel_gateway_closed_total",
+                "Sockets that have ended, by reason.",
+                labels: ["reason": end.rawValue]
+            )
+        }
+        self.closings = closings
     }
 
     func pushed(frames: Int, bytes: Int) {
@@ -62,6 +79,7 @@ struct GatewayMeters: Sendable {
 
     func nacked(_ code: ErrorCode) { nacks[code]?.add() }
     func failed(_ code: ErrorCode) { errors[code]?.add() }
+    func closed(_ end: SocketEnd) { closings[end]?.add() }
 
     /// What is asked for when it is read.
     static func watch(_ share: GatewayShare, _ metrics: Metrics) {

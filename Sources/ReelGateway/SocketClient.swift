@@ -38,6 +38,9 @@ final class SocketClient: Subscriber {
 
     var isClosed: Bool { socket?.isClosed ?? true }
 
+    /// Bytes that wait for it.
+    var pendingBytes: Int { socket?.pendingBytes ?? 0 }
+
     // MARK: Sending
 
     /// Sends an answer. A client that does not even read its answers is cut off.
@@ -348,7 +351,10 @@ extension SocketClient {
         for body in bodies { body() }
     }
 
-    func closed() {
+    /// The connection is gone; with the code of the WebSocket's end, whoever has said it.
+    func closed(code: UInt16 = 1006) {
+        let isFraming = [1002, 1003, 1007, 1009].contains(code)
+        gateway.share.meters.closed(session.end == .client && isFraming ? .framing : session.end)
         self.socket = nil
         paused = []
         subscribing = [:]
@@ -365,5 +371,5 @@ extension SocketClient: WebSocketHandler {
     func received(text: [UInt8], from socket: WebSocket) { received(text: text) }
     func receivedPong(_ payload: [UInt8], from socket: WebSocket) { received(pong: payload) }
     func drained(_ socket: WebSocket) { drained() }
-    func closed(_ socket: WebSocket, code: UInt16, reason: String) { closed() }
+    func closed(_ socket: WebSocket, code: UInt16, reason: String) { closed(code: code) }
 }

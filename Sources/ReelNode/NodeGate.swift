@@ -28,6 +28,10 @@ public final class NodeGate: Sendable {
             "reel_node_descriptor_shortages_total",
             "Times that a connection waited because there was no descriptor for it."
         ) { gate.descriptorShortages }
+        metrics.counter(
+            "reel_node_slow_connections_total",
+            "Connections reset because too little was taken of what waited for them."
+        ) { gate.slow }
         metrics.gauge("reel_node_resident_bytes", "Memory that the process has.", measure: settings.memoryUse)
     }
 

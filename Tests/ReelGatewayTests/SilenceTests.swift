@@ -1,3 +1,4 @@
+import Foundation
 import ReelCore
 import ReelNet
 import Testing
@@ -117,6 +118,58 @@ import Testing
         wire.partBytes = 1
         still.pass(seconds: 25) { _ in answer() }
         #expect(!wire.isClosed, "the next one has its own time")
+    }
+
+    @Test func whatWaitsIsShownAndWhyASocketHasEndedIsCounted() {
+        wire.fill(3 << 20)
+        still.pass(seconds: 1)
+        #expect(still.metric("reel_gateway_unsent_bytes") == 3 << 20)
+        #expect(still.metric("reel_gateway_slow_connections") == 1)
+        wire.left = 1 << 20
+        still.pass(seconds: 1)
+        #expect(still.metric("reel_gateway_unsent_bytes") == 1 << 20)
+        #expect(still.metric("reel_gateway_slow_connections") == 0)
+        still.pass(seconds: 130)
+        #expect(wire.wasReset)
+        client.closed()
+        still.pass(seconds: 1)
+        #expect(still.metric("reel_gateway_unsent_bytes") == 0)
+        #expect(still.metric(#"reel_gateway_closed_total{reason="slow"}"#) == 1)
+    }
+
+    @Test func eachEndIsCountedUnderItsReason() {
+        func ends(_ reason: String, code: UInt16 = 1006, _ body: (SocketClient, Wire) -> Void) {
+            let before = still.metric(#"reel_gateway_closed_total{reason="\#(reason)"}"#) ?? 0
+            let (client, wire) = still.connect()
+            body(client, wire)
+            client.closed(code: code)
+            #expect(still.metric(#"reel_gateway_closed_total{reason="\#(reason)"}"#) == before + 1, "\(reason)")
+        }
+        ends("client") { _, _ in }
+        ends("framing", code: 1007) { _, _ in }
+        ends("hello") { client, _ in client.received(text: Array(#"{"t":"hello","client":"test/1"}"#.utf8)) }
+        ends("errors") { client, _ in for _ in 0..<100 { client.received(text: []) } }
+        ends("unread") { client, wire in
+            wire.fill(9 << 20)
+            client.received(text: Array(#"{"t":"unsubscribe","stream":"todo"}"#.utf8))
+        }
+        ends("token") { client, _ in client.refuseEntry(ReelError(.unauthorized, "no"), ref: nil) }
+        ends("unfinished") { _, wire in
+            wire.partBytes = 1
+            still.pass(seconds: 33)
+        }
+        ends("silent") { _, _ in still.pass(seconds: 42) }
+        ends("leave") { client, _ in
+            client.sendAway(afterMs: 10, nodes: [])
+            still.pass(seconds: 1)
+        }
+    }
+
+    @Test func thePageNamesEveryReason() throws {
+        let repository = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let page = try String(contentsOf: repository.appending(path: "docs/metrics.md"), encoding: .utf8)
+        for end in SocketEnd.allCases { #expect(page.contains("| `\(end.rawValue)` |")) }
     }
 
     @Test func whatCameWhileTheLoopStoodStillIsHeardFirst() {

@@ -29,13 +29,17 @@ import Testing
     @Test func aSlowReaderWithALargeBufferIsLeftAloneUntilItStops() async throws {
         for seconds in [2, 8, 40] {
             let window = Duration.seconds(seconds)
-            let server = try EchoServer(idleDeadline: window)
+            let gate = ConnectionGate(limit: 10)
+            var settings = HTTPServer.Settings.patient
+            settings.idleDeadline = window
+            let server = try EchoServer(settings, gate: gate)
             let socket = try RawSocket(server.address, receiveBytes: 4 << 20)
             socket.send("GET /whole?bytes=200000000 HTTP/1.0\r\n\r\n")
             guard let isThere = try reads(socket, server, for: window * 3, held: window / 2) else { continue }
             #expect(isThere)
             try await eventually { try server.counters.open == 0 }
             #expect(!socket.endsInOrder(), "not all of it was read")
+            #expect(gate.slow == 1)
             return
         }
         Issue.record("the reader was held up each time")
@@ -81,10 +85,12 @@ import Testing
     @Test func aCloseFrameDoesNotWaitForWhoReadsNothing() async throws {
         var settings = HTTPServer.Settings.patient
         (settings.closeDeadline, settings.idleDeadline) = (.milliseconds(50), .milliseconds(100))
-        let server = try EchoServer(settings)
+        let gate = ConnectionGate(limit: 10)
+        let server = try EchoServer(settings, gate: gate)
         let (socket, _) = try closing(server)
         try await eventually { try server.counters.webSockets == 0 && server.counters.open == 0 }
         #expect(!socket.endsInOrder(), "nor does the kernel keep for it what it does not read")
+        #expect(gate.slow == 1)
     }
 
     /// A socket that is sent more than the kernels hold, and then a close frame; and how many bytes these are.

@@ -19,6 +19,7 @@ public final class ConnectionGate: Sendable {
         var byOrigin: [UInt64: Int] = [:]
         var refused: [Refusal: Int] = [:]
         var descriptorShortages = 0
+        var slow = 0
         var lacksMemory = false
     }
 
@@ -48,6 +49,12 @@ public final class ConnectionGate: Sendable {
 
     /// How often there was no descriptor left for a connection that waited.
     public var descriptorShortages: Int { state.withLock { $0.descriptorShortages } }
+
+    /// How many were reset because too little was taken of what waited: while they were answered, or, of WebSockets,
+    /// while they closed.
+    public var slow: Int { state.withLock { $0.slow } }
+
+    func metSlow() { state.withLock { $0.slow += 1 } }
 
     func lackedDescriptor() { state.withLock { $0.descriptorShortages += 1 } }
 

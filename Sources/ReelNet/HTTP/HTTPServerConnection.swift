@@ -197,7 +197,10 @@ final class HTTPServerConnection: TCPHandler {
     func deadlinePassed() {
         if exchange != nil || tcp.pendingBytes > 0 {
             // An answer may take its time to begin; one that nobody reads may not stay.
-            if tcp.lookAtPace() == .tooSlow { return tcp.reset() }
+            guard tcp.lookAtPace() != .tooSlow else {
+                server.gate.metSlow()
+                return tcp.reset()
+            }
             tcp.setDeadline(server.settings.idleDeadline)
         } else if decoder.isBetweenRequests {
             tcp.finish()

@@ -196,7 +196,10 @@ extension WebSocket: TCPHandler {
     func deadlinePassed() {
         guard tcp.unacknowledgedBytes > 0 else { return tcp.close() }
         let finding = tcp.lookAtPace()
-        if isOverdue, finding == .tooSlow { return tcp.reset() }
+        if isOverdue, finding == .tooSlow {
+            if case .server(let server, _) = side { server.gate.metSlow() }
+            return tcp.reset()
+        }
         isOverdue = true
         tcp.setDeadline(deadlines.pace)
     }
