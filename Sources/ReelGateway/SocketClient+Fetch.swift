@@ -51,11 +51,17 @@ extension SocketClient {
             bytes: limit
         ) { [self] result in
             guard !isClosed else { return }
-            switch result {
-            case .success(let chunk): answer(fetch, range, chunk)
-            case .failure(let error):
+            if let error = access?.refusalToRead(fetch.stream) {
+                // A token that gives less has come since it was taken.
                 _ = fetches.popFirst()
-                refuse(gateway.failure(gateway.reason(error, fetch.stream), fetch.stream), ref: fetch.ref)
+                tell(ServerFrame.Failure(error, stream: fetch.stream), ref: fetch.ref)
+            } else {
+                switch result {
+                case .success(let chunk): answer(fetch, range, chunk)
+                case .failure(let error):
+                    _ = fetches.popFirst()
+                    refuse(gateway.failure(gateway.reason(error, fetch.stream), fetch.stream), ref: fetch.ref)
+                }
             }
             // Through the loop, so that a long answer from the ring leaves room for others.
             gateway.loop.bound { [self] in goOn() }(())
