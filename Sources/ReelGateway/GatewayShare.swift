@@ -285,6 +285,9 @@ final class GatewayShare: Sendable {
 }
 
 extension ReelError {
+    /// Who asks was somebody, and is nobody any more.
+    static let tokenExpired = ReelError(.unauthorized, "the token has expired")
+
     /// The log has ended; it goes on in another epoch.
     static func ended(_ next: Epoch) -> ReelError {
         ReelError(.epochChanged, "this log's epoch has ended, the next one is \(next)")

@@ -103,7 +103,7 @@ final class SocketClient: Subscriber {
     func tick(nowMs: Int64) {
         guard let socket, !socket.isClosed else { return }
         if let access, access.hasExpired(nowMs: gateway.loop.wallMs) {
-            return refuseEntry(ReelError(.unauthorized, "the token has expired"), ref: nil)
+            return refuseEntry(.tokenExpired, ref: nil)
         }
         guard keepsPace(socket, nowMs) else {
             session.ends(.slow)
@@ -188,6 +188,8 @@ final class SocketClient: Subscriber {
             }
             self.fetch(fetch, ref: frame.ref)
         case .publish(let publish):
+            // Between two ticks.
+            if access.hasExpired(nowMs: gateway.loop.wallMs) { return refuseEntry(.tokenExpired, ref: frame.ref) }
             guard publish.events.count <= settings.batch else {
                 let error = ReelError(
                     .limit,

@@ -83,16 +83,20 @@ final class Wire: ClientSocket {
 /// One loop of a gateway whose clock stands still, on an empty log of one partition.
 final class StillGateway {
     let loop = StillLoop()
+    let log: MemoryLog
     let metrics = Metrics()
     let gateway: GatewayLoop
 
     init(_ change: (inout GatewaySettings) -> Void = { _ in }) throws {
+        log = try MemoryLog(partitions: 1)
+        // An answer would come on a thread of the log's.
+        log.onAppend { _, _ in .late }
         var settings = GatewaySettings()
         settings.node.loops = 1
         change(&settings)
         let share = GatewayShare(
             nodeID: "n",
-            log: try MemoryLog(partitions: 1),
+            log: log,
             number: 0,
             bounds: [.empty],
             starts: [WarmStart(from: 0)],

@@ -106,7 +106,7 @@ final class EventStream: Follower {
 
     func tick(nowMs: Int64) {
         if access.hasExpired(nowMs: gateway.loop.wallMs) {
-            return failed(ReelError(.unauthorized, "the token has expired"))
+            return failed(.tokenExpired)
         }
         if let leaveAtMs, nowMs >= leaveAtMs { return end() }
         guard exchange.pendingBytes == 0 else { return }

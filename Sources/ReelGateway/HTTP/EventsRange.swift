@@ -171,7 +171,7 @@ final class EventsRange: Follower {
 
     func tick(nowMs: Int64) {
         if access.hasExpired(nowMs: gateway.loop.wallMs) {
-            failed(ReelError(.unauthorized, "the token has expired"))
+            failed(.tokenExpired)
         }
     }
 

@@ -86,6 +86,8 @@ extension GatewayHTTP {
         _ access: Access,
         then: @escaping ([ServerFrame.Acked]) -> Void
     ) throws(Problem) {
+        // A position may have been waited for since it was looked at.
+        if access.hasExpired(nowMs: gateway.loop.wallMs) { throw Problem(ReelError.tokenExpired) }
         let (count, most) = (publish.events.count, gateway.share.settings.batch)
         guard count <= most else {
             var problem = Problem(.limit, "found \(count) events, expected at most \(most)")
