@@ -10,8 +10,8 @@ extension GatewayLoop {
         let (ring, client) = (rings[entry.partition], entry.client)
         guard entry.next <= ring.head else {
             if let error = share.stop(of: entry.partition) { return end(entry, error) }
-            deliver(entry.partition)
-            return subscriptions.becameLive(entry, head: ring.head) { client, frame in client.send(frame) }
+            let gathers = gatherings[entry.partition].dueMs != nil
+            return subscriptions.becameLive(entry, head: ring.head, gathers: gathers) { $0.send($1) }
         }
         guard client.isReady(orLater: { [self] in catchUp(entry) }) else { return }
         let isInRing = entry.next >= ring.first

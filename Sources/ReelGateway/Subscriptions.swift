@@ -179,16 +179,22 @@ struct Subscriptions<Client: Subscriber> {
     // MARK: Pushing
 
     /// All up to the head has been looked at: from now on the tail feeds it. What proves the rest is sent at once.
-    mutating func becameLive(_ entry: Entry, head: Seq, send: (Client, WebSocketFrame) -> Void) {
+    /// `gathers`: some of what lies before the head has not been delivered yet to those that are live.
+    mutating func becameLive(
+        _ entry: Entry,
+        head: Seq,
+        gathers: Bool = false,
+        send: (Client, WebSocketFrame) -> Void
+    ) {
+        let isAlone = !all(of: entry.client).contains { $0.isLive && $0.partition == entry.partition }
         entry.isLive = true
         entry.index = Int32(live[entry.stream]?.count ?? 0)
         live[entry.stream, default: []].append(entry)
-        let proof = provable(entry.client, entry.partition, head: head)
-        if proof == head {
+        if isAlone || !gathers, provable(entry.client, entry.partition, head: head) == head {
             send(entry.client, upto(entry.partition, head))
             prove(entry.client, entry.partition, head)
         } else if entry.proven < head {
-            // Another stream of the partition catches up here, so `upto` must wait: a frame of this stream proves it.
+            // Another stream of the partition lags behind here, so `upto` must wait: a frame of this stream proves it.
             let proof = EventsChunk(from: entry.proven + 1, to: head).frame(stream: entry.stream)
             send(entry.client, proof)
             entry.sent(to: head)
@@ -240,7 +246,13 @@ struct Subscriptions<Client: Subscriber> {
         var late: [Entry] = []
         for entry in entries {
             let frames: [WebSocketFrame]
-            if let wanted = entry.filter {
+            if entry.proven >= batch.seqs.lowerBound {
+                // It has caught up while this was gathered: it is given what it has not.
+                let wanted = entry.filter.map { FilteredBatch(batch, places: places).places(for: $0) } ?? places
+                let rest = wanted.filter { batch[$0].entry.seq > entry.proven }
+                var view = DeliveredBatch(batch, rest, stream, bodyLimit(stream))
+                frames = view.frames(after: entry.proven)
+            } else if let wanted = entry.filter {
                 if filtered == nil { filtered = (FilteredBatch(batch, places: places), [:]) }
                 let filter = filtered?.batch.reduced(wanted) ?? wanted
                 var view =

@@ -40,16 +40,41 @@ import Testing
         let (first, wire) = still.connect()
         subscribe(first, "todo")
         read(0..<3)
-        subscribe(first, "note")
-        #expect(wire.proofs == ["upto -1", "todo 0…0", "todo 1…2", "upto 2"])
-        let (second, late) = still.connect()
+        first.received(text: Array(#"{"t":"subscribe","stream":"note","after":-1}"#.utf8))
+        #expect(wire.proofs == ["upto -1", "todo 0…0", "note 0…2"], "of todo it has not been sent more")
+        still.loop.pass(ms: 15)
+        #expect(wire.proofs == ["upto -1", "todo 0…0", "note 0…2", "todo 1…2"])
         read(3..<5)
-        subscribe(second, "todo")
-        still.loop.pass(ms: 20)
-        #expect(late.proofs == ["upto 4"], "what had gathered when it came is not sent to it")
-        read(5..<7)
-        gateway.tick()
-        #expect(wire.proofs.suffix(3) == ["todo 5…5", "todo 6…6", "upto 6"])
-        #expect(late.proofs == ["upto 4", "todo 5…5", "todo 6…6"])
+        still.gateway.tick()
+        #expect(wire.proofs.suffix(2) == ["todo 3…4", "upto 4"])
+    }
+
+    @Test func whoJoinsWhileEventsGatherCostsNobodyElseAWrite() {
+        let (first, wire) = still.connect()
+        subscribe(first, "todo")
+        read(0..<2)
+        let (second, late) = still.connect()
+        for _ in 0..<5 { subscribe(second, "todo") }
+        let (third, part) = still.connect()
+        third.received(text: Array(#"{"t":"subscribe","stream":"todo","after":"now","models":["task"]}"#.utf8))
+        #expect(wire.proofs == ["upto -1", "todo 0…0"], "what gathers for it goes on to gather")
+        #expect(Set(late.proofs) == ["upto 1"])
+        read(2..<4)
+        still.loop.pass(ms: 15)
+        #expect(wire.proofs == ["upto -1", "todo 0…0", "todo 1…3"])
+        for joined in [late, part] {
+            #expect(joined.proofs.last == "todo 2…3", "what had gathered before is not sent to it")
+            guard case .events(let events) = joined.frames.last else {
+                Issue.record("no events")
+                continue
+            }
+            #expect(events.events.map(\.seq) == [2, 3])
+        }
+        let (fourth, last) = still.connect()
+        read(4..<5)
+        subscribe(fourth, "todo")
+        still.loop.pass(ms: 15)
+        #expect(wire.proofs.last == "todo 4…4")
+        #expect(last.proofs == ["upto 4"], "it has nothing of what had gathered")
     }
 }
