@@ -48,19 +48,20 @@ struct Session {
         case pinged(times: Int, pongByMs: Int64)
     }
 
-    /// Of the settings no more than it needs: there are as many sessions as connections.
+    /// Of the settings no more than it needs: there are as many sessions as connections. The fields are in the order
+    /// that leaves no room between them.
     private let (helloMs, pingMs, pongMs, readMs, messageMs): (Int32, Int32, Int32, Int32, Int32)
     private let errorsMax: Int32
     private(set) var errors: Int32 = 0
     private var phase: Phase
+    /// Why it is closing.
+    private(set) var end = SocketEnd.client
     private var pulse: Pulse
-    private var leaveAtMs: Int64?
     /// When it is looked at again how the client reads; 0: nothing waits.
     private var lookAtMs: Int64 = 0
     /// When it was seen that a message has begun; 0: none has.
     private var partFromMs: Int64 = 0
-    /// Why it is closing.
-    private(set) var end = SocketEnd.client
+    private var leaveAtMs: Int64?
 
     init(_ settings: GatewaySettings, nowMs: Int64) {
         helloMs = Int32(clamping: settings.helloMs)
