@@ -10,7 +10,8 @@ static inline int reel_accept(int fd) {
     return accept4(fd, 0, 0, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-// Bytes that a TCP socket was given and its far side has not acknowledged; -1 where it does not tell. ioctl is variadic.
+// Bytes that a TCP socket was given and its far side has not acknowledged; -1 where it does not tell. ioctl is
+// variadic.
 static inline int reel_unacknowledged(int fd) {
     int count = 0;
     return ioctl(fd, SIOCOUTQ, &count) == 0 ? count : -1;
