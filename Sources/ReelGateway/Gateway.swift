@@ -81,7 +81,10 @@ public final class Gateway: Sendable {
                         handler: http
                     )
                     loop.timer(after: .seconds(1), every: .seconds(1)) {
-                        if index == 0 { share.gate.look() }
+                        if index == 0 {
+                            share.gate.look()
+                            share.look(at: announcer.awake, nowMs: gateway.nowMs)
+                        }
                         gateway.tick()
                     }
                     return LoopBound(Part(gateway: gateway, http: http, server: server), on: loop)

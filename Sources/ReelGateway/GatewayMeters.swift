@@ -101,6 +101,9 @@ struct GatewayMeters: Sendable {
         metrics.gauge("reel_gateway_in_flight_limit_bytes", "No more are taken beyond this (--in-flight-bytes).") {
             limit
         }
+        metrics.gauge("reel_gateway_lag_seconds", "For how long the other gateways have read on without this one.") {
+            .milliseconds(share.lagMs)
+        }
         for partition in 0..<share.partitions {
             metrics.gauge("reel_gateway_seq", "The last seq read.", labels: ["partition": "\(partition)"]) {
                 Int(share.seq(partition))

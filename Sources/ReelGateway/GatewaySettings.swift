@@ -46,6 +46,9 @@ public struct GatewaySettings: Sendable {
     public var ringBytes = 32 << 20
     /// Records of each partition that are read at the start, so that the ring is not empty.
     public var warmRecords: Int64 = 1_024
+    /// Other gateways read on for so long without this one, and it is not ready until it has made up half of that;
+    /// 0: it stays ready.
+    public var readyLagMs: Int64 = 30_000
     /// A position that the log has and the node has not is waited for.
     public var behindMs: Int64 = 2_000
     /// A position beyond the end of the log is asked for again after so long.

@@ -7,6 +7,7 @@ import Synchronization
 final class GatewayShare: Sendable {
     private struct Standing {
         var readiness: Readiness
+        var lag: Lag
         var firsts: [Seq]
         /// What each loop waits for.
         var backlogs: [Backlog]
@@ -103,6 +104,7 @@ final class GatewayShare: Sendable {
         standing = Mutex(
             Standing(
                 readiness: readiness,
+                lag: Lag(partitions: log.partitions, limitMs: settings.readyLagMs),
                 firsts: bounds.map(\.first),
                 backlogs: [Backlog](repeating: Backlog(), count: settings.node.loops),
                 losses: [ReelError?](repeating: nil, count: log.partitions),
@@ -123,6 +125,9 @@ final class GatewayShare: Sendable {
 
     /// How the log does.
     var logState: LogState { standing.withLock { $0.log } }
+
+    /// For how long the other gateways have read on without this one.
+    var lagMs: Int64 { standing.withLock { $0.lag.ms } }
 
     /// What all loops wait for.
     var backlog: Backlog { standing.withLock { $0.backlog } }
@@ -205,6 +210,29 @@ final class GatewayShare: Sendable {
             },
             atMs: WallClock.nowMs()
         )
+    }
+
+    /// Looks how far the other gateways are, of what is known of the nodes; about once a second.
+    func look(at nodes: [NodeAnnouncement], nowMs: Int64) {
+        var others = [Seq](repeating: .none, count: partitions)
+        for node in nodes where node.id != nodeID && node.role != "snapshot" {
+            for position in node.positions(in: epoch) where others.indices.contains(position.partition) {
+                others[position.partition] = max(others[position.partition], position.seq)
+            }
+        }
+        let (was, lag) = standing.withLock { [others] standing in
+            let was = standing.readiness.isBehind
+            standing.lag.look(read: standing.readiness.positions, others: others, nowMs: nowMs)
+            standing.readiness.isBehind = standing.lag.isTooLong
+            return (was, standing.lag)
+        }
+        guard was != lag.isTooLong else { return }
+        let fields: KeyValuePairs = ["lag_ms": "\(lag.ms)", "limit_ms": "\(settings.readyLagMs)"]
+        if lag.isTooLong {
+            journal.warning("not ready: the other gateways are ahead", fields)
+        } else {
+            journal.info("ready again: with the other gateways", fields)
+        }
     }
 
     func bounds(_ partition: Int, are bounds: LogBounds) {

@@ -1,6 +1,7 @@
 public import ReelCore
 
-/// Whether a node has read to the log's end as of its start. Once ready it stays so until it leaves.
+/// Whether a node has read to the log's end as of its start. Once ready it stays so until it leaves, or, a gateway, as
+/// long as it is too far behind the others.
 public struct Readiness: Sendable {
     /// The last seq of each partition when the node started; −1: empty.
     public let goals: [Seq]
@@ -11,6 +12,8 @@ public struct Readiness: Sendable {
     private var skips: [Seq?]
     /// The node ends.
     public var isLeaving = false
+    /// The others have read on for too long without this node.
+    public var isBehind = false
 
     /// A node that starts at a log with these ends.
     public init(goals: [Seq]) {
@@ -41,7 +44,7 @@ public struct Readiness: Sendable {
 
     /// The answer to `/readyz`: whether the node can serve, and where it stands.
     public var isReady: Bool {
-        !isLeaving && zip(goals, reached).allSatisfy { $0 <= $1 }
+        !isLeaving && !isBehind && zip(goals, reached).allSatisfy { $0 <= $1 }
     }
 
     /// How far each partition has been read.
@@ -52,6 +55,7 @@ public struct Readiness: Sendable {
         var body = JSONObjectWriter()
         body.member("ready", isReady)
         body.member("leaving", isLeaving)
+        body.member("behind", isBehind)
         body.member("log", log.rawValue)
         body.member("detail", detail)
         body.member("epoch", epoch.description)

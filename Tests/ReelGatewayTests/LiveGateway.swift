@@ -38,6 +38,7 @@ final class LiveGateway: Sendable {
         (settings.peerMs, settings.peerHeadMs) = (1_000_000, 1_000_000)
         settings.pollS = 1_000
         settings.aheadMs = 200
+        settings.readyLagMs = 0
         change(&settings)
         self.log = log
         let lines = Lines()

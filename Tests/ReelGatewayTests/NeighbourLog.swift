@@ -1,15 +1,21 @@
 import ReelCore
 import ReelLog
 import ReelNode
+import Synchronization
 
 /// A log through which a node of another process announces itself whenever somebody looks: it never seems to hang.
 final class NeighbourLog: EventLog {
     private let log: MemoryLog
-    private let neighbour: NodeAnnouncement
+    private let neighbour: Mutex<NodeAnnouncement>
 
     init(_ log: MemoryLog, _ neighbour: NodeAnnouncement) {
         self.log = log
-        self.neighbour = neighbour
+        self.neighbour = Mutex(neighbour)
+    }
+
+    /// From now on the neighbour says that it has read the first partition up to there.
+    func neighbour(reads seq: Seq) {
+        neighbour.withLock { $0.positions = [.init(partition: 0, seq: seq)] }
     }
 
     var epoch: Epoch { log.epoch }
@@ -33,7 +39,7 @@ final class NeighbourLog: EventLog {
     func announce(_ node: NodeAnnouncement) throws(LogError) { try log.announce(node) }
 
     func nodes() throws(LogError) -> [NodeAnnouncement] {
-        var announced = neighbour
+        var announced = neighbour.withLock { $0 }
         announced.atMs = WallClock.nowMs()
         return try log.nodes() + [announced]
     }

@@ -140,8 +140,8 @@ import Testing
         #expect(!readiness.isReady)
         #expect(
             String(decoding: readiness.body(log: .ok, epoch: Epoch(1)), as: UTF8.self)
-                == #"{"ready":false,"leaving":true,"log":"ok","epoch":"0000000000000001","partitions":["#
-                + #"{"partition":0,"seq":9,"goal":4},{"partition":1,"seq":-1,"goal":-1}]}"#
+                == #"{"ready":false,"leaving":true,"behind":false,"log":"ok","epoch":"0000000000000001","#
+                + #""partitions":[{"partition":0,"seq":9,"goal":4},{"partition":1,"seq":-1,"goal":-1}]}"#
         )
     }
 
@@ -151,8 +151,8 @@ import Testing
         #expect(readiness.isReady && readiness.positions == [4])
         #expect(
             String(decoding: readiness.body(log: .aheadOfLog, epoch: Epoch(1)), as: UTF8.self)
-                == #"{"ready":true,"leaving":false,"log":"ahead_of_log","epoch":"0000000000000001","partitions":["#
-                + #"{"partition":0,"seq":4,"goal":4,"skipped_to":5}]}"#
+                == #"{"ready":true,"leaving":false,"behind":false,"log":"ahead_of_log","epoch":"0000000000000001","#
+                + #""partitions":[{"partition":0,"seq":4,"goal":4,"skipped_to":5}]}"#
         )
     }
 }

@@ -6,9 +6,10 @@ extension Command {
         "ready",
         "ask nodes whether they are ready, or wait until they are",
         about: """
-            A node is ready once it has read to the log's end as of its start, and until it leaves; an outage of the
-            log does not change that. Exit code 0 if every node that is named is ready, 1 if one is not, 3 if one
-            does not answer. It is what a container's health check runs.
+            A node is ready once it has read to the log's end as of its start, and until it leaves; a gateway not
+            while the others are too far ahead of it (--ready-lag-ms). An outage of the log does not change that.
+            Exit code 0 if every node that is named is ready, 1 if one is not, 3 if one does not answer. It is what
+            a container's health check runs.
             """,
         settings: [NodeArguments.url, NodeArguments.authorities, wait],
         examples: [

@@ -41,6 +41,14 @@ enum GatewayArguments {
         "a ping is answered within so long; two that are not end it"
     )
 
+    static let readyLagMs = Setting<Int>.number(
+        "ready-lag-ms",
+        "N",
+        0...86_400_000,
+        default: 30_000,
+        "when the other gateways have read on for so long without it, it is not ready; 0: it stays so"
+    )
+
     static let noDeflate = Setting<Bool>.flag(
         "no-deflate",
         "pack no messages of sockets, also not for who offers permessage-deflate"
@@ -54,7 +62,7 @@ enum GatewayArguments {
     /// All of them.
     static let all: [any AnySetting] =
         ServingArguments.all + [
-            inFlightBytes, subscriptions, publishesPerSecond, pingMs, pongMs, noDeflate, echo,
+            inFlightBytes, subscriptions, publishesPerSecond, pingMs, pongMs, readyLagMs, noDeflate, echo,
         ]
 
     /// What the options say for a gateway.
@@ -67,6 +75,7 @@ enum GatewayArguments {
         settings.helloMs = settings.node.handshakeMs
         settings.pingMs = Int64(options[pingMs])
         settings.pongMs = Int64(options[pongMs])
+        settings.readyLagMs = Int64(options[readyLagMs])
         settings.node.deflates = !options[noDeflate]
         settings.echoes = options[echo]
         if settings.echoes, (try? SocketAddress(parsing: settings.node.listen))?.isLoopback != true {

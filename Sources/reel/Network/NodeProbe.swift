@@ -74,9 +74,11 @@ struct NodeStanding: Equatable {
         var stopped: String?
     }
 
-    /// It has read to its goals and does not leave.
+    /// It has read to its goals, keeps up, and does not leave.
     var isReady = false
     var isLeaving = false
+    /// The other gateways are too far ahead.
+    var isBehind = false
     /// How the log does, in a word.
     var log = ""
     /// What more it says of that.
@@ -102,6 +104,7 @@ struct NodeStanding: Equatable {
                 switch key.raw {
                 case "ready": ready = try reader.boolean()
                 case "leaving": isLeaving = try reader.boolean()
+                case "behind": isBehind = try reader.boolean()
                 case "log": log = try reader.string()
                 case "detail": detail = try reader.string()
                 case "epoch": epoch = try reader.string()
@@ -135,10 +138,11 @@ struct NodeStanding: Equatable {
         let behind = partitions.enumerated().filter { $0.element.seq < $0.element.goal }.map {
             "partition \($0.offset) at \($0.element.seq) of \($0.element.goal)"
         }
-        return behind.isEmpty
-            ? "it says no reason"
-            : "it still reads what was there at its start: "
-                + behind.prefix(4).joined(separator: ", ") + (behind.count > 4 ? " and \(behind.count - 4) more" : "")
+        guard !behind.isEmpty else {
+            return isBehind ? "the other gateways are too far ahead of it" : "it says no reason"
+        }
+        return "it still reads what was there at its start: "
+            + behind.prefix(4).joined(separator: ", ") + (behind.count > 4 ? " and \(behind.count - 4) more" : "")
     }
 }
 

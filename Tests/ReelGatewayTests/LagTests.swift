@@ -1,0 +1,145 @@
+import ReelCore
+import ReelLog
+import ReelNode
+import Testing
+
+@testable import ReelGateway
+
+/// For how long the others have read on without a gateway, and what comes of that.
+@Suite(.timeLimit(.minutes(15))) struct LagTests {
+    /// A gateway of one partition that looks every second, and what it sees.
+    private struct Looks {
+        var lag = Lag(partitions: 1, limitMs: 30_000)
+        var seconds: Int64 = 0
+
+        mutating func look(read: Seq, others: Seq) {
+            seconds += 1
+            lag.look(read: [read], others: [others], nowMs: seconds * 1_000)
+        }
+    }
+
+    @Test func whoReadsOnIsNotBehindHoweverManyRecordsItIs() {
+        var looks = Looks()
+        for second: Int64 in 0..<1_000 {
+            looks.look(read: second * 100_000, others: (second + 10) * 100_000)
+            #expect(looks.lag.ms <= 10_000)
+            #expect(!looks.lag.isTooLong)
+        }
+    }
+
+    @Test func whoStandsStillIsTooLongBehindAndIsBackAtHalfOfIt() {
+        var looks = Looks()
+        for second: Int64 in 0...31 {
+            #expect(!looks.lag.isTooLong)
+            looks.look(read: 5, others: 10 + second)
+        }
+        #expect(looks.lag.isTooLong)
+        #expect(looks.lag.ms == 31_000)
+        // It reads, and stays 20 s behind: that is neither too long anew nor good enough.
+        for second: Int64 in 32..<100 {
+            looks.look(read: 10 + second - 21, others: 10 + second)
+            #expect(looks.lag.isTooLong)
+        }
+        looks.look(read: 100, others: 110)
+        #expect(!looks.lag.isTooLong)
+        looks.look(read: 110, others: 110)
+        #expect(looks.lag.ms == 0)
+    }
+
+    @Test func hoursAreHoursAndWhoCatchesUpIsNotReadyTooEarly() {
+        var looks = Looks()
+        for second: Int64 in 0..<10_000 { looks.look(read: 0, others: 1 + second) }
+        #expect(looks.lag.ms == 9_999_000)
+        for read: Seq in stride(from: 0, through: 9_000, by: 100) {
+            looks.look(read: read, others: 10_000)
+            #expect(looks.lag.isTooLong, "\(read)")
+        }
+        looks.look(read: 10_000, others: 10_000)
+        #expect(!looks.lag.isTooLong)
+    }
+
+    @Test func whileNobodyReadsOnAndAfterItNobodyIsBehind() {
+        var looks = Looks()
+        looks.look(read: 5, others: 10)
+        for _ in 0..<1_000 { looks.look(read: 5, others: 10) }
+        #expect(looks.lag.ms == 0)
+        // The log is back, and the others were faster.
+        looks.look(read: 5, others: 50)
+        #expect(looks.lag.ms == Lag.stepMsMax)
+        looks.look(read: 50, others: 60)
+        #expect(looks.lag.ms == 0)
+    }
+
+    @Test func whoIsAheadOfAllOthersIsNotBehind() {
+        var looks = Looks()
+        for second: Int64 in 0..<100 { looks.look(read: 5, others: 10 + second) }
+        #expect(looks.lag.isTooLong)
+        // The one that was ahead has gone.
+        looks.look(read: 5, others: 4)
+        #expect(!looks.lag.isTooLong && looks.lag.ms == 0)
+        looks.look(read: 5, others: .none)
+        #expect(looks.lag.ms == 0)
+    }
+
+    @Test func withoutALimitNothingIsTooLong() {
+        var lag = Lag(partitions: 1, limitMs: 0)
+        for second: Int64 in 0..<1_000 { lag.look(read: [0], others: [second], nowMs: second * 1_000) }
+        #expect(lag.ms > 900_000)
+        #expect(!lag.isTooLong)
+    }
+
+    @Test func aGatewayIsNotReadyWhileTheOthersReadOnWithoutIt() async throws {
+        let log = NeighbourLog(
+            try MemoryLog(partitions: 1),
+            NodeAnnouncement(
+                id: "other",
+                role: "gateway",
+                url: "http://127.0.0.1:1",
+                advertised: nil,
+                build: "0",
+                positions: [],
+                atMs: 0
+            )
+        )
+        try await LiveGateway.with(log) {
+            $0.node.announceMs = 20
+            $0.readyLagMs = 500
+        } _: { live in
+            var others: Seq = 0
+            try await eventually("it is not ready") {
+                others += 1
+                log.neighbour(reads: others)
+                let answer = try await live.get("/readyz")
+                return answer.status == 503 && String(decoding: answer.body, as: UTF8.self).contains(#""behind":true"#)
+            }
+            #expect(try await live.seconds("reel_gateway_lag_seconds") ?? 0 > 0.5)
+            try await live.journal("not ready: the other gateways are ahead", has: 1)
+            // It is there, and so it is again.
+            log.neighbour(reads: .none)
+            try await eventually("it is ready") { try await live.get("/readyz").status == 200 }
+            try await live.journal("ready again: with the other gateways", has: 1)
+        }
+    }
+
+    @Test func aSnapshotNodeThatIsAheadMakesNoGatewayUnready() async throws {
+        try await LiveGateway.with(try MemoryLog(partitions: 1)) {
+            $0.readyLagMs = 1
+        } _: { live in
+            for seq: Seq in 0..<100 {
+                let ahead = ["snapshot", "gateway"].map { role in
+                    NodeAnnouncement(
+                        id: role == "gateway" ? live.gateway.share.nodeID : "other",
+                        role: role,
+                        url: "http://127.0.0.1:1",
+                        advertised: nil,
+                        build: "0",
+                        positions: [.init(partition: 0, seq: seq)],
+                        atMs: 0
+                    )
+                }
+                live.gateway.share.look(at: ahead, nowMs: seq * 1_000)
+                #expect(!live.gateway.share.readiness.readiness.isBehind)
+            }
+        }
+    }
+}
