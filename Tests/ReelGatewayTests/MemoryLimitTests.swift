@@ -21,6 +21,11 @@ import Testing
             $0.node.memoryUse = { memory.bytes.load(ordering: .relaxed) }
         } _: { live in
             let inside = try await live.connect()
+            let large = try RawClient(live.gateway.address)
+            large.send("POST /v1/streams/todo/events HTTP/1.1\r\nHost: a\r\nContent-Length: 50000\r\n\r\n")
+            try await eventually("the large one is inside, too") {
+                try await live.metric("reel_node_connections") ?? 0 >= 3
+            }
             inside.send(.subscribe(.init(stream: todo, position: .now)))
             _ = try await inside.nextSubscribed()
             memory.bytes.store(1_001, ordering: .relaxed)
@@ -30,6 +35,10 @@ import Testing
             let nack = try await inside.nextNack()
             #expect(nack.error.code == .overloaded)
             #expect(nack.error.retryMs == 1_000)
+            large.send(String(repeating: " ", count: 20_000))
+            let answer = large.readAll()
+            #expect(answer.hasPrefix("HTTP/1.1 503 ") && answer.contains(#""code":"overloaded""#), "\(answer)")
+            #expect(answer.contains("retry-after: 1\r\n"), "\(answer)")
             #expect(!live.journal("the memory limit is reached: nothing new is taken").isEmpty)
 
             memory.bytes.store(1_000, ordering: .relaxed)

@@ -43,6 +43,17 @@ final class RawClient: Sendable {
         }
     }
 
+    /// All that comes until the other side ends.
+    func readAll() -> String {
+        var (all, buffer): ([UInt8], [UInt8]) = ([], [UInt8](repeating: 0, count: 65_536))
+        while true {
+            let found = recv(descriptor, &buffer, buffer.count, 0)
+            if found < 0, errno == EINTR { continue }
+            guard found > 0 else { return String(decoding: all, as: UTF8.self) }
+            all += buffer.prefix(found)
+        }
+    }
+
     /// The connection is reset, as by a machine that has lost its power, once this is let go of.
     func breaksOff() { set(Int32(SOL_SOCKET), SO_LINGER, linger(l_onoff: 1, l_linger: 0)) }
 }

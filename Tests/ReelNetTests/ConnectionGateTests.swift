@@ -53,6 +53,58 @@ import Testing
         #expect(later.receiveAll().hasPrefix("HTTP/1.1 200"))
     }
 
+    @Test func withoutMemoryABodyThatIsUnderWayGrowsNoFurther() async throws {
+        let gate = ConnectionGate(limit: 10)
+        let server = try EchoServer(gate: gate)
+        let part = [UInt8](repeating: UInt8(ascii: "x"), count: 1_000)
+        func begin(_ framing: String) throws -> RawSocket {
+            let socket = try RawSocket(server.address)
+            socket.send("POST /echo HTTP/1.1\r\nHost: a\r\n\(framing)")
+            socket.send(part)
+            return socket
+        }
+        let short = try begin("Content-Length: 2000\r\n\r\n")
+        let long = [
+            try begin("Content-Length: 900000\r\n\r\n"), try begin("Transfer-Encoding: chunked\r\n\r\nDBBA0\r\n"),
+        ]
+        await eventually { gate.open == 3 }
+        gate.lacksMemory = true
+        for socket in long {
+            socket.send([UInt8](repeating: UInt8(ascii: "x"), count: 20_000))
+            let answer = socket.receiveAll()
+            #expect(answer.hasPrefix("HTTP/1.1 503") && answer.contains("as much memory as it may have"))
+        }
+        short.send(part)
+        #expect(short.receive(until: "xx").hasPrefix("HTTP/1.1 200"), "what is short is taken")
+
+        gate.lacksMemory = false
+        let later = try begin("Content-Length: 40000\r\nConnection: close\r\n\r\n")
+        for _ in 0..<39 { later.send(part) }
+        #expect(later.receiveAll().hasPrefix("HTTP/1.1 200"))
+    }
+
+    @Test func withoutMemoryAMessageThatIsUnderWayGrowsNoFurther() async throws {
+        let gate = ConnectionGate(limit: 10)
+        let server = try EchoServer(gate: gate)
+        let sockets = try (0..<2).map { _ in
+            let socket = try RawSocket(server.address)
+            socket.send(
+                "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                    + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+            )
+            #expect(socket.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 101"))
+            return socket
+        }
+        gate.lacksMemory = true
+        // 60,000 bytes of text, of which a third comes, masked by zeros.
+        sockets[0].send([0x81, 0xFE, 0xEA, 0x60, 0, 0, 0, 0] + [UInt8](repeating: UInt8(ascii: "x"), count: 20_000))
+        var answer: [UInt8] = []
+        while case let bytes = sockets[0].receive(), !bytes.isEmpty { answer += bytes }
+        #expect(answer.first == 0x88 && answer.dropFirst(2).starts(with: [0x03, 0xF5]), "1013")
+        sockets[1].send([0x81, 0x82, 0, 0, 0, 0, 0x6F, 0x6B])
+        #expect(sockets[1].receive(until: "ok").hasSuffix("ok"), "what is short is taken")
+    }
+
     /// Far more than there is room for, all at once: who is inside is served on, everybody else is told.
     @Test func aCrowdAtTheDoorIsToldAndHarmsNobody() async throws {
         let effort = ProcessInfo.processInfo.environment["REEL_EFFORT"].flatMap(Int.init) ?? 1

@@ -41,11 +41,17 @@ public final class ConnectionGate: Sendable {
     /// How many were not taken for this reason.
     public func refused(_ refusal: Refusal) -> Int { state.withLock { $0.refused[refusal] ?? 0 } }
 
-    /// Whether there is too little memory for more of them.
+    /// Whether there is too little memory for more of them, and for large messages of those that are open.
     public var lacksMemory: Bool {
         get { state.withLock { $0.lacksMemory } }
         set { state.withLock { $0.lacksMemory = newValue } }
     }
+
+    /// So much of a message is taken also where there is too little memory: what most are, and what is waited for.
+    static let partBytesMax = 16 << 10
+
+    /// Whether there is too little memory for a message of which so many bytes have come and more are to come.
+    func lacksMemory(for bytes: Int) -> Bool { bytes > Self.partBytesMax && lacksMemory }
 
     /// How often there was no descriptor left for a connection that waited.
     public var descriptorShortages: Int { state.withLock { $0.descriptorShortages } }

@@ -33,6 +33,9 @@ public struct HTTPRequestDecoder {
         state == .head && headReader.isEmpty
     }
 
+    /// Bytes of a body that is not whole yet.
+    var heldBytes: Int { body.count }
+
     /// The next event in the bytes from `position` on, which moves behind it; nil if it takes more bytes. After it
     /// has thrown, the connection cannot go on.
     public mutating func next(_ bytes: Span<UInt8>, _ position: inout Int) throws(HTTPViolation) -> Event? {

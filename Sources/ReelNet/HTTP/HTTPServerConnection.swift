@@ -58,13 +58,21 @@ final class HTTPServerConnection: TCPHandler {
                 if wasBetween, !decoder.isBetweenRequests, event == nil, hasServed {
                     tcp.setDeadline(server.settings.headDeadline)
                 }
-                guard let event else { break }
+                guard let event else {
+                    try checkMemory()
+                    break
+                }
                 try handle(event, bytes.extracting(position..<bytes.count))
             } catch {
                 refuse(error)
             }
         }
         return tcp.handler === self ? position : bytes.count
+    }
+
+    /// A body that was begun before there was too little memory grows no further.
+    private func checkMemory() throws(HTTPViolation) {
+        if server.gate.lacksMemory(for: decoder.heldBytes) { throw HTTPViolation(503, server.gate.says(.memory)) }
     }
 
     private func handle(_ event: HTTPRequestDecoder.Event, _ rest: Span<UInt8>) throws(HTTPViolation) {

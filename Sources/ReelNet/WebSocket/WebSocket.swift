@@ -156,6 +156,9 @@ extension WebSocket: TCPHandler {
                 isPart = false
                 handle(event)
             }
+            if case .server(let server, _) = side, server.gate.lacksMemory(for: decoder.heldBytes) {
+                throw WebSocketViolation(code: 1013, detail: server.gate.says(.memory))
+            }
             if isPart, !isClosed { handler?.receivedPart(from: self) }
         } catch {
             fail(error)

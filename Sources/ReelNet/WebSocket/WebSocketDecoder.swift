@@ -1,6 +1,6 @@
 /// Why a WebSocket has to be failed.
 public struct WebSocketViolation: Error, Hashable, Sendable {
-    /// The code of the close frame: 1002, 1007 or 1009.
+    /// The code of the close frame: 1002, 1007, 1009 or 1013.
     public let code: UInt16
     /// What was found.
     public let detail: String
@@ -68,6 +68,9 @@ public struct WebSocketDecoder {
         self.inflates = inflates
         self.maxMessage = maxMessage
     }
+
+    /// Bytes of a message that is not whole yet.
+    var heldBytes: Int { message.count }
 
     /// The next event in the bytes from `position` on, which moves behind it; nil if it takes more bytes. After it
     /// has thrown, the connection cannot go on.
