@@ -31,10 +31,16 @@ public struct NodeSettings: Sendable {
     public var deflates = true
     /// From the first byte of a request to the end of its head; of a connection, from its start, with TLS.
     public var handshakeMs: Int64 = 10_000
+    /// From the end of a request's head to the end of its body.
+    public var bodyMs: Int64 = 30_000
+    /// Between two requests of a connection, and for a reader that takes nothing of an answer.
+    public var idleMs: Int64 = 60_000
     /// With more resident memory nothing new is taken in; 0: there is no limit.
     public var memoryBytes = 0
     /// How much memory the process has.
     public var memoryUse: @Sendable () -> Int = ResidentMemory.bytes
+    /// A request's head at most.
+    public var headerBytes = 16 << 10
     /// A request's body at most.
     public var bodyBytes = 8 << 20
     /// Within so long clients leave a node that ends.
@@ -85,6 +91,9 @@ extension HTTPServer.Settings {
         acceptQueue = node.acceptQueue
         deflates = node.deflates
         headDeadline = .milliseconds(node.handshakeMs)
+        bodyDeadline = .milliseconds(node.bodyMs)
+        idleDeadline = .milliseconds(node.idleMs)
+        limits.head = node.headerBytes
         limits.body = node.bodyBytes
         tls = node.tls
     }

@@ -1,3 +1,4 @@
+import ReelCore
 import ReelGateway
 import ReelNet
 import ReelNode
@@ -10,6 +11,27 @@ enum GatewayArguments {
         (1 << 20)...(1 << 40),
         default: 128 << 20,
         "bytes on their way into the log; beyond that, `overloaded`"
+    )
+    static let eventBytes = Setting<Int>.number(
+        "event-bytes",
+        "N",
+        (4 << 10)...Limits.value,
+        default: 256 << 10,
+        "an event at most, as it stands in the log"
+    )
+    static let frameBytes = Setting<Int>.number(
+        "frame-bytes",
+        "N",
+        (64 << 10)...(8 << 20),
+        default: 1 << 20,
+        "a frame of a socket at most, in both directions"
+    )
+    static let unsentBytes = Setting<Int>.number(
+        "unsent-bytes",
+        "N",
+        (128 << 10)...(1 << 30),
+        default: 4 << 20,
+        "what a socket may leave unread; with more its subscriptions end as `lagged`, with twice as much itself"
     )
 
     static let subscriptions = Setting<Int>.number(
@@ -62,7 +84,8 @@ enum GatewayArguments {
     /// All of them.
     static let all: [any AnySetting] =
         ServingArguments.all + [
-            inFlightBytes, subscriptions, publishesPerSecond, pingMs, pongMs, readyLagMs, noDeflate, echo,
+            eventBytes, frameBytes, unsentBytes, inFlightBytes, subscriptions, publishesPerSecond, pingMs, pongMs,
+            readyLagMs, noDeflate, echo,
         ]
 
     /// What the options say for a gateway.
@@ -70,6 +93,10 @@ enum GatewayArguments {
         var settings = GatewaySettings()
         settings.node = try ServingArguments.nodeSettings(options)
         settings.inFlightBytes = options[inFlightBytes]
+        settings.eventBytes = options[eventBytes]
+        settings.frameBytes = options[frameBytes]
+        settings.unsentBytes = options[unsentBytes]
+        settings.paceBytes = min(settings.paceBytes, settings.unsentBytes / 4)
         settings.subscriptions = options[subscriptions]
         settings.publishesPerSecond = options[publishesPerSecond]
         settings.helloMs = settings.node.handshakeMs
@@ -81,12 +108,46 @@ enum GatewayArguments {
         if settings.echoes, (try? SocketAddress(parsing: settings.node.listen))?.isLoopback != true {
             throw Complaint(.usage, "--debug-echo is not for other machines; expected is --listen 127.0.0.1:PORT")
         }
-        try check(options)
+        try check(settings)
+        try checkKafka(options)
         return settings
     }
 
+    /// A shorter time says nothing: a few announcements late.
+    private static let readyLagMsMin: Int64 = 10_000
+
+    /// What a publish has besides its events.
+    private static let envelopeBytes = 4 << 10
+
+    /// What is allowed must fit through what it comes by, and what is told apart must differ.
+    private static func check(_ settings: GatewaySettings) throws(Complaint) {
+        let (event, frame) = (settings.eventBytes, settings.frameBytes)
+        for (name, found) in [("frame-bytes", frame), ("body-bytes", settings.node.bodyBytes)]
+        where found < event + envelopeBytes {
+            throw Complaint(
+                .usage,
+                "--\(name) is \(found); expected is at least \(event + envelopeBytes), to publish an event of "
+                    + "--event-bytes \(event)"
+            )
+        }
+        guard settings.unsentBytes >= 2 * frame else {
+            throw Complaint(
+                .usage,
+                "--unsent-bytes is \(settings.unsentBytes); expected is at least \(2 * frame), two frames of "
+                    + "--frame-bytes \(frame): else who reads one is taken for slow"
+            )
+        }
+        guard settings.readyLagMs == 0 || settings.readyLagMs >= readyLagMsMin else {
+            throw Complaint(
+                .usage,
+                "--ready-lag-ms is \(settings.readyLagMs); expected is 0, or at least \(readyLagMsMin): gateways hear "
+                    + "of each other every \(settings.node.announceMs) ms"
+            )
+        }
+    }
+
     /// The Kafka client must have room for all that the gateway takes.
-    private static func check(_ options: Options) throws(Complaint) {
+    private static func checkKafka(_ options: Options) throws(Complaint) {
         let given = try KafkaArguments.properties(options)
         let most = options[inFlightBytes]
         for (name, least) in [

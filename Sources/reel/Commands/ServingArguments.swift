@@ -55,12 +55,47 @@ enum ServingArguments {
         default: 10_000,
         "within so long TLS, a request's head and a socket's `hello` are done"
     )
+    static let bodyMs = Setting<Int>.number(
+        "body-ms",
+        "N",
+        100...3_600_000,
+        default: 30_000,
+        "within so long behind its head a request's body is there"
+    )
+    static let idleMs = Setting<Int>.number(
+        "idle-ms",
+        "N",
+        1_000...3_600_000,
+        default: 60_000,
+        "so long an HTTP connection may wait for its next request, and a reader take nothing of an answer"
+    )
+    static let drainMs = Setting<Int>.number(
+        "drain-ms",
+        "N",
+        1_000...600_000,
+        default: 8_000,
+        "at SIGTERM clients are sent away within a quarter of it, and cut off at its end"
+    )
+    static let headerBytes = Setting<Int>.number(
+        "header-bytes",
+        "N",
+        (8 << 10)...(1 << 20),
+        default: 16 << 10,
+        "a request's head at most"
+    )
+    static let bodyBytes = Setting<Int>.number(
+        "body-bytes",
+        "N",
+        (64 << 10)...(1 << 30),
+        default: 8 << 20,
+        "a request's body at most"
+    )
     static let memoryBytes = Setting<Int>.number(
         "memory-bytes",
         "N",
         0...(1 << 50),
         default: 0,
-        "with more resident memory nothing new is taken in; 0: no limit"
+        "with more resident memory nothing new or large is taken in; 0: no limit"
     )
 
     static let certificate = Setting<String?>.text(
@@ -92,7 +127,10 @@ enum ServingArguments {
             listen, advertise, nodeURL, certificate, key, NodeArguments.authorities, keys, issuer, audience, insecure,
             origins,
         ]
-        + LogArguments.all + [loops, connections, addressConnections, acceptQueue, handshakeMs, memoryBytes]
+        + LogArguments.all + [
+            loops, connections, addressConnections, acceptQueue, memoryBytes, headerBytes, bodyBytes, handshakeMs,
+            bodyMs, idleMs, drainMs,
+        ]
 
     /// What the options say for any kind of node.
     static func nodeSettings(_ options: Options) throws(Complaint) -> NodeSettings {
@@ -116,6 +154,12 @@ enum ServingArguments {
         settings.addressConnections = options[addressConnections]
         settings.acceptQueue = options[acceptQueue]
         settings.handshakeMs = Int64(options[handshakeMs])
+        settings.bodyMs = Int64(options[bodyMs])
+        settings.idleMs = Int64(options[idleMs])
+        settings.drainLimitMs = Int64(options[drainMs])
+        settings.drainSpreadMs = settings.drainLimitMs / 4
+        settings.headerBytes = options[headerBytes]
+        settings.bodyBytes = options[bodyBytes]
         settings.memoryBytes = options[memoryBytes]
         let resident = settings.memoryUse()
         guard settings.memoryBytes == 0 || settings.memoryBytes > resident else {
