@@ -30,7 +30,7 @@ struct GatewayMeters: Sendable {
             "reel_gateway_frames_pushed_total",
             "Frames pushed to subscriptions, and messages to event streams."
         )
-        bytesPushed = metrics.counter("reel_gateway_pushed_bytes_total", "Bytes of these.")
+        bytesPushed = metrics.counter("reel_gateway_pushed_bytes_total", "Bytes of the frames and messages pushed.")
         eventsRead = metrics.counter("reel_gateway_records_read_total", "Records read from the log's tail.")
         voids = VoidWatch("reel_gateway_void_records_total", epoch: epoch, metrics: metrics, journal: journal)
         trimsSkipped = metrics.counter(
@@ -94,13 +94,15 @@ struct GatewayMeters: Sendable {
             .milliseconds(share.backlog.waitedMs)
         }
         metrics.gauge("reel_gateway_in_flight_events", "Events on their way into the log.") { share.backlog.events }
-        metrics.gauge("reel_gateway_in_flight_bytes", "Their bytes, with what each costs besides.") {
-            share.backlog.bytes
-        }
+        metrics.gauge(
+            "reel_gateway_in_flight_bytes",
+            "Bytes of events on their way into the log, with what each costs besides."
+        ) { share.backlog.bytes }
         let limit = share.settings.inFlightBytes
-        metrics.gauge("reel_gateway_in_flight_limit_bytes", "No more are taken beyond this (--in-flight-bytes).") {
-            limit
-        }
+        metrics.gauge(
+            "reel_gateway_in_flight_limit_bytes",
+            "No more are taken on their way into the log beyond this (--in-flight-bytes)."
+        ) { limit }
         metrics.gauge("reel_gateway_lag_seconds", "For how long the other gateways have read on without this one.") {
             .milliseconds(share.lagMs)
         }

@@ -20,13 +20,14 @@ public final class NodeGate: Sendable {
         for refusal in ConnectionGate.Refusal.allCases {
             metrics.counter(
                 "reel_node_refused_connections_total",
-                "Connections that were not taken, by the limit that was reached.",
+                "Connections that were not taken, by the limit that was reached: --connections, "
+                    + "--connections-per-address, --memory-bytes.",
                 labels: ["limit": refusal.rawValue]
             ) { gate.refused(refusal) }
         }
         metrics.counter(
             "reel_node_descriptor_shortages_total",
-            "Times that a connection waited because there was no descriptor for it."
+            "Times that a connection waited in the kernel because the process had no descriptor for it."
         ) { gate.descriptorShortages }
         metrics.counter(
             "reel_node_slow_connections_total",

@@ -37,7 +37,7 @@ struct SnapshotMetrics: Sendable {
         for keeper in keepers {
             metrics.gauge(
                 "reel_snapshot_seq",
-                "Last seq folded.",
+                "The last seq folded.",
                 labels: ["partition": "\(keeper.identity.partition)"]
             ) { Int(keeper.now.seq) }
         }

@@ -8,7 +8,11 @@ extension Metrics {
     convenience init(of logs: any EventLog...) {
         self.init()
         let logs = logs.compactMap { $0 as? KafkaLog }
-        guard !logs.isEmpty else { return }
+        if !logs.isEmpty { show(logs) }
+    }
+
+    /// Shows what these logs count together.
+    func show(_ logs: [KafkaLog]) {
         func sum(_ count: @escaping @Sendable (KafkaLogCounts) -> Int) -> @Sendable () -> Int {
             { logs.reduce(0) { $0 + count($1.counts) } }
         }
@@ -33,7 +37,11 @@ extension Metrics {
             "Records that wait for the brokers.",
             measure: sum(\.recordsInFlight)
         )
-        gauge("reel_kafka_in_flight_bytes", "Their keys and values.", measure: sum(\.bytesInFlight))
+        gauge(
+            "reel_kafka_in_flight_bytes",
+            "Keys and values of records that wait for the brokers.",
+            measure: sum(\.bytesInFlight)
+        )
         gauge("reel_kafka_record_limit_bytes", "The largest record that the brokers take, as far as is known.") {
             logs.map(\.recordBytesMax).min() ?? 0
         }

@@ -8,6 +8,7 @@ enum Installed {
     }
 
     static let haproxy = has("haproxy")
+    static let prometheus = has("prometheus")
     static let promtool = has("promtool")
     static let pythonYAML = FileManager.default.fileExists(atPath: "/usr/lib/python3/dist-packages/yaml/__init__.py")
 }
