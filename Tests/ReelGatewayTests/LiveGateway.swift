@@ -43,7 +43,8 @@ final class LiveGateway: Sendable {
         self.log = log
         let lines = Lines()
         self.lines = lines
-        gateway = try Gateway(log: log, settings: settings, journal: Journal { lines.add($0) }, state: state)
+        let journal = Journal(threshold: .debug) { lines.add($0) }
+        gateway = try Gateway(log: log, settings: settings, journal: journal, state: state)
         let loop = try EventLoop()
         self.loop = loop
         http = try loop.sync { LoopBound(HTTPClient(on: loop), on: loop) }
@@ -55,6 +56,9 @@ final class LiveGateway: Sendable {
         func add(_ text: String) { texts.withLock { $0.append(text) } }
         var all: [String] { texts.withLock { $0 } }
     }
+
+    /// All lines of the gateway's journal.
+    var journal: [String] { lines.all }
 
     /// The lines of the gateway's journal that tell of this event.
     func journal(_ event: String) -> [String] {
