@@ -67,7 +67,7 @@ mutants: setup ## Break a copy of the product in two dozen ways, and show which 
 test-kafka: setup ## Run the tests that need a real Kafka, which KAFKA_HOME or REEL_KAFKA names
 	@Tests/Kafka/run
 
-test-conformance: setup build ## Hold nodes against tools and clients that others have written (ONLY=sockets for one of them)
+test-conformance: setup build ## Hold nodes against tools and clients that others have written (ONLY=sockets for one of them, ALLOW_MISSING=1 without what is not installed)
 	@Tests/Conformance/run $(ONLY)
 
 test-deploy: build ## Run the image's final stage in a bare Debian, without Docker (root, debootstrap)

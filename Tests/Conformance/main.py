@@ -1,6 +1,7 @@
-"""Holds nodes against tools and clients that others have written. Each check is a row; a tool that is not there is
-said loudly and fails nothing."""
+"""Holds nodes against tools and clients that others have written. Each check is a row. A tool that is not there fails
+the run, unless ALLOW_MISSING=1 says that this is meant: then it is only said."""
 
+import os
 import pathlib
 import sys
 import tempfile
@@ -32,14 +33,20 @@ def main(names):
     unknown = [name for name in names if name not in CHECKS]
     if unknown:
         sys.exit(f"there is no check {unknown[0]}; there are {', '.join(CHECKS)}")
-    failed = []
+    failed, allows_missing = [], os.environ.get("ALLOW_MISSING") == "1"
     with tempfile.TemporaryDirectory(prefix="reel-conformance-") as folder, Cluster(pathlib.Path(folder)) as cluster:
         for name in names or CHECKS:
             try:
+                rows = 0
                 for row in CHECKS[name](cluster):
+                    rows += 1
                     print(f"  ok  {name}: {row}", flush=True)
+                assert rows > 0, "nothing was checked"
             except Missing as missing:
                 print(f"NOT TESTED  {name}: {missing} is not installed", flush=True)
+                if not allows_missing:
+                    failed.append(name)
+                    print(f"FAILED  {name}: install {missing}, or say ALLOW_MISSING=1", flush=True)
             except Exception as error:
                 failed.append(name)
                 print(f"FAILED  {name}: {error}", flush=True)
