@@ -14,7 +14,17 @@ PATH = "/v1/streams/clients/events"
 
 
 def check(cluster):
-    node, curl = cluster.gateway, tool("curl")
+    curl = tool("curl")
+    for row in as_clients(cluster.gateway, [curl]):
+        yield row
+    guarded, _ = cluster.guarded()
+    for row in as_clients(guarded, [curl, "-H", f"Authorization: Bearer {guarded.token}"]):
+        yield f"with a token {row}"
+    yield from refused(cluster, guarded, curl)
+
+
+def as_clients(node, curl):
+    """What a client does; `curl` is the program, with what it says each time."""
     url = f"http://{node.address}{PATH}"
     yield from long_poll(node, curl, url)
     yield from event_stream(node, curl, url)
@@ -24,9 +34,45 @@ def check(cluster):
     yield "websockets subscribes, publishes, and is told all of it in order"
 
 
+def refused(cluster, node, curl):
+    """What a token does not give, and who has none."""
+
+    def status(token, target, *words):
+        bearer = ["-H", f"Authorization: Bearer {token}"] if token else []
+        words = [curl, "-sS", "-o", "/dev/null", "-w", "%{http_code}", *bearer, *words]
+        words.append(f"http://{node.address}{target}")
+        return int(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+
+    other, short = cluster.make_token("other"), cluster.make_token("*", 1)
+    head, events = "/v1/streams/clients/head", ["-H", "Accept: text/event-stream"]
+    post = ["-H", "Content-Type: application/json", "-d", "{}"]
+    eventually("a token of a second has expired", lambda: status(short, head) == 401)
+    for token in (None, "x.y.z", node.token[:-10], short):
+        found = [status(token, head), status(token, PATH, *events), status(token, PATH, *post)]
+        assert found == [401] * 3, (token, found)
+        assert asyncio.run(closed(node, {"token": token} if token else {})) == 4401
+    found = [status(other, head), status(other, PATH, *events), status(other, PATH, *post)]
+    assert found == [403] * 3, found
+    assert status(other, "/v1/streams/other/head") == 200
+    yield "who has no token, a wrong one, an old one, or one of another stream is refused, by HTTP and on the socket"
+
+
+async def closed(node, token):
+    """The code with which a socket is closed that says this token."""
+    uri = f"ws://{node.address}/v1/socket"
+    async with websockets.connect(uri, subprotocols=["reel.v1"]) as client:
+        await client.send(json.dumps({"t": "hello", "client": "python/1", **token}))
+        try:
+            while True:
+                frame = json.loads(await asyncio.wait_for(client.recv(), 60))
+                assert frame["t"] == "error" and frame["code"] == "unauthorized", frame
+        except websockets.ConnectionClosed:
+            return client.close_code
+
+
 def long_poll(node, curl, url):
     head = node.get("/v1/streams/clients/head")["head"]
-    poll = subprocess.Popen([curl, "-sS", "--fail", f"{url}?after={head}&wait=30"], stdout=subprocess.PIPE)
+    poll = subprocess.Popen([*curl, "-sS", "--fail", f"{url}?after={head}&wait=30"], stdout=subprocess.PIPE)
     eventually("the poll waits", lambda: node.metric("reel_gateway_followers") == 1)
     assert poll.poll() is None
     seqs = node.publish("clients")
@@ -42,7 +88,7 @@ def event_stream(node, curl, url):
         def begin(*words):
             output.seek(0)
             output.truncate()
-            words = [curl, "-sSN", "--fail", "-H", "Accept: text/event-stream", *words, url]
+            words = [*curl, "-sSN", "--fail", "-H", "Accept: text/event-stream", *words, url]
             return subprocess.Popen(words, stdout=output)
 
         def messages():
@@ -76,7 +122,7 @@ def cached(node, curl):
     with tempfile.NamedTemporaryFile() as etag, tempfile.NamedTemporaryFile() as body:
 
         def ask(*words):
-            words = [curl, "-sS", "-o", body.name, "-w", "%{http_code} %{size_download}", *words]
+            words = [*curl, "-sS", "-o", body.name, "-w", "%{http_code} %{size_download}", *words]
             return subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
 
         status, size = ask("--etag-save", etag.name, snapshot)
@@ -88,7 +134,7 @@ def cached(node, curl):
         assert open(body.name, "rb").read() == plain
         yield f"curl holds a snapshot by its ETag, and unpacks one of {packed} bytes to {size}"
         connects = subprocess.run(
-            [curl, "-sS", "-o", body.name, f"{base}/head", "-o", body.name, f"{base}/head", "-w", "%{num_connects} "],
+            [*curl, "-sS", "-o", body.name, f"{base}/head", "-o", body.name, f"{base}/head", "-w", "%{num_connects} "],
             check=True,
             capture_output=True,
             text=True,
@@ -101,9 +147,10 @@ def pipelined(node):
     """Many requests in one write: each is answered, in order."""
     count = 50
     requests = b""
+    fields = "".join(f"{name}: {value}\r\n" for name, value in node.headers.items())
     for number in range(count):
         path = "/v1/streams/clients/head" if number % 2 else f"/nowhere/{number}"
-        requests += f"GET {path} HTTP/1.1\r\nHost: {node.address}\r\n\r\n".encode()
+        requests += f"GET {path} HTTP/1.1\r\nHost: {node.address}\r\n{fields}\r\n".encode()
     requests += f"GET /healthz HTTP/1.1\r\nHost: {node.address}\r\nConnection: close\r\n\r\n".encode()
     with socket.create_connection((node.host, node.port), timeout=60) as connection:
         connection.sendall(requests)
@@ -125,7 +172,7 @@ async def subscribed(node):
                 if frame["t"] == kind:
                     return frame
 
-        await client.send(json.dumps({"t": "hello", "client": "python/1"}))
+        await client.send(node.hello)
         await hear("welcome")
         await client.send(json.dumps({"t": "subscribe", "stream": "clients", "after": "now"}))
         proven = (await hear("subscribed"))["after"]

@@ -41,11 +41,16 @@ def free_port():
         return free.getsockname()[1]
 
 
-class Node:
-    """A node that has said where it listens."""
+def reel(*words):
+    """What the program prints."""
+    return subprocess.run([REEL, *words], check=True, capture_output=True, text=True).stdout
 
-    def __init__(self, name, folder, *words, descriptors=None, port=0):
-        self.name = name
+
+class Node:
+    """A node that has said where it listens. It is asked with a token, if one is given."""
+
+    def __init__(self, name, folder, *words, descriptors=None, port=0, token=None):
+        self.name, self.role, self.token = name, words[0], token
         self.file = folder / f"{name}.log"
         limit = descriptors and (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors)))
         self.process = subprocess.Popen(
@@ -64,6 +69,15 @@ class Node:
     def address(self):
         return f"{self.host}:{self.port}"
 
+    @property
+    def headers(self):
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+    @property
+    def hello(self):
+        """The first frame of a socket."""
+        return json.dumps({"t": "hello", "client": "python/1", **({"token": self.token} if self.token else {})})
+
     def journal(self):
         return self.file.read_text()
 
@@ -74,7 +88,8 @@ class Node:
     def ask(self, method, target, body=None, headers=None):
         connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
         try:
-            connection.request(method, target, body=body if body is None else json.dumps(body), headers=headers or {})
+            body = body if body is None else json.dumps(body)
+            connection.request(method, target, body=body, headers={**self.headers, **(headers or {})})
             answer = connection.getresponse()
             return answer.status, answer.headers, answer.read()
         finally:
@@ -105,27 +120,46 @@ class Node:
 
 
 class Cluster:
-    """A gateway and a snapshot node on one log, and a gateway of its own that speaks TLS."""
+    """A gateway and a snapshot node on one log, and, once they are asked for, two more that want tokens."""
 
     def __init__(self, folder):
         self.folder = folder
         self.nodes = []
+        self.guards = None
 
     def __enter__(self):
         try:
-            log = ["--log", f"sqlite:{self.folder}/log.sqlite"]
-            self.gateway = self.start("gateway", "gateway", *log, "--debug-echo")
-            self.snapshot = self.start("snapshot", "snapshot", *log, "--data", str(self.folder / "snapshot"))
-            for node in self.nodes:
-                eventually(f"{node.name} is ready", lambda: node.ask("GET", "/readyz")[0] == 200)
-            eventually("the gateway knows the snapshot node", lambda: b'"snapshot"' in self.roles())
+            self.gateway, self.snapshot = self.pair("", ["--debug-echo"], [])
             return self
         except BaseException:
             self.__exit__()
             raise
 
-    def roles(self):
-        return self.gateway.ask("GET", "/v1/cluster")[2]
+    def pair(self, prefix, gateways, all, **more):
+        """A gateway and a snapshot node on a log of their own, which are ready and know each other."""
+        words = ["--log", f"sqlite:{self.folder}/{prefix}log.sqlite", *all]
+        gateway = self.start(f"{prefix}gateway", "gateway", *words, *gateways, **more)
+        data = str(self.folder / f"{prefix}snapshot")
+        snapshot = self.start(f"{prefix}snapshot", "snapshot", *words, "--data", data, **more)
+        for node in (gateway, snapshot):
+            eventually(f"{node.name} is ready", lambda: node.ask("GET", "/readyz")[0] == 200)
+        knows = lambda: b'"snapshot"' in gateway.ask("GET", "/v1/cluster")[2]
+        eventually(f"{gateway.name} knows the snapshot node", knows)
+        return gateway, snapshot
+
+    def guarded(self):
+        """Two nodes that take nobody without a token, and are asked with one that gives everything."""
+        if self.guards is None:
+            keys, public = self.folder / "keys.json", self.folder / "public.json"
+            keys.write_text(reel("token", "keys"))
+            public.write_text(reel("token", "keys", "--public", str(keys)))
+            self.guards = self.pair("guarded-", [], ["--keys", str(public)], token=self.make_token())
+        return self.guards
+
+    def make_token(self, pattern="*", seconds=3_600):
+        """A token of the guarded nodes, for these streams."""
+        words = ["token", "make", "--keys", str(self.folder / "keys.json"), "--sub", "conformance"]
+        return reel(*words, "--read", pattern, "--publish", pattern, "--for", str(seconds)).strip()
 
     def start(self, name, *words, **more):
         node = Node(name, self.folder, *words, **more)
