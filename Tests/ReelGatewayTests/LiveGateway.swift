@@ -58,7 +58,7 @@ final class LiveGateway: Sendable {
     }
 
     /// All lines of the gateway's journal.
-    var journal: [String] { lines.all }
+    var journalLines: [String] { lines.all }
 
     /// The lines of the gateway's journal that tell of this event.
     func journal(_ event: String) -> [String] {

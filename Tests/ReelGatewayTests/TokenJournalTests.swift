@@ -34,15 +34,15 @@ import Testing
         let keys = try KeyFile()
         let good = try keys.token(publish: "*")
         let parts = good.split(separator: ".").map(String.init)
-        let refused = [
+        let refused: [String] = [
             try keys.token(publish: "*", expiresIn: -100),
             try KeyFile().token(publish: "*"),
-            parts[0] + "." + parts[1] + "." + String(parts[2].reversed()),
-            parts[0] + "." + parts[1],
-            good + "=",
-            UUID().uuidString + "." + UUID().uuidString,
+            "\(parts[0]).\(parts[1]).\(String(parts[2].reversed()))",
+            "\(parts[0]).\(parts[1])",
+            "\(good)=",
+            "\(UUID().uuidString).\(UUID().uuidString)",
             String(repeating: UUID().uuidString, count: 250),
-            UUID().uuidString + " \" = \\ " + UUID().uuidString,
+            "\(UUID().uuidString) \" = \\ \(UUID().uuidString)",
         ]
         let weak = try keys.token("bob", read: "other", publish: "other")
         let tokens = [good, weak] + refused
@@ -72,8 +72,8 @@ import Testing
                 try await overHTTP(live, token)
                 try await overASocket(live, token, good: good)
             }
-            #expect(live.journal.contains { $0.contains("event=listening") })
-            let found = leaks(of: tokens, in: live.journal)
+            #expect(live.journalLines.contains { $0.contains("event=listening") })
+            let found = leaks(of: tokens, in: live.journalLines)
             #expect(found.isEmpty, "\(found.joined())")
         }
     }

@@ -135,6 +135,10 @@ import Testing
         #expect(!readiness.isReady)
         readiness.read(0, to: 9)
         #expect(readiness.isReady)
+        readiness.isBehind = true
+        #expect(!readiness.isReady)
+        readiness.isBehind = false
+        #expect(readiness.isReady)
         readiness.read(7, to: 1)
         readiness.isLeaving = true
         #expect(!readiness.isReady)

@@ -58,6 +58,15 @@ import Testing
         }
     }
 
+    @Test func aNodeSaysWhyItIsNotReady() throws {
+        func reason(_ members: String) throws -> String {
+            try NodeStanding(Array(#"{"ready":false,\#(members)}"#.utf8)).reason
+        }
+        #expect(try reason(#""behind":true,"partitions":[{"seq":9,"goal":4}]"#).contains("too far ahead"))
+        #expect(try reason(#""behind":true,"partitions":[{"seq":1,"goal":4}]"#).contains("partition 0 at 1 of 4"))
+        #expect(try reason(#""behind":true,"leaving":true"#) == "it is leaving")
+    }
+
     @Test func oneBoxWithBothRolesIsWell() throws {
         #expect(try worst([node(1, "serve")]).level == .ok)
     }

@@ -18,7 +18,8 @@ import Testing
         var found: [String: String] = [:]
         for line in page.split(separator: "\n") {
             guard let name = line.prefixMatch(of: /\| `(reel_[a-z_]+)` \|/)?.1 else { continue }
-            #expect(found.updateValue(String(line), forKey: String(name)) == nil, "\(name) has one row")
+            let former = found.updateValue(String(line), forKey: String(name))
+            #expect(former == nil, "\(name) has one row")
         }
         for name in Set(said.keys).union(found.keys).sorted() where found[name] != said[name] {
             let (has, needs) = (found[name] ?? "no row", said[name] ?? "no row")
@@ -87,6 +88,7 @@ import Testing
             let said = try? String(contentsOfFile: log, encoding: .utf8)
             throw NeverCame(description: "\(error); prometheus said:\n\(said ?? "nothing")")
         }
+        withExtendedLifetime(nodes) {}
     }
 
     /// What each kind of node says; and what the log on Kafka adds to it.
