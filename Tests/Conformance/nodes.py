@@ -135,9 +135,9 @@ class Cluster:
             self.__exit__()
             raise
 
-    def pair(self, prefix, gateways, all, **more):
+    def pair(self, prefix, gateways, both, **more):
         """A gateway and a snapshot node on a log of their own, which are ready and know each other."""
-        words = ["--log", f"sqlite:{self.folder}/{prefix}log.sqlite", *all]
+        words = ["--log", f"sqlite:{self.folder}/{prefix}log.sqlite", *both]
         gateway = self.start(f"{prefix}gateway", "gateway", *words, *gateways, **more)
         data = str(self.folder / f"{prefix}snapshot")
         snapshot = self.start(f"{prefix}snapshot", "snapshot", *words, "--data", data, **more)
