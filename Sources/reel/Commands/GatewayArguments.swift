@@ -31,7 +31,7 @@ enum GatewayArguments {
         "N",
         (128 << 10)...(1 << 30),
         default: 4 << 20,
-        "what a socket may leave unread; with more its subscriptions end as `lagged`, with twice as much itself"
+        "unread of a socket: beyond, it has `lagged`; twice as much, it ends"
     )
 
     static let subscriptions = Setting<Int>.number(
@@ -68,7 +68,7 @@ enum GatewayArguments {
         "N",
         0...86_400_000,
         default: 30_000,
-        "when the other gateways have read on for so long without it, it is not ready; 0: it stays so"
+        "not ready once others read on for so long without it; 0: always ready"
     )
 
     static let noDeflate = Setting<Bool>.flag(

@@ -67,14 +67,14 @@ enum ServingArguments {
         "N",
         1_000...3_600_000,
         default: 60_000,
-        "so long an HTTP connection may wait for its next request, and a reader take nothing of an answer"
+        "after so long without a request, or an answer unread, HTTP ends"
     )
     static let drainMs = Setting<Int>.number(
         "drain-ms",
         "N",
         1_000...600_000,
         default: 8_000,
-        "at SIGTERM clients are sent away within a quarter of it, and cut off at its end"
+        "at SIGTERM clients leave in a quarter of it, and are cut at its end"
     )
     static let headerBytes = Setting<Int>.number(
         "header-bytes",
