@@ -1,6 +1,6 @@
 package import ReelCore
 package import ReelLog
-package import Testing
+import Testing
 
 /// One thing that every log does whose beginning can be removed.
 package struct TrimRequirement: Sendable, CustomTestStringConvertible {

@@ -1,5 +1,7 @@
+import EventLogConformance
 import ReelCore
 import ReelLog
+import ReelNet
 import ReelNode
 import Testing
 

@@ -1,3 +1,4 @@
+import EventLogConformance
 import Foundation
 import ReelCore
 import ReelLog
