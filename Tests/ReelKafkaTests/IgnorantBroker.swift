@@ -8,6 +8,9 @@ final class IgnorantBroker: Sendable {
     let address: String
     private let listener: Int32
 
+    /// What it asks for instead of the hidden topic.
+    static func alias(of topic: String) -> String { topic.dropLast() + "x" }
+
     init(before broker: String, hidden topic: String) throws {
         let port = try #require(broker.split(separator: ":").last.flatMap { UInt16($0) })
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)

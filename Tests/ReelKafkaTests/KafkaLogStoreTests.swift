@@ -166,9 +166,12 @@ import Testing
 
     @Test func noTopicIsMadeToWhichTooFewBrokersCouldWrite() throws {
         let brokers = try MockBrokers()
+        let epoch = Epoch.random()
+        for name in ["reel.control", "reel.nodes"] { brokers.topic(name) }
+        brokers.hide(TopicRole.name(of: epoch))
         let store = try KafkaLogStore(brokers.configuration, replicas: 3) { _, _ in }
         defer { store.close() }
-        let error = #expect(throws: LogError.self) { try store.create(.random(), partitions: 1) }
+        let error = #expect(throws: LogError.self) { try store.create(epoch, partitions: 1) }
         let message = error?.message ?? ""
         #expect(message.contains("found 1 of the brokers, expected are 2 or more"), "\(message)")
         #expect(message.contains("--replication"), "\(message)")
@@ -180,6 +183,7 @@ import Testing
         brokers.topic("reel.control")
         brokers.topic(topic, partitions: 2)
         let door = try IgnorantBroker(before: brokers.brokers[0], hidden: topic)
+        brokers.hide(IgnorantBroker.alias(of: topic))
         var configuration = brokers.configuration
         configuration.brokers = [door.address]
         let store = try KafkaLogStore(configuration) { _, _ in }
@@ -188,6 +192,7 @@ import Testing
         defer { log.close() }
         #expect(log.partitions == 2)
         let other = Epoch.random()
+        brokers.hide(TopicRole.name(of: other))
         let error = #expect(throws: LogError.self) { _ = try store.open(other) }
         #expect(error?.code == .damaged, "nobody has heard of this one")
     }

@@ -97,6 +97,12 @@ final class MockBrokers: @unchecked Sendable {
         say(error, ofTopic: "reel.\(log.epoch)")
     }
 
+    /// The brokers say that there is no such topic; else they would make it for whoever asks.
+    func hide(_ topic: String) {
+        self.topic(topic)
+        say(RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, ofTopic: topic)
+    }
+
     /// What brokers that are asked say of a topic from now on.
     func say(_ error: rd_kafka_resp_err_t, ofTopic name: String) {
         rd_kafka_mock_topic_set_error(cluster, name, error)

@@ -24,7 +24,8 @@ import Testing
         #expect(pace.look(written: 9 * least + 3, left: 1) == .tooSlow)
     }
 
-    /// A large buffer opens rarely, and a write is done rarely: neither may be taken for a reader that has stopped.
+    /// A large buffer opens rarely, by a sixteenth of it, and a write is done rarely: neither may be taken for a reader
+    /// that has stopped.
     /// Where the reader was held up itself, nothing is said of the server: it tries again, with more time.
     @Test func aSlowReaderWithALargeBufferIsLeftAloneUntilItStops() async throws {
         for seconds in [2, 8, 40] {
@@ -33,7 +34,7 @@ import Testing
             var settings = HTTPServer.Settings.patient
             settings.idleDeadline = window
             let server = try EchoServer(settings, gate: gate)
-            let socket = try RawSocket(server.address, receiveBytes: 4 << 20)
+            let socket = try RawSocket(server.address, receiveBytes: 512 << 10)
             socket.send("GET /whole?bytes=200000000 HTTP/1.0\r\n\r\n")
             guard let isThere = try reads(socket, server, for: window * 3, held: window / 2) else { continue }
             #expect(isThere)

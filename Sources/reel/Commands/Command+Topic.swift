@@ -150,7 +150,7 @@ extension Command {
         "replication",
         "N",
         1...32,
-        "how many brokers hold each event; without it as many as before, of a first log 3, or all where there are fewer"
+        "how many brokers hold each event; else as many as before, and of a first log 3 or all"
     )
 
     /// Says so where events lie on fewer brokers than they should, though nobody has asked for that.

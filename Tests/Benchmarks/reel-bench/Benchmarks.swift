@@ -146,7 +146,7 @@ func median(_ values: [Double]) -> Double {
     values.sorted()[values.count / 2]
 }
 
-/// Who is measured when, ours or the other: who came first comes second in the next round, so that a machine that drifts
+/// Who is measured when, ours or the other: who came first is second in the next round, so that a machine that drifts
 /// drifts for both.
 func turns(_ rounds: Int) -> [Bool] {
     (0..<rounds).flatMap { $0.isMultiple(of: 2) ? [true, false] : [false, true] }

@@ -4,7 +4,7 @@ import ReelLab
 import ReelLog
 import ReelNet
 
-/// A thousand devices that know nothing ask for the state at once, while others are served live. Twenty ask for the same
+/// A thousand devices that know nothing ask for the state at once, while others are served live. Twenty ask for one
 /// stream; each round has streams of its own, so that no answer was made before.
 enum GatewayColdStartsBenchmark {
     private static let (objects, devices, streams, rounds) = (1_000, 1_000, 50, 5)

@@ -56,8 +56,8 @@ enum KafkaPipelineBenchmark {
     }
 }
 
-/// Ours and the bare C program in turn, on the same brokers, after a first round that does not count. What stands at the
-/// same place in both was measured side by side.
+/// Ours and the bare C program in turn, on the same brokers, after a first round that does not count. What stands at
+/// the same place in both was measured side by side.
 enum KafkaPaired {
     static func run(
         rounds: Int,
