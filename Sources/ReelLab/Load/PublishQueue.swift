@@ -34,8 +34,10 @@ struct PublishQueue {
     private(set) var handedOver: Op = -1
     /// The highest op that was acked.
     private(set) var highestAcked: Op = -1
-    /// Frames of an older generation have been overtaken: their nacks say nothing new.
+    /// Frames of an older generation have been overtaken: of what this one sends again their nacks say nothing new.
     private(set) var generation: Int64 = 0
+    /// What this generation has sent begins here.
+    private var generationStart: Op = 0
 
     /// How many events are not acked, sent or not.
     var unacked: Int { entries.count - first }
@@ -82,8 +84,8 @@ struct PublishQueue {
 
     /// The op was not taken. `generation`: that of the frame it was in, nil if unknown.
     mutating func nacked(_ op: Op, retryMs: Int64?, generation: Int64?) -> Consequence {
-        guard let index = index(of: op), !entries[index].isAcked, generation ?? self.generation == self.generation
-        else { return .none }
+        let isOvertaken = generation ?? self.generation != self.generation && op >= generationStart
+        guard let index = index(of: op), !entries[index].isAcked, !isOvertaken else { return .none }
         guard let retryMs else { return .refused }
         // What was handed over before it was taken, and its acks will come: sent again it would be there twice.
         rewind(to: op)
@@ -105,6 +107,7 @@ struct PublishQueue {
 
     private mutating func rewind(to op: Op) {
         generation += 1
+        generationStart = op
         sentThrough = op - 1
     }
 

@@ -56,6 +56,17 @@ import Testing
         #expect(more == [Op(PublishQueue.window)])
     }
 
+    /// An append that failed before it was handed over is told before those that are on their way.
+    @Test func aNackOfALowerOpIsNewsThoughTheQueueHasBegunAnew() {
+        var queue = queue(6)
+        _ = ops(&queue)
+        #expect(queue.nacked(4, retryMs: 10, generation: 0) == .sendAgain(afterMs: 10))
+        #expect(queue.nacked(5, retryMs: 0, generation: 0) == .none)
+        #expect(queue.nacked(2, retryMs: 20, generation: 0) == .sendAgain(afterMs: 20))
+        #expect(queue.nacked(3, retryMs: 0, generation: 0) == .none)
+        #expect(ops(&queue) == [2, 3, 4, 5])
+    }
+
     @Test func whatWasMadeOfflineIsDueWhenTheClientIsBack() {
         var queue = queue(3)
         _ = queue.next(1, backNs: 0)
