@@ -14,23 +14,29 @@ extension GatewayLoop {
             return subscriptions.becameLive(entry, head: ring.head, gathers: gathers) { $0.send($1) }
         }
         guard client.isReady(orLater: { [self] in catchUp(entry) }) else { return }
-        let isInRing = entry.next >= ring.first
-        entry.awaitsTurn = !isInRing && client.logReads >= Self.logReadsMax
+        // What waits for the log is bounded too: who lets go of a subscription does not end its wait.
+        let waitsMax = share.settings.subscriptions
+        entry.awaitsTurn = entry.next < ring.first && client.logWaits >= waitsMax
         if entry.awaitsTurn { return }
-        if !isInRing { client.logReads += 1 }
+        var hasBegun = false
         entry.isReading = true
-        read(
+        client.logWaits += 1
+        let isUnderWay = read(
             entry.stream,
             through: entry.filter,
             partition: entry.partition,
             from: entry.next,
             to: ring.head,
-            bytes: subscriptions.bodyLimit(entry.stream)
-        ) { [self] result in
-            if !isInRing {
-                client.logReads -= 1
-                readOn(client)
+            bytes: subscriptions.bodyLimit(entry.stream),
+            mayBegin: {
+                hasBegun = client.logReads < Self.logReadsMax
+                if hasBegun { client.logReads += 1 }
+                return hasBegun
             }
+        ) { [self] result in
+            client.logWaits -= 1
+            if hasBegun { client.logReads -= 1 }
+            if hasBegun || client.logWaits == waitsMax - 1 { readOn(client) }
             guard !entry.isOver else { return }
             switch result {
             case .success(let chunk): send(chunk, to: entry)
@@ -39,16 +45,20 @@ extension GatewayLoop {
             // What is left out or packed costs time and is not held up by its client: others come in between.
             loop.bound { [self] in goOn(entry) }(())
         }
+        guard !isUnderWay else { return }
+        client.logWaits -= 1
+        entry.isReading = false
+        entry.awaitsTurn = true
     }
 
-    /// So many reads of the log are under way for one client at once. A loop has few places for them, and one that a
-    /// client asks for and lets go of goes on to its end.
+    /// So many reads of the log are begun for one client at once. A loop has few places for them, and one that a
+    /// client asks for and lets go of goes on to its end. Those that others have begun are waited for besides.
     static let logReadsMax = 4
 
     /// A read of the log has ended: the next one of the same client may begin.
     private func readOn(_ client: SocketClient) {
         for entry in subscriptions.all(of: client) where entry.awaitsTurn {
-            guard client.logReads < Self.logReadsMax else { return }
+            guard client.logReads < Self.logReadsMax, client.logWaits < share.settings.subscriptions else { return }
             entry.awaitsTurn = false
             catchUp(entry)
         }

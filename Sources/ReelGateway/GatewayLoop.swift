@@ -11,6 +11,7 @@ final class GatewayLoop {
     let share: GatewayShare
     let index: Int
     var rings: [Ring]
+    private let pages: LoopPages
     var subscriptions: Subscriptions<SocketClient>
     var ledger: PublishLedger
     var intake: EventIntake
@@ -43,6 +44,7 @@ final class GatewayLoop {
         self.index = index
         self.share = share
         let settings = share.settings
+        pages = LoopPages(on: loop, share: share)
         rings = from.map { Ring(from: $0, byteLimit: settings.ringBytes) }
         subscriptions = Subscriptions(partitions: share.partitions, frameLimit: settings.frameBytes)
         let gathering = Gathering(listenerMicros: settings.listenerMicros)
@@ -253,6 +255,8 @@ final class GatewayLoop {
 
     /// Reads events of a stream from `from` on, up to `to` at most, from the ring or else from the log. The chunk may
     /// end earlier than asked; it always goes on by at least one seq. Of a log that has diverged nothing is read.
+    /// `mayBegin` is asked before the log is read for this; false, and nothing is done, if it may not.
+    @discardableResult
     func read(
         _ stream: StreamName,
         through filter: EventFilter? = nil,
@@ -261,9 +265,13 @@ final class GatewayLoop {
         to: Seq,
         bytes: Int,
         events: Int = .max,
+        mayBegin: () -> Bool = { true },
         then: @escaping (Result<EventsChunk, LogError>) -> Void
-    ) {
-        if let divergence { return then(.failure(divergence)) }
+    ) -> Bool {
+        if let divergence {
+            then(.failure(divergence))
+            return true
+        }
         if let chunk = rings[partition].chunk(
             of: stream,
             through: filter,
@@ -272,21 +280,19 @@ final class GatewayLoop {
             bytes: bytes,
             events: events
         ) {
-            return then(.success(chunk))
+            then(.success(chunk))
+            return true
         }
-        let log = share.log
-        let reader = LogReader(
+        let query = LogQuery(
             stream: stream,
             filter: filter,
             partition: partition,
-            partitions: share.partitions,
-            end: share.end(partition)?.seq ?? largestInteger,
-            sound: share.sound
+            from: from,
+            to: min(to, rings[partition].first - 1),
+            bytes: bytes,
+            events: events
         )
-        let end = min(to, rings[partition].first - 1)
-        loop.offload {
-            reader.read(log, from: from, to: end, bytes: bytes, events: events)
-        } then: { [self] result in
+        return pages.read(query, mayBegin: mayBegin) { [self] result in
             then(divergence.map { .failure($0) } ?? result)
         }
     }

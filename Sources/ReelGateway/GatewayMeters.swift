@@ -10,6 +10,9 @@ struct GatewayMeters: Sendable {
     let framesPushed: Counter
     let bytesPushed: Counter
     let eventsRead: Counter
+    let pagesRead: Counter
+    let pagesJoined: Counter
+    let pagesKept: Counter
     let voids: VoidWatch
     let trimsSkipped: Counter
     let acks: Counter
@@ -32,6 +35,14 @@ struct GatewayMeters: Sendable {
         )
         bytesPushed = metrics.counter("reel_gateway_pushed_bytes_total", "Bytes of the frames and messages pushed.")
         eventsRead = metrics.counter("reel_gateway_records_read_total", "Records read from the log's tail.")
+        func pages(_ source: String) -> Counter {
+            metrics.counter(
+                "reel_gateway_pages_total",
+                "Pages of the log that somebody who catches up wanted.",
+                labels: ["source": source]
+            )
+        }
+        (pagesRead, pagesJoined, pagesKept) = (pages("read"), pages("joined"), pages("kept"))
         voids = VoidWatch("reel_gateway_void_records_total", epoch: epoch, metrics: metrics, journal: journal)
         trimsSkipped = metrics.counter(
             "reel_gateway_trims_skipped_total",
@@ -98,6 +109,7 @@ struct GatewayMeters: Sendable {
             "reel_gateway_in_flight_bytes",
             "Bytes of events on their way into the log, with what each costs besides."
         ) { share.backlog.bytes }
+        metrics.gauge("reel_gateway_pages_bytes", "Bytes of the pages that are kept.") { share.pages.byteCount }
         let limit = share.settings.inFlightBytes
         metrics.gauge(
             "reel_gateway_in_flight_limit_bytes",

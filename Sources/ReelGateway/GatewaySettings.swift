@@ -44,6 +44,8 @@ public struct GatewaySettings: Sendable {
     public var tailPauseMs: Int64 = 500
     /// Recent records that are kept, for each partition.
     public var ringBytes = 32 << 20
+    /// What was read of the log for those who catch up behind these is kept for the next of them, so much of it in all.
+    public var pageBytes = 32 << 20
     /// Records of each partition that are read at the start, so that the ring is not empty.
     public var warmRecords: Int64 = 1_024
     /// Other gateways read on for so long without this one, and it is not ready until it has made up half of that;

@@ -70,6 +70,8 @@ final class GatewayShare: Sendable {
     let state: (any StateSource)?
     /// What is known of the log's records.
     let sound: SoundSeqs
+    /// What is read of the log for those who catch up.
+    let pages: LogPages
     private let standing: Mutex<Standing>
     /// Whether appends fail, as `standing` says; changes with it.
     private let isFailing = Atomic<Bool>(false)
@@ -97,6 +99,7 @@ final class GatewayShare: Sendable {
         rate = Mutex(PublishRate(perSecond: settings.publishesPerSecond))
         gate = NodeGate(settings.node, metrics: metrics, journal: journal)
         sound = SoundSeqs(partitions: log.partitions)
+        pages = LogPages(log, sound: sound, byteLimit: settings.pageBytes)
         meters = GatewayMeters(metrics, epoch: log.epoch, journal: journal)
         var readiness = Readiness(goals: bounds.map(\.last))
         // What lies before a start is not read: of a partition that was trimmed up to its end that is all.

@@ -18,8 +18,10 @@ final class SocketClient: Subscriber {
     private var subscribing: [StreamName: Int] = [:]
     /// All that wait for their position, void or not.
     private var pendingSubscribes = 0
-    /// Reads of the log that are under way for its subscriptions, ended ones too.
+    /// Reads of the log that were begun for its subscriptions and are under way, ended ones too.
     var logReads = 0
+    /// Its subscriptions, ended ones too, that wait for the log.
+    var logWaits = 0
     /// What waits until the client has read more.
     private var paused: [() -> Void] = []
     var fetches = Queue<Fetch>()

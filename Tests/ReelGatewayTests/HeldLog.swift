@@ -9,6 +9,7 @@ final class HeldLog: EventLog, @unchecked Sendable {
     private var isHeld = false
     private var held = 0
     private var begun = 0
+    private var ranges: [Range<Seq>] = []
 
     init(_ log: MemoryLog) {
         self.log = log
@@ -25,6 +26,9 @@ final class HeldLog: EventLog, @unchecked Sendable {
 
     /// How many reads were asked for.
     var reads: Int { change { begun } }
+
+    /// The seqs that reads have brought, read by read.
+    var rangesRead: [Range<Seq>] { change { ranges } }
 
     private func change<R>(_ body: () -> R) -> R {
         condition.lock()
@@ -53,7 +57,9 @@ final class HeldLog: EventLog, @unchecked Sendable {
 
     func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
         pass(isRead: true)
-        return try log.read(partition, from: from, to: to, bytes: bytes)
+        let batch = try log.read(partition, from: from, to: to, bytes: bytes)
+        change { ranges.append(batch.seqs) }
+        return batch
     }
 
     func bounds(_ partition: Int) throws(LogError) -> LogBounds {

@@ -46,7 +46,6 @@ import Testing
     @Test func aLongAnswerThatFailsOnItsWayProvesWhatItHolds() async throws {
         let log = try await log(20)
         try await LiveGateway.with(log, { $0.warmRecords = 1 }) { live in
-            #expect(try await answer(live, "").seqs == Array(0..<20))
             log.damaged = 7
             let part = try await answer(live, "")
             #expect(part.seqs == Array(0..<7))

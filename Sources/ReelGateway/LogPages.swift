@@ -1,0 +1,164 @@
+import ReelCore
+import ReelLog
+import Synchronization
+
+/// Pages of the log for those who catch up behind the rings of a gateway's loops. Each is read once for all who want it
+/// at the time, and kept as long as there is room and somebody comes for it. What follows a page is what nobody has
+/// read yet, or the next page: no two have a seq in common.
+final class LogPages: Sendable {
+    /// A read of the log that is under way. The page may end before the seqs that were asked for.
+    struct Reading: Sendable {
+        fileprivate let number: Int
+        let partition: Int
+        let seqs: ClosedRange<Seq>
+        /// The loops that wait for it.
+        fileprivate var loops: Set<Int>
+
+        /// The same for all loops.
+        var id: Int { number }
+    }
+
+    typealias Outcome = Result<LogPage, LogError>
+    typealias News = (reading: Reading, outcome: Outcome)
+
+    /// What is there for a seq.
+    enum Found: Sendable {
+        case page(LogPage)
+        /// A read under way, of whose outcome the loop is told.
+        case reading(Reading)
+        /// Nothing: this read is to be begun, with `read`, which tells the loop.
+        case nothing(Reading)
+        /// Nothing, and no read may be begun.
+        case refused
+    }
+
+    fileprivate struct Kept {
+        let page: LogPage
+        /// Somebody came for it since it was read, or since it was spared.
+        var isWanted = false
+    }
+
+    fileprivate struct State {
+        /// By partition, by seq.
+        var pages: [[Kept]]
+        var readings: [Reading] = []
+        /// The pages as they are to be let go of.
+        var order = Queue<(partition: Int, seq: Seq)>()
+        var byteCount = 0
+        var lastNumber = 0
+        /// What tells each loop of an outcome.
+        var loops: [@Sendable (News) -> Void] = []
+    }
+
+    /// A page has at most so many seqs: what a read is waited for, and need not bring.
+    static let seqsMax: Seq = 4_096
+
+    private let log: any EventLog
+    private let sound: SoundSeqs
+    private let byteLimit: Int
+    private let state: Mutex<State>
+
+    /// Of this log. Pages of so many bytes are kept.
+    init(_ log: any EventLog, sound: SoundSeqs, byteLimit: Int) {
+        self.log = log
+        self.sound = sound
+        self.byteLimit = byteLimit
+        state = Mutex(State(pages: [[Kept]](repeating: [], count: log.partitions)))
+    }
+
+    /// Bytes that the kept pages take.
+    var byteCount: Int { state.withLock { $0.byteCount } }
+
+    /// The number of a loop, which is told of outcomes from now on, on any thread.
+    func join(_ tell: @escaping @Sendable (News) -> Void) -> Int {
+        state.withLock { state in
+            state.loops.append(tell)
+            return state.loops.count - 1
+        }
+    }
+
+    /// The page that holds the seq, if it is kept.
+    func page(at seq: Seq, of partition: Int) -> LogPage? {
+        state.withLock { $0.page(at: seq, of: partition) }
+    }
+
+    /// What there is for the seq, in a range that ends at `to`, for this loop. `mayBegin` is asked before a read is
+    /// begun.
+    func find(_ seq: Seq, to: Seq, of partition: Int, loop: Int, mayBegin: () -> Bool) -> Found {
+        state.withLock { state in
+            if let page = state.page(at: seq, of: partition) { return .page(page) }
+            if let index = state.readings.firstIndex(where: { $0.partition == partition && $0.seqs.contains(seq) }) {
+                state.readings[index].loops.insert(loop)
+                return .reading(state.readings[index])
+            }
+            guard mayBegin() else { return .refused }
+            let next = min(state.next(behind: seq, of: partition), to + 1, seq + Self.seqsMax)
+            state.lastNumber += 1
+            let reading = Reading(number: state.lastNumber, partition: partition, seqs: seq...next - 1, loops: [loop])
+            state.readings.append(reading)
+            return .nothing(reading)
+        }
+    }
+
+    /// Reads what was begun, at most so many bytes, and tells all loops that wait for it. What lies behind `end` is
+    /// void. Blocks.
+    func read(_ reading: Reading, bytes: Int, end: Seq) {
+        let outcome = Result { () throws(LogError) in
+            try LogPage(log, reading.partition, reading.seqs, bytes: bytes, end: end, sound: sound)
+        }
+        let listeners = state.withLock { (state) -> [@Sendable (News) -> Void] in
+            guard let index = state.readings.firstIndex(where: { $0.number == reading.number }) else { return [] }
+            let loops = state.readings.remove(at: index).loops
+            if case .success(let page) = outcome { state.keep(page, of: reading.partition, byteLimit: byteLimit) }
+            return loops.map { state.loops[$0] }
+        }
+        for tell in listeners { tell((reading, outcome)) }
+    }
+}
+
+extension LogPages.State {
+    /// The index of the first page that ends behind the seq.
+    private func index(of seq: Seq, in partition: Int) -> Int {
+        let pages = pages[partition]
+        var (low, high) = (0, pages.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if pages[middle].page.seqs.upperBound <= seq { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    mutating func page(at seq: Seq, of partition: Int) -> LogPage? {
+        let index = index(of: seq, in: partition)
+        guard index < pages[partition].count, pages[partition][index].page.seqs.contains(seq) else { return nil }
+        pages[partition][index].isWanted = true
+        return pages[partition][index].page
+    }
+
+    /// The first seq behind this one that is read already, or is being read.
+    func next(behind seq: Seq, of partition: Int) -> Seq {
+        let index = index(of: seq, in: partition)
+        let page = index < pages[partition].count ? pages[partition][index].page.seqs.lowerBound : .max
+        return readings.reduce(page) { next, reading in
+            let isBehind = reading.partition == partition && reading.seqs.lowerBound > seq
+            return isBehind ? min(next, reading.seqs.lowerBound) : next
+        }
+    }
+
+    /// Keeps a page, and lets go of those for which nobody came lately.
+    mutating func keep(_ page: LogPage, of partition: Int, byteLimit: Int) {
+        let seq = page.seqs.lowerBound
+        pages[partition].insert(LogPages.Kept(page: page), at: index(of: seq, in: partition))
+        order.append((partition, seq))
+        byteCount += page.costBytes
+        while byteCount > byteLimit, let oldest = order.popFirst() {
+            let index = index(of: oldest.seq, in: oldest.partition)
+            if pages[oldest.partition][index].isWanted {
+                pages[oldest.partition][index].isWanted = false
+                order.append(oldest)
+            } else {
+                byteCount -= pages[oldest.partition].remove(at: index).page.costBytes
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+import ReelCore
+import ReelLog
+import ReelNode
+
+/// What is wanted of the log.
+struct LogQuery {
+    var stream: StreamName
+    /// Nil: everything.
+    var filter: EventFilter?
+    var partition: Int
+    var from: Seq
+    /// The last seq at most.
+    var to: Seq
+    /// The most bytes, unless one event has more.
+    var bytes: Int
+    /// The most events.
+    var events: Int
+}
+
+/// The log's pages as one loop reads them: who waits for one, and whose turn it is. On its loop only.
+final class LoopPages {
+    private struct Waiter {
+        var query: LogQuery
+        var then: (Result<EventsChunk, LogError>) -> Void
+    }
+
+    /// A page has about so many bytes at most, all streams together; so has an answer.
+    private static let lookBytes = 512 << 10
+    /// So many pages are gone over at once.
+    private static let pagesMax = 32
+    /// So many are answered at once: what else comes on the loop does not wait for a crowd that waits for one page.
+    private static let turnsMax = 16
+
+    private let loop: any HostLoop
+    private let share: GatewayShare
+    private var number = 0
+    /// Who waits for each read.
+    private var waiting: [Int: [Waiter]] = [:]
+    /// Whose page is there.
+    private var ready = Queue<(waiter: Waiter, page: LogPage)>()
+    private var isTurning = false
+
+    init(on loop: any HostLoop, share: GatewayShare) {
+        self.loop = loop
+        self.share = share
+        number = share.pages.join(
+            loop.bound { [weak self] (news: LogPages.News) in self?.loaded(news.reading, news.outcome) }
+        )
+    }
+
+    /// Reads a range whose records the tail has read, a bounded piece of it; it goes on by at least one seq. `mayBegin`
+    /// is asked before a read of the log is begun for it; false, and nothing is done, if it may not. Calls back later.
+    func read(
+        _ query: LogQuery,
+        mayBegin: () -> Bool,
+        then: @escaping (Result<EventsChunk, LogError>) -> Void
+    ) -> Bool {
+        find(Waiter(query: query, then: then), mayBegin: mayBegin)
+    }
+
+    private func find(_ waiter: Waiter, mayBegin: () -> Bool) -> Bool {
+        let query = waiter.query
+        let (pages, partition) = (share.pages, query.partition)
+        switch pages.find(query.from, to: query.to, of: partition, loop: number, mayBegin: mayBegin) {
+        case .page(let page):
+            share.meters.pagesKept.add()
+            ready.append((waiter, page))
+            turn()
+        case .reading(let reading):
+            share.meters.pagesJoined.add()
+            waiting[reading.id, default: []].append(waiter)
+        case .nothing(let reading):
+            share.meters.pagesRead.add()
+            waiting[reading.id, default: []].append(waiter)
+            let (bytes, end) = (min(query.bytes, Self.lookBytes), share.end(partition)?.seq ?? largestInteger)
+            loop.offload {
+                pages.read(reading, bytes: bytes, end: end)
+            } then: { _ in
+            }
+        case .refused:
+            return false
+        }
+        return true
+    }
+
+    private func loaded(_ reading: LogPages.Reading, _ outcome: LogPages.Outcome) {
+        for waiter in waiting.removeValue(forKey: reading.id) ?? [] {
+            let seq = waiter.query.from
+            switch outcome {
+            case .success(let page) where page.seqs.contains(seq):
+                ready.append((waiter, page))
+            case .failure(let error) where error.code != .truncated || seq == reading.seqs.lowerBound:
+                waiter.then(.failure(error))
+            // It joined a read that did not get so far, or began before the log does.
+            case .success, .failure:
+                _ = find(waiter) { true }
+            }
+        }
+        turn()
+    }
+
+    private func turn() {
+        guard !isTurning, !ready.isEmpty else { return }
+        isTurning = true
+        loop.bound { [self] in
+            isTurning = false
+            for _ in 0..<Self.turnsMax {
+                guard let (waiter, page) = ready.popFirst() else { return }
+                waiter.then(.success(chunk(for: waiter.query, from: page)))
+            }
+            turn()
+        }(())
+    }
+
+    private func chunk(for query: LogQuery, from first: LogPage) -> EventsChunk {
+        let bytes = min(query.bytes, Self.lookBytes)
+        var chunk =
+            query.filter == nil
+            ? first.chunk(of: query.stream, from: query.from, bytes: bytes)
+            : EventsChunk(from: query.from, to: query.from - 1)
+        var (page, pages, looked) = (first, 1, 0)
+        while page.extend(
+            &chunk,
+            with: query.stream,
+            through: query.filter,
+            to: query.to,
+            bytes: bytes,
+            events: query.events,
+            looked: &looked
+        ), chunk.to < query.to, pages < Self.pagesMax {
+            guard let next = share.pages.page(at: chunk.to + 1, of: query.partition) else { break }
+            page = next
+            pages += 1
+        }
+        if pages > 1 { share.meters.pagesKept.add(pages - 1) }
+        return chunk
+    }
+}
+
+@available(*, unavailable)
+extension LoopPages: Sendable {}
