@@ -65,7 +65,7 @@ final class PartitionFolder {
         next = position.next
         stored = position.seq
         last = position.last
-        oldestEvent = try file.oldestEvent()
+        oldestEvent = try file.oldestEvent() ?? next
         checkpoint = CheckpointPlan(frames: settings.checkpointBytes / SnapshotFile.pageBytes)
         rules = PartitionRules(partition: identity.partition, of: identity.partitions, phase: position.phase)
         newStream = (try file.connection.integer("SELECT max(id) FROM stream") ?? 0) + 1
@@ -111,7 +111,9 @@ final class PartitionFolder {
             _ = stream.fold.apply(seed, value, seq: seq)
         case .barrier:
             // It holds for all streams, also those not in memory: the position says so.
-            break
+            var chunk = EventChunk()
+            chunk.append(seq, value, StoredOutcome(code: 0))
+            try write(chunk, of: SnapshotFile.barriers)
         case .unknownBarrier:
             throw Stop.unknownBarrier(seq)
         case .void(let void):
@@ -186,7 +188,7 @@ final class PartitionFolder {
         changed.removeAll(keepingCapacity: true)
         oldestEvent = max(oldestEvent, next - settings.keptEvents)
         try file.trimEvents(before: oldestEvent)
-        try file.setMeta("events", oldestEvent)
+        try file.setMeta(SnapshotFile.indexBegin, oldestEvent)
         try StoredPosition(next: next, phase: rules.phase, last: last).write(to: file)
         try file.connection.commit()
         let committed = ContinuousClock.now
@@ -200,10 +202,14 @@ final class PartitionFolder {
     }
 
     private func writeEvents(of stream: CachedStream) throws {
-        if !file.connection.inTransaction { try file.connection.begin() }
-        try stream.events.bytes.withUnsafeBytes {
-            try file.addEvents(stream.id, first: stream.events.first, last: stream.events.last, data: $0)
-        }
+        try write(stream.events, of: stream.id)
         stream.events.removeAll()
+    }
+
+    private func write(_ chunk: EventChunk, of stream: Int64) throws {
+        if !file.connection.inTransaction { try file.connection.begin() }
+        try chunk.bytes.withUnsafeBytes {
+            try file.addEvents(stream, first: chunk.first, last: chunk.last, data: $0)
+        }
     }
 }

@@ -10,12 +10,19 @@ import ReelSQLite
 /// | `stream` | a stream's number, its name, what is known of it as a whole, and the digest of its state |
 /// | `object` | an object or a tombstone of a stream, as the fold stores it |
 /// | `site` | a site of a stream, as the fold stores it |
-/// | `event` | events of one stream that follow each other, by the seq of the last one |
+/// | `event` | events of one stream that follow each other, by the seq of the last one; and each barrier |
 ///
 /// All of it can be made anew from the log, so a commit does not wait for the disk. It belongs to one thread at a time.
 final class SnapshotFile {
     /// The form of the tables and rows; a file of another form is put aside.
     static let format: Int64 = 1
+
+    /// Stands in place of a stream's number where a barrier stands in the index.
+    static let barriers: Int64 = 0
+
+    /// Where it says from which seq on the index has every event and barrier. Under `events` an earlier version said
+    /// that of events only.
+    static let indexBegin = "index"
 
     /// The size of a page, also of a frame in the WAL.
     static let pageBytes = 8_192
@@ -196,9 +203,11 @@ final class SnapshotFile {
         try putEvents.run()
     }
 
-    /// The seq from which on the index has every event.
-    func oldestEvent() throws -> Seq {
-        try connection.integer("SELECT value FROM meta WHERE name = 'events'") ?? 0
+    /// The seq from which on the index has every event and barrier; nil: there is no index yet.
+    func oldestEvent() throws -> Seq? { try Self.oldestEvent(in: connection) }
+
+    static func oldestEvent(in connection: Connection) throws -> Seq? {
+        try connection.integer("SELECT value FROM meta WHERE name = '\(indexBegin)'")
     }
 
     /// Forgets events whose chunk ends before a seq.

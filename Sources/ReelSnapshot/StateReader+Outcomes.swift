@@ -10,7 +10,7 @@ extension StateReader {
             guard let highest = acks.map(\.seq).max(), highest <= position.seq else {
                 throw SnapshotError(.nodeBehind, "this node has folded to seq \(position.seq); ask again")
             }
-            let oldest = try connection.integer("SELECT value FROM meta WHERE name = 'events'") ?? position.next
+            let oldest = try SnapshotFile.oldestEvent(in: connection) ?? position.next
             let id = try StoredStream.id(of: stream, in: connection)
             let find = try connection.prepare(
                 "SELECT last, data FROM event WHERE stream = ? AND last >= ? ORDER BY last LIMIT 1"

@@ -91,7 +91,7 @@ struct StateReader: Sendable {
         bytes: Int = EventsReply.pieceBytes
     ) throws -> (chunk: EventsChunk, head: Seq) {
         try reading { connection, position in
-            let oldest = try connection.integer("SELECT value FROM meta WHERE name = 'events'") ?? position.next
+            let oldest = try SnapshotFile.oldestEvent(in: connection) ?? position.next
             guard after + 1 >= oldest else {
                 var problem = Problem(.truncated, "found after \(after), expected at least \(oldest - 1)")
                 problem.first = oldest
@@ -102,32 +102,93 @@ struct StateReader: Sendable {
                 throw SnapshotError(.nodeBehind, "found after \(after), this node has read to \(position.seq)")
             }
             let end = min(to, position.seq)
-            var chunk = EventsChunk(from: after + 1, to: end)
+            var page = Page(
+                chunk: EventsChunk(from: after + 1, to: end),
+                limit: limit,
+                bytes: bytes,
+                barriers: try barriers(behind: after, to: end, limit: limit, in: connection)[...]
+            )
             if let stored = try StoredStream.id(of: stream, in: connection) {
                 let chunks = try connection.prepare(
                     "SELECT data FROM event WHERE stream = ? AND last > ? ORDER BY last"
                 )
                 chunks.bind(1, stored)
                 chunks.bind(2, after)
-                var last = after
-                var (isOver, isFull) = (false, false)
-                while !isOver, !isFull, try chunks.step() {
+                var isOver = false
+                while !isOver, try chunks.step() {
                     let isWhole = EventChunk.forEach(in: chunks.bytes(0)) { seq, _, value in
                         guard seq > after else { return true }
-                        isOver = seq > end
-                        guard !isOver else { return false }
-                        isFull = chunk.count >= limit || chunk.body.count >= bytes
-                        guard !isFull else { return false }
-                        chunk.append(seq: seq, value: value)
-                        last = seq
-                        return true
+                        isOver = seq > end || !page.add(seq, value)
+                        return !isOver
                     }
                     guard isWhole else { throw SnapshotFile.Unusable(reason: "found a damaged chunk of events") }
                 }
                 chunks.reset()
-                if isFull { chunk.to = last }
             }
-            return (chunk, position.seq)
+            page.addBarriers(before: .max)
+            return (page.chunk, position.seq)
+        }
+    }
+
+    /// The barriers behind a seq, up to another: one more than an answer may hold, or all.
+    private func barriers(
+        behind after: Seq,
+        to end: Seq,
+        limit: Int,
+        in connection: Connection
+    ) throws -> [DeliveredEvent] {
+        let rows = try connection.prepare(
+            "SELECT data FROM event WHERE stream = ? AND last > ? AND last <= ? ORDER BY last LIMIT ?"
+        )
+        rows.bind(1, SnapshotFile.barriers)
+        rows.bind(2, after)
+        rows.bind(3, end)
+        rows.bind(4, Int64(limit) + 1)
+        var barriers: [DeliveredEvent] = []
+        while try rows.step() {
+            let isWhole = EventChunk.forEach(in: rows.bytes(0)) { seq, _, value in
+                barriers.append(DeliveredEvent(seq: seq, value: Array(value)))
+                return true
+            }
+            guard isWhole else { throw SnapshotFile.Unusable(reason: "found a damaged barrier in the index") }
+        }
+        return barriers
+    }
+
+    /// A piece of a stream that is being gathered, with the barriers of its partition between the events.
+    private struct Page {
+        var chunk: EventsChunk
+        let limit: Int
+        let bytes: Int
+        /// Those that were not passed yet.
+        var barriers: ArraySlice<DeliveredEvent>
+        private var isFull = false
+
+        init(chunk: EventsChunk, limit: Int, bytes: Int, barriers: ArraySlice<DeliveredEvent>) {
+            (self.chunk, self.limit, self.bytes, self.barriers) = (chunk, limit, bytes, barriers)
+        }
+
+        /// Adds an event behind the barriers that stand before it; false where the piece is full before that.
+        mutating func add(_ seq: Seq, _ value: Bytes) -> Bool {
+            addBarriers(before: seq)
+            return take(seq, value)
+        }
+
+        mutating func addBarriers(before seq: Seq) {
+            while !isFull, let barrier = barriers.first, barrier.seq < seq {
+                guard barrier.value.withUnsafeBytes({ take(barrier.seq, $0) }) else { return }
+                barriers.removeFirst()
+            }
+        }
+
+        private mutating func take(_ seq: Seq, _ value: Bytes) -> Bool {
+            guard !isFull, chunk.count < limit, chunk.body.count < bytes else {
+                if !isFull { chunk.to = seq - 1 }
+                isFull = true
+                return false
+            }
+            chunk.append(seq: seq, value: value)
+            return true
         }
     }
 

@@ -122,7 +122,37 @@ struct SnapshotNodeTests {
                 let events = expected.prefix(limit).map { #"{"seq":\#($0.seq),"# + $0.value.dropFirst() }
                 #expect(String(decoding: page.body, as: UTF8.self) == events.joined(separator: ","))
                 #expect(page.from == 5)
-                #expect(page.to == (limit < expected.count ? expected[limit - 1].seq : 89))
+                #expect(page.to == (limit < expected.count ? expected[limit].seq - 1 : 89))
+            }
+        }
+    }
+
+    @Test("a range from the index has the barriers of its partition, also of a stream without events")
+    func barriersInTheIndex() async throws {
+        let lab = try Lab(partitions: 1)
+        let node = try lab.node()
+        defer { node.close() }
+        var writer = Writer(seed: 3)
+        let open = #"{"open":true,"type":"barrier"}"#
+        var values: [(seq: Seq, value: String)] = []
+        for seq in 0..<60 {
+            let isBarrier = [0, 17, 18, 40, 59].contains(seq)
+            values.append((Seq(seq), isBarrier ? open : writer.event(at: Seq(seq))))
+            try await lab.log.append([values[seq].value], key: isBarrier ? "~reel" : "todo", to: 0)
+        }
+        try await lab.reach(node, 0, 59)
+        for (name, all) in [("todo", values), ("nobody", values.filter { $0.value == open })] {
+            for limit in [1, 2, 7, 1_000] {
+                var found: [String] = []
+                var after = Seq.none
+                while after < 59 {
+                    let page = try lab.reader(0).page(of: StreamName(name)!, after: after, limit: limit).chunk
+                    try #require(page.from == after + 1 && page.to > after && page.count <= limit)
+                    if page.count > 0 { found.append(String(decoding: page.body, as: UTF8.self)) }
+                    after = page.to
+                }
+                let expected = all.map { #"{"seq":\#($0.seq),"# + $0.value.dropFirst() }
+                #expect(found.joined(separator: ",") == expected.joined(separator: ","), "\(name), \(limit)")
             }
         }
     }
