@@ -73,6 +73,13 @@ public final class Gateway: Sendable {
                         settings,
                         journal: journal
                     )
+                    gateway.snapshotIndex = SnapshotIndex(
+                        on: loop,
+                        announcer: announcer,
+                        epoch: log.epoch,
+                        settings,
+                        journal: journal
+                    )
                     let http = GatewayHTTP(gateway, answers: answers, passage: passage)
                     let server = HTTPServer(
                         on: loop,

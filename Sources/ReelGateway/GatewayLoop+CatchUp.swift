@@ -28,6 +28,7 @@ extension GatewayLoop {
             from: entry.next,
             to: ring.head,
             bytes: subscriptions.bodyLimit(entry.stream),
+            for: client.access,
             mayBegin: {
                 hasBegun = client.logReads < Self.logReadsMax
                 if hasBegun { client.logReads += 1 }

@@ -12,6 +12,8 @@ final class GatewayLoop {
     let index: Int
     var rings: [Ring]
     private let pages: LoopPages
+    /// What lies far back in a stream, on other nodes.
+    var snapshotIndex: SnapshotIndex?
     var subscriptions: Subscriptions<SocketClient>
     var ledger: PublishLedger
     var intake: EventIntake
@@ -253,9 +255,10 @@ final class GatewayLoop {
 
     // MARK: Reading
 
-    /// Reads events of a stream from `from` on, up to `to` at most, from the ring or else from the log. The chunk may
-    /// end earlier than asked; it always goes on by at least one seq. Of a log that has diverged nothing is read.
-    /// `mayBegin` is asked before the log is read for this; false, and nothing is done, if it may not.
+    /// Reads events of a stream from `from` on, up to `to` at most: from the ring, a snapshot node's index, or the log.
+    /// The chunk may end earlier than asked; it always goes on by at least one seq. Of a log that has diverged nothing
+    /// is read. `mayBegin` is asked before the log is read for this, or a node asked; false, and nothing is done, if it
+    /// may not.
     @discardableResult
     func read(
         _ stream: StreamName,
@@ -265,6 +268,7 @@ final class GatewayLoop {
         to: Seq,
         bytes: Int,
         events: Int = .max,
+        for access: Access? = nil,
         mayBegin: () -> Bool = { true },
         then: @escaping (Result<EventsChunk, LogError>) -> Void
     ) -> Bool {
@@ -280,6 +284,7 @@ final class GatewayLoop {
             bytes: bytes,
             events: events
         ) {
+            share.meters.ringEvents.add(chunk.count)
             then(.success(chunk))
             return true
         }
@@ -292,8 +297,33 @@ final class GatewayLoop {
             bytes: bytes,
             events: events
         )
-        return pages.read(query, mayBegin: mayBegin) { [self] result in
-            then(divergence.map { .failure($0) } ?? result)
+        let isThere = share.pages.page(at: from, of: partition) != nil
+        guard !isThere, let snapshotIndex, let node = snapshotIndex.node(for: query) else {
+            return readPage(query, mayBegin: mayBegin, then: then)
+        }
+        guard mayBegin() else { return false }
+        snapshotIndex.ask(node, for: query, authorization: access?.authorization) { [self] chunk in
+            if let divergence { return then(.failure(divergence)) }
+            guard let chunk else {
+                // Its place is taken already.
+                _ = readPage(query, mayBegin: { true }, then: then)
+                return
+            }
+            share.meters.snapshotEvents.add(chunk.count)
+            then(.success(chunk))
+        }
+        return true
+    }
+
+    private func readPage(
+        _ query: LogQuery,
+        mayBegin: () -> Bool,
+        then: @escaping (Result<EventsChunk, LogError>) -> Void
+    ) -> Bool {
+        pages.read(query, mayBegin: mayBegin) { [self] result in
+            if let divergence { return then(.failure(divergence)) }
+            if case .success(let chunk) = result { share.meters.logEvents.add(chunk.count) }
+            then(result)
         }
     }
 

@@ -13,6 +13,9 @@ struct GatewayMeters: Sendable {
     let pagesRead: Counter
     let pagesJoined: Counter
     let pagesKept: Counter
+    let ringEvents: Counter
+    let snapshotEvents: Counter
+    let logEvents: Counter
     let voids: VoidWatch
     let trimsSkipped: Counter
     let acks: Counter
@@ -43,6 +46,14 @@ struct GatewayMeters: Sendable {
             )
         }
         (pagesRead, pagesJoined, pagesKept) = (pages("read"), pages("joined"), pages("kept"))
+        func events(_ source: String) -> Counter {
+            metrics.counter(
+                "reel_gateway_caught_up_events_total",
+                "Events that were looked up for somebody, by where they were found.",
+                labels: ["source": source]
+            )
+        }
+        (ringEvents, snapshotEvents, logEvents) = (events("ring"), events("snapshot"), events("log"))
         voids = VoidWatch("reel_gateway_void_records_total", epoch: epoch, metrics: metrics, journal: journal)
         trimsSkipped = metrics.counter(
             "reel_gateway_trims_skipped_total",

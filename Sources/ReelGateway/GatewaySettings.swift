@@ -64,6 +64,8 @@ public struct GatewaySettings: Sendable {
     /// Where there are others, it begins to answer within so long: longer than one that is behind waits, and then makes
     /// what was asked for.
     var peerHeadMs: Int64 = 8_000
+    /// Where it has events of somebody far behind, it answers within so long; the log has them, too.
+    var indexMs: Int64 = 1_000
     /// For each of a loop's clients that listen to a stream, what is sent to them keeps a distance of so many
     /// microseconds more: about four times what a write takes.
     var listenerMicros = 30

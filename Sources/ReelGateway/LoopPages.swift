@@ -25,7 +25,7 @@ final class LoopPages {
     }
 
     /// A page has about so many bytes at most, all streams together; so has an answer.
-    private static let lookBytes = 512 << 10
+    static let answerBytes = 512 << 10
     /// So many pages are gone over at once.
     private static let pagesMax = 32
     /// So many are answered at once: what else comes on the loop does not wait for a crowd that waits for one page.
@@ -72,7 +72,7 @@ final class LoopPages {
         case .nothing(let reading):
             share.meters.pagesRead.add()
             waiting[reading.id, default: []].append(waiter)
-            let (bytes, end) = (min(query.bytes, Self.lookBytes), share.end(partition)?.seq ?? largestInteger)
+            let (bytes, end) = (min(query.bytes, Self.answerBytes), share.end(partition)?.seq ?? largestInteger)
             loop.offload {
                 pages.read(reading, bytes: bytes, end: end)
             } then: { _ in
@@ -113,7 +113,7 @@ final class LoopPages {
     }
 
     private func chunk(for query: LogQuery, from first: LogPage) -> EventsChunk {
-        let bytes = min(query.bytes, Self.lookBytes)
+        let bytes = min(query.bytes, Self.answerBytes)
         var chunk =
             query.filter == nil
             ? first.chunk(of: query.stream, from: query.from, bytes: bytes)

@@ -48,7 +48,8 @@ extension SocketClient {
             partition: fetch.stream.partition(of: gateway.share.partitions),
             from: range.lowerBound,
             to: range.upperBound,
-            bytes: limit
+            bytes: limit,
+            for: access
         ) { [self] result in
             guard !isClosed else { return }
             if let error = access?.refusalToRead(fetch.stream) {

@@ -35,7 +35,7 @@ final class LiveGateway: Sendable {
         (settings.pingMs, settings.readMs, settings.messageMs) = (1_000_000, 1_000_000, 1_000_000)
         (settings.degradedMs, settings.unavailableMs) = (1_000_000, 1_000_000)
         (settings.behindMs, settings.publishMs, settings.nackHoldMs) = (1_000_000, 1_000_000, 1_000_000)
-        (settings.peerMs, settings.peerHeadMs) = (1_000_000, 1_000_000)
+        (settings.peerMs, settings.peerHeadMs, settings.indexMs) = (1_000_000, 1_000_000, 1_000_000)
         settings.pollS = 1_000
         settings.aheadMs = 200
         settings.readyLagMs = 0

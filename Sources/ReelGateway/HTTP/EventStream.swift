@@ -139,7 +139,8 @@ final class EventStream: Follower {
                 from: next,
                 to: gateway.rings[partition].head,
                 bytes: gateway.subscriptions.bodyLimit(stream),
-                events: limit
+                events: limit,
+                for: access
             ) { [self] result in
                 isReading = false
                 switch result {

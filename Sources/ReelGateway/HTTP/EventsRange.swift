@@ -120,7 +120,8 @@ final class EventsRange: Follower {
             from: to + 1,
             to: last,
             bytes: EventsReply.pieceBytes,
-            events: limits.events - count
+            events: limits.events - count,
+            for: access
         ) { [self] result in
             switch result {
             case .success(let chunk):

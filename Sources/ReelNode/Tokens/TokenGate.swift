@@ -64,17 +64,20 @@ public final class TokenGate: Sendable {
 public struct Access: Sendable {
     /// What the token gives; nil: everything.
     public let grant: TokenGrant?
+    /// `Authorization` of what is asked of other nodes in its name; nil: the node has no keys.
+    public let authorization: String?
 
-    /// With a token.
-    public init(_ grant: TokenGrant?) {
+    /// With what the token gives.
+    public init(_ grant: TokenGrant?, token: String? = nil) {
         self.grant = grant
+        authorization = token.map { "Bearer \($0)" }
     }
 
     /// What `Authorization: Bearer …` gives. Throws 401 where there is none, or one that is not valid; without a gate
     /// everything may be done and nothing is looked at.
     public init(_ gate: TokenGate?, _ head: HTTPRequestHead) throws(Problem) {
         guard let gate else {
-            grant = nil
+            self.init(nil)
             return
         }
         let fields = head.headers.all("authorization")
@@ -83,7 +86,7 @@ public struct Access: Sendable {
             throw Problem(.unauthorized, "found another Authorization, expected Bearer and a token, once")
         }
         do throws(ReelError) {
-            grant = try gate.grant(token)
+            self.init(try gate.grant(token), token: token)
         } catch {
             throw Problem(error)
         }
