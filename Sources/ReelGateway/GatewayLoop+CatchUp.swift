@@ -33,7 +33,9 @@ extension GatewayLoop {
                 hasBegun = client.logReads < Self.logReadsMax
                 if hasBegun { client.logReads += 1 }
                 return hasBegun
-            }
+            },
+            // Many of its subscriptions may have waited for one page.
+            isReady: { client.isReady }
         ) { [self] result in
             client.logWaits -= 1
             if hasBegun { client.logReads -= 1 }

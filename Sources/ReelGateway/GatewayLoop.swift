@@ -258,7 +258,7 @@ final class GatewayLoop {
     /// Reads events of a stream from `from` on, up to `to` at most: from the ring, a snapshot node's index, or the log.
     /// The chunk may end earlier than asked; it always goes on by at least one seq. Of a log that has diverged nothing
     /// is read. `mayBegin` is asked before the log is read for this, or a node asked; false, and nothing is done, if it
-    /// may not.
+    /// may not. Who is not ready once it is there gets a chunk that proves nothing.
     @discardableResult
     func read(
         _ stream: StreamName,
@@ -270,6 +270,7 @@ final class GatewayLoop {
         events: Int = .max,
         for access: Access? = nil,
         mayBegin: () -> Bool = { true },
+        isReady: @escaping () -> Bool = { true },
         then: @escaping (Result<EventsChunk, LogError>) -> Void
     ) -> Bool {
         if let divergence {
@@ -299,14 +300,14 @@ final class GatewayLoop {
         )
         let isThere = share.pages.page(at: from, of: partition) != nil
         guard !isThere, let snapshotIndex, let node = snapshotIndex.node(for: query) else {
-            return readPage(query, mayBegin: mayBegin, then: then)
+            return readPage(query, mayBegin: mayBegin, isReady: isReady, then: then)
         }
         guard mayBegin() else { return false }
         snapshotIndex.ask(node, for: query, authorization: access?.authorization) { [self] chunk in
             if let divergence { return then(.failure(divergence)) }
             guard let chunk else {
                 // Its place is taken already.
-                _ = readPage(query, mayBegin: { true }, then: then)
+                _ = readPage(query, mayBegin: { true }, isReady: isReady, then: then)
                 return
             }
             share.meters.snapshotEvents.add(chunk.count)
@@ -318,9 +319,10 @@ final class GatewayLoop {
     private func readPage(
         _ query: LogQuery,
         mayBegin: () -> Bool,
+        isReady: @escaping () -> Bool,
         then: @escaping (Result<EventsChunk, LogError>) -> Void
     ) -> Bool {
-        pages.read(query, mayBegin: mayBegin) { [self] result in
+        pages.read(query, mayBegin: mayBegin, isReady: isReady) { [self] result in
             if let divergence { return then(.failure(divergence)) }
             if case .success(let chunk) = result { share.meters.logEvents.add(chunk.count) }
             then(result)

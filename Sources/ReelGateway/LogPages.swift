@@ -94,7 +94,8 @@ final class LogPages: Sendable {
             guard mayBegin() else { return .refused }
             let next = min(state.next(behind: seq, of: partition), to + 1, seq + Self.seqsMax)
             state.lastNumber += 1
-            let reading = Reading(number: state.lastNumber, partition: partition, seqs: seq...next - 1, loops: [loop])
+            let seqs = seq...max(seq, next - 1)
+            let reading = Reading(number: state.lastNumber, partition: partition, seqs: seqs, loops: [loop])
             state.readings.append(reading)
             return .nothing(reading)
         }

@@ -21,6 +21,7 @@ struct LogQuery {
 final class LoopPages {
     private struct Waiter {
         var query: LogQuery
+        var isReady: () -> Bool
         var then: (Result<EventsChunk, LogError>) -> Void
     }
 
@@ -48,14 +49,16 @@ final class LoopPages {
         )
     }
 
-    /// Reads a range whose records the tail has read, a bounded piece of it; it goes on by at least one seq. `mayBegin`
-    /// is asked before a read of the log is begun for it; false, and nothing is done, if it may not. Calls back later.
+    /// Reads a range whose records the tail has read, a bounded piece of it; it goes on by at least one seq, unless
+    /// `isReady` says that nothing can be taken now. `mayBegin` is asked before a read of the log is begun for it;
+    /// false, and nothing is done, if it may not. Calls back later.
     func read(
         _ query: LogQuery,
         mayBegin: () -> Bool,
+        isReady: @escaping () -> Bool,
         then: @escaping (Result<EventsChunk, LogError>) -> Void
     ) -> Bool {
-        find(Waiter(query: query, then: then), mayBegin: mayBegin)
+        find(Waiter(query: query, isReady: isReady, then: then), mayBegin: mayBegin)
     }
 
     private func find(_ waiter: Waiter, mayBegin: () -> Bool) -> Bool {
@@ -106,7 +109,9 @@ final class LoopPages {
             isTurning = false
             for _ in 0..<Self.turnsMax {
                 guard let (waiter, page) = ready.popFirst() else { return }
-                waiter.then(.success(chunk(for: waiter.query, from: page)))
+                let query = waiter.query
+                let nothing = EventsChunk(from: query.from, to: query.from - 1)
+                waiter.then(.success(waiter.isReady() ? chunk(for: query, from: page) : nothing))
             }
             turn()
         }(())

@@ -68,11 +68,13 @@ final class SocketClient: Subscriber {
 
     /// Whether more may be sent now of what can be sent at any pace; if not, the body is called when it may.
     func isReady(orLater body: @escaping () -> Void) -> Bool {
-        guard let socket, !socket.isClosed else { return false }
-        guard socket.pendingBytes > settings.paceBytes else { return true }
-        paused.append(body)
-        return false
+        guard !isClosed else { return false }
+        if !isReady { paused.append(body) }
+        return isReady
     }
+
+    /// The same without a word when it may.
+    var isReady: Bool { socket.map { !$0.isClosed && $0.pendingBytes <= settings.paceBytes } ?? false }
 
     /// Says an error.
     func tell(_ failure: ServerFrame.Failure, ref: [UInt8]?) {

@@ -70,4 +70,33 @@ import Testing
             #expect(log.rangesRead[before...].reduce(0) { $0 + $1.count } == count - 1, "each seq is read once")
         }
     }
+
+    @Test func whatManySubscriptionsOfAClientGetAtOnceIsSentAtItsPace() async throws {
+        let (count, streams) = (8_000, (0..<40).map { StreamName("dense\($0)")! })
+        let text = String(repeating: "x", count: 5_000)
+        let log = try await MemoryLog.sparse(count, streams, every: 1, text)
+        try await LiveGateway.with(
+            log,
+            {
+                ($0.warmRecords, $0.unsentBytes, $0.paceBytes) = (1, 300_000, 100_000)
+                // A paused socket answers no ping.
+                $0.pingMs = 3_600_000
+            }
+        ) { live in
+            let socket = try await live.connect()
+            socket.pause()
+            for stream in streams { socket.send(.subscribe(.init(stream: stream, position: .after(-1)))) }
+            try await eventually("all wait") {
+                try await live.metric("reel_gateway_subscriptions") == streams.count
+            }
+            try await eventually("they get something") {
+                try await live.metric(#"reel_gateway_caught_up_events_total{source="log"}"#) ?? 0 > 0
+            }
+            socket.resume()
+            let found = try await socket.events(of: streams, to: Seq(count - 1))
+            for (index, stream) in streams.enumerated() {
+                #expect(found[stream] == stride(from: index, to: count, by: streams.count).map { Seq($0) })
+            }
+        }
+    }
 }

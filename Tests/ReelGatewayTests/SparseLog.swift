@@ -5,14 +5,19 @@ import Testing
 extension MemoryLog {
     /// A log of one partition, of which a gateway that starts keeps as little as it is told. Each stream has an event
     /// here and there, in turn; most are of another one.
-    static func sparse(_ count: Int, _ streams: [StreamName], every distance: Int) async throws -> MemoryLog {
+    static func sparse(
+        _ count: Int,
+        _ streams: [StreamName],
+        every distance: Int,
+        _ text: String = "x"
+    ) async throws -> MemoryLog {
         let log = try MemoryLog(partitions: 1)
         let (site, busy) = (Site(high: 1, low: 1), StreamName("busy")!)
         var witness: Witness?
         let records = (0..<count).map { index in
             let isSparse = index % distance == distance / 2
             let stream = isSparse ? streams[index / distance % streams.count] : busy
-            let value = Batches.value(site, Op(index), "x", base: Seq(index) - 1)
+            let value = Batches.value(site, Op(index), text, base: Seq(index) - 1)
             defer { witness = Witness(seq: Seq(index), hash: FNV1a.record(stream, value)) }
             return LogAppend(key: stream.key, value: value, witness: witness)
         }

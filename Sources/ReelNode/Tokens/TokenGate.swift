@@ -64,14 +64,16 @@ public final class TokenGate: Sendable {
 public struct Access: Sendable {
     /// What the token gives; nil: everything.
     public let grant: TokenGrant?
-    /// `Authorization` of what is asked of other nodes in its name; nil: the node has no keys.
-    public let authorization: String?
+    private let token: KeptToken?
 
     /// With what the token gives.
     public init(_ grant: TokenGrant?, token: String? = nil) {
         self.grant = grant
-        authorization = token.map { "Bearer \($0)" }
+        self.token = token.map { KeptToken($0) }
     }
+
+    /// `Authorization` of what is asked of other nodes in its name; nil: the node has no keys.
+    public var authorization: String? { token.map { "Bearer \($0.text)" } }
 
     /// What `Authorization: Bearer …` gives. Throws 401 where there is none, or one that is not valid; without a gate
     /// everything may be done and nothing is looked at.
@@ -126,4 +128,11 @@ public struct Access: Sendable {
     public func hasExpired(nowMs: Int64) -> Bool {
         grant.map { nowMs / 1_000 >= $0.expiresAt } ?? false
     }
+}
+
+/// Most nodes have no keys: a reference takes little room.
+private final class KeptToken: Sendable {
+    let text: String
+
+    init(_ text: String) { self.text = text }
 }
