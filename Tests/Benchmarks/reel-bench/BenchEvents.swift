@@ -55,11 +55,16 @@ struct SplitMix: RandomNumberGenerator {
 extension EventLog {
     /// Appends these events to a stream in partition 0, and waits until they are durable.
     func fill(_ values: [[UInt8]], of stream: String = "bench") throws {
-        for start in stride(from: 0, to: values.count, by: 10_000) {
-            let part = values[start..<min(values.count, start + 10_000)]
+        try fill(appends: values.map { LogAppend(key: Array(stream.utf8), value: $0) })
+    }
+
+    /// Appends these records to partition 0, and waits until they are durable.
+    func fill(appends: [LogAppend]) throws {
+        for start in stride(from: 0, to: appends.count, by: 10_000) {
+            let part = Array(appends[start..<min(appends.count, start + 10_000)])
             let answer = Mutex<LogError?>(nil)
             let done = DispatchSemaphore(value: 0)
-            append(part.map { LogAppend(key: Array(stream.utf8), value: $0) }, to: 0) { result in
+            append(part, to: 0) { result in
                 if case .failure(let error) = result { answer.withLock { $0 = error } }
                 done.signal()
             }

@@ -43,6 +43,7 @@ enum Benchmarks {
         ("gateway-idle", GatewayConnectionsBenchmark.idle),
         ("gateway-connect", GatewayConnectionsBenchmark.connect),
         ("gateway-cold-starts", GatewayColdStartsBenchmark.run),
+        ("gateway-comebacks", GatewayComebacksBenchmark.run),
     ]
 
     /// Prints the table of these benchmarks or groups, or of all that need nothing more than `make setup` brings; the
