@@ -92,12 +92,18 @@ final class LogPages: Sendable {
                 return .reading(state.readings[index])
             }
             guard mayBegin() else { return .refused }
-            let next = min(state.next(behind: seq, of: partition), to + 1, seq + Self.seqsMax)
-            state.lastNumber += 1
-            let seqs = seq...max(seq, next - 1)
-            let reading = Reading(number: state.lastNumber, partition: partition, seqs: seqs, loops: [loop])
-            state.readings.append(reading)
-            return .nothing(reading)
+            return .nothing(state.begin(seq, to: to, of: partition, for: [loop]))
+        }
+    }
+
+    /// A read of what follows a page, to be begun before somebody wants it: only while nothing else is read, and
+    /// what is read ahead is there still when it is wanted. Nil: none.
+    func ahead(of page: LogPage, to: Seq, of partition: Int) -> Reading? {
+        let seq = page.seqs.upperBound
+        guard seq <= to else { return nil }
+        return state.withLock { state in
+            guard state.readings.isEmpty, state.page(at: seq, of: partition) == nil else { return nil }
+            return state.begin(seq, to: to, of: partition, for: [])
         }
     }
 
@@ -144,6 +150,15 @@ extension LogPages.State {
             let isBehind = reading.partition == partition && reading.seqs.lowerBound > seq
             return isBehind ? min(next, reading.seqs.lowerBound) : next
         }
+    }
+
+    mutating func begin(_ seq: Seq, to: Seq, of partition: Int, for loops: Set<Int>) -> LogPages.Reading {
+        let next = min(next(behind: seq, of: partition), to + 1, seq + LogPages.seqsMax)
+        lastNumber += 1
+        let seqs = seq...max(seq, next - 1)
+        let reading = LogPages.Reading(number: lastNumber, partition: partition, seqs: seqs, loops: loops)
+        readings.append(reading)
+        return reading
     }
 
     /// Keeps a page, and lets go of those for which nobody came lately.

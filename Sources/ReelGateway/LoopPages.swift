@@ -26,7 +26,7 @@ final class LoopPages {
     }
 
     /// A page has about so many bytes at most, all streams together; so has an answer.
-    static let answerBytes = 512 << 10
+    static let pageBytes = 512 << 10
     /// So many pages are gone over at once.
     private static let pagesMax = 32
     /// So many are answered at once: what else comes on the loop does not wait for a crowd that waits for one page.
@@ -73,17 +73,21 @@ final class LoopPages {
             share.meters.pagesJoined.add()
             waiting[reading.id, default: []].append(waiter)
         case .nothing(let reading):
-            share.meters.pagesRead.add()
             waiting[reading.id, default: []].append(waiter)
-            let (bytes, end) = (min(query.bytes, Self.answerBytes), share.end(partition)?.seq ?? largestInteger)
-            loop.offload {
-                pages.read(reading, bytes: bytes, end: end)
-            } then: { _ in
-            }
+            begin(reading, bytes: min(query.bytes, Self.pageBytes))
         case .refused:
             return false
         }
         return true
+    }
+
+    private func begin(_ reading: LogPages.Reading, bytes: Int) {
+        share.meters.pagesRead.add()
+        let (pages, end) = (share.pages, share.end(reading.partition)?.seq ?? largestInteger)
+        loop.offload {
+            pages.read(reading, bytes: bytes, end: end)
+        } then: { _ in
+        }
     }
 
     private func loaded(_ reading: LogPages.Reading, _ outcome: LogPages.Outcome) {
@@ -110,15 +114,24 @@ final class LoopPages {
             for _ in 0..<Self.turnsMax {
                 guard let (waiter, page) = ready.popFirst() else { return }
                 let query = waiter.query
-                let nothing = EventsChunk(from: query.from, to: query.from - 1)
-                waiter.then(.success(waiter.isReady() ? chunk(for: query, from: page) : nothing))
+                guard waiter.isReady() else {
+                    waiter.then(.success(EventsChunk(from: query.from, to: query.from - 1)))
+                    continue
+                }
+                // Who takes a whole page at a time most often wants the next one.
+                if query.bytes >= Self.pageBytes, query.events == .max,
+                    let ahead = share.pages.ahead(of: page, to: query.to, of: query.partition)
+                {
+                    begin(ahead, bytes: Self.pageBytes)
+                }
+                waiter.then(.success(chunk(for: query, from: page)))
             }
             turn()
         }(())
     }
 
     private func chunk(for query: LogQuery, from first: LogPage) -> EventsChunk {
-        let bytes = min(query.bytes, Self.answerBytes)
+        let bytes = min(query.bytes, Self.pageBytes)
         var chunk =
             query.filter == nil
             ? first.chunk(of: query.stream, from: query.from, bytes: bytes)

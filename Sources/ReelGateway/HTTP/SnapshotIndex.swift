@@ -184,7 +184,6 @@ extension EventsChunk {
                 throw ReelError(.internal, "found an answer to another question, or one that does not go on")
             }
             var chunk = EventsChunk(from: query.from, to: min(to, query.to))
-            let bytesMax = min(query.bytes, LoopPages.answerBytes)
             var (event, last) = (ParsedEvent(), query.from - 1)
             for element in try object.elements("events") ?? [] {
                 let delivered = try DeliveredEvent(element)
@@ -194,7 +193,7 @@ extension EventsChunk {
                 last = delivered.seq
                 if last > query.to { break }
                 let size = EventsChunk.size(value: delivered.value.count)
-                if chunk.count == query.events || chunk.count > 0 && chunk.body.count + size > bytesMax {
+                if chunk.count == query.events || chunk.count > 0 && chunk.body.count + size > query.bytes {
                     chunk.to = last - 1
                     break
                 }
