@@ -167,8 +167,7 @@ import Testing
     @Test func noTopicIsMadeToWhichTooFewBrokersCouldWrite() throws {
         let brokers = try MockBrokers()
         let epoch = Epoch.random()
-        for name in ["reel.control", "reel.nodes"] { brokers.topic(name) }
-        brokers.hide(TopicRole.name(of: epoch))
+        for name in ["reel.control", "reel.nodes", TopicRole.name(of: epoch)] { brokers.hide(name) }
         let store = try KafkaLogStore(brokers.configuration, replicas: 3) { _, _ in }
         defer { store.close() }
         let error = #expect(throws: LogError.self) { try store.create(epoch, partitions: 1) }
