@@ -69,7 +69,9 @@ import Testing
         let mock = try MockCluster(brokers: 1)
         mock.claimToBeOld()
         let log = ["--log", "kafka:\(mock.brokers[0])"]
-        let old = "broker \(mock.brokers[0]): it is of Kafka 2.3 to 2.6 (it takes Fetch up to version 11), wanted is 3.7 or newer"
+        let old =
+            "broker \(mock.brokers[0]): it is of Kafka 2.3 to 2.6 (it takes Fetch up to version 11),"
+            + " wanted is 3.7 or newer"
         let checked = try await BuiltProgram.runInTime(["topic", "check"] + log) { run, took in
             !run.output.contains(old) && took >= .seconds(3)
         }
