@@ -153,7 +153,7 @@ class Cluster:
             keys, public = self.folder / "keys.json", self.folder / "public.json"
             keys.write_text(reel("token", "keys"))
             public.write_text(reel("token", "keys", "--public", str(keys)))
-            self.guards = self.pair("guarded-", [], ["--keys", str(public)], token=self.make_token())
+            self.guards = self.pair("guarded-", ["--debug-echo"], ["--keys", str(public)], token=self.make_token())
         return self.guards
 
     def make_token(self, pattern="*", seconds=3_600):
