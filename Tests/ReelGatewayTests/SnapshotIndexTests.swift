@@ -21,13 +21,16 @@ import Testing
         stride(from: stream * distance + distance / 2, to: count, by: distance * streams.count).map { Seq($0) }
     }
 
-    private func query(_ stream: StreamName) -> LogQuery {
-        LogQuery(stream: stream, partition: 0, from: 0, to: Seq(count - 1), bytes: 1 << 20, events: .max)
-    }
-
-    /// Waits until each loop of the gateway knows a node that it can ask.
-    private func knowsANode(_ live: LiveGateway) async throws {
-        let query = query(streams[0])
+    /// Waits until each loop of the gateway knows a node that it can ask, and that has read as far as to here.
+    private func knowsANode(_ live: LiveGateway, at head: Seq) async throws {
+        let query = LogQuery(
+            stream: streams[0],
+            partition: 0,
+            from: head - SnapshotIndex.distance,
+            to: head,
+            bytes: 1,
+            events: 1
+        )
         for part in live.gateway.parts {
             try await eventually("it knows a node") {
                 try await part.loop.run { part.value.gateway.snapshotIndex?.node(for: query) != nil }
@@ -62,7 +65,7 @@ import Testing
                 ($0.node.announceMs, $0.node.tokens) = (20, keys.gate)
             }
         ) { live in
-            try await knowsANode(live)
+            try await knowsANode(live, at: head)
             let reads = log.rangesRead.count
             let token = try keys.token(publish: "*")
             let socket = try await live.open()
@@ -163,7 +166,7 @@ import Testing
                 $0.node.announceMs = 20
             }
         ) { live in
-            try await knowsANode(live)
+            try await knowsANode(live, at: Seq(count - 1))
             let socket = try await live.connect()
             for stream in wanted { socket.send(.subscribe(.init(stream: stream, position: .after(-1)))) }
             let found = try await socket.events(of: wanted, to: Seq(count - 1))
