@@ -61,7 +61,7 @@ let package = Package(
 
         library("ReelCore"),
         library("ReelSQLite", ["CSQLite"]),
-        library("ReelNet", ["CLibuv", "COpenSSL", "CZlib"]),
+        library("ReelNet", ["CLibuv", "CLinux", "COpenSSL", "CZlib"]),
         library("ReelLog", ["CLinux", "ReelCore", "ReelSQLite"]),
         library("ReelKafka", ["CRdkafka", "ReelCore", "ReelLog"]),
         library("ReelNode", ["ReelCore", "ReelLog", "ReelNet"], resources: [.embedInCode("openapi.yaml")]),

@@ -158,6 +158,26 @@ import Testing
         }
     }
 
+    @Test func longWorkIsDoneByFewThreadsThatGoBehindOthers() async throws {
+        try await withLoop { loop in
+            let fired = Counts()
+            let niceness = { @Sendable in getpriority(Int32(PRIO_PROCESS.rawValue), 0) }
+            try await loop.run {
+                for _ in 0..<50 {
+                    loop.offload(isLong: true) {
+                        (pthread_self(), niceness())
+                    } then: { thread, niceness in
+                        fired.add("thread \(thread)")
+                        fired.add("nice \(niceness)")
+                    }
+                    loop.offload(niceness, then: { fired.add("short nice \($0)") })
+                }
+            }
+            await eventually { fired["nice \(LongWork.niceness)"] == 50 && fired["short nice 0"] == 50 }
+            #expect(fired.names.count { $0.hasPrefix("thread ") } <= LongWork.threads)
+        }
+    }
+
     @Test func aSignalReachesTheLoop() async throws {
         try await withLoop { loop in
             let fired = Counts()
@@ -220,6 +240,8 @@ final class Counts: Sendable {
     }
 
     subscript(_ name: String) -> Int { counts.withLock { $0[name, default: 0] } }
+
+    var names: [String] { counts.withLock { Array($0.keys) } }
 }
 
 /// Waits until it is so; a test that waits in vain is ended by its time limit.

@@ -7,7 +7,8 @@ extension EventLoop {
         offload(isLong: false, work, then: then)
     }
 
-    /// The same; some of the loop's places stay free of work that may take many times as long as what others wait for.
+    /// The same for work that may take many times as long as what others wait for: it is done where it takes no core
+    /// from them, and some of the loop's places stay free of it.
     public func offload<T: Sendable>(
         isLong: Bool,
         _ work: @escaping @Sendable () -> T,
@@ -31,7 +32,10 @@ extension EventLoop {
             uv_queue_work(
                 handle,
                 request,
-                { Context.borrow($0!.pointee.data, as: OffloadJob.self).work() },
+                {
+                    let job = Context.borrow($0!.pointee.data, as: OffloadJob.self)
+                    if job.isLong { LongWork.run(job.work) } else { job.work() }
+                },
                 { request, status in
                     let loop = request!.pointee.loop.eventLoop
                     let job = Context.take(request!.pointee.data, as: OffloadJob.self)

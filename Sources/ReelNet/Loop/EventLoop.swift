@@ -9,7 +9,8 @@ import Synchronization
 /// or `sync`. A loop is also a serial executor: an actor can be pinned to it.
 ///
 /// One round of the loop: wait, call back for what happened, run the bodies of `atRoundEnd`, then offer to the kernel
-/// what the connections have collected: one write per connection and round.
+/// what the connections have collected: one write per connection and round, and one for what a connection answers by
+/// itself to what it has read.
 public final class EventLoop: SerialExecutor, @unchecked Sendable {
     private enum Job {
         case closure(@Sendable () -> Void)

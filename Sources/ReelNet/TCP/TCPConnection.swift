@@ -26,9 +26,10 @@ extension TCPHandler {
 
 /// One TCP connection on its loop. It lives until it is closed, by either side.
 ///
-/// Writes are collected until the end of the loop's round and offered to the kernel in one call. What the kernel does
-/// not take waits as it is, shared arrays shared; only the piece in front is copied for libuv. With TLS the bytes are
-/// sealed right before they are offered, and opened right before the handler gets them.
+/// Writes are collected until what came is handled, or else until the end of the loop's round, and offered to the
+/// kernel in one call. What the kernel does not take waits as it is, shared arrays shared; only the piece in front is
+/// copied for libuv. With TLS the bytes are sealed right before they are offered, and opened right before the handler
+/// gets them.
 ///
 /// There are tens of thousands: its fields are in the order that leaves no room between them.
 final class TCPConnection: Timed {
@@ -56,6 +57,7 @@ final class TCPConnection: Timed {
         static let isClosed = State(rawValue: 16)
         static let hasEnded = State(rawValue: 32)
         static let isReset = State(rawValue: 64)
+        static let isReceiving = State(rawValue: 128)
     }
 
     /// How long a finished connection waits for the peer's end, so that it can read the last answer.
@@ -116,7 +118,11 @@ final class TCPConnection: Timed {
     private func received(_ bytes: Span<UInt8>) {
         // A finished connection still reads, so that the kernel does not answer late bytes with a reset.
         guard !state.contains(.isFinishing) else { return }
+        state.insert(.isReceiving)
         if let tls { receivedSealed(bytes, tls) } else { handler?.received(bytes) }
+        state.remove(.isReceiving)
+        // Now, so that the answers to thousands who ask in one round are not held all at once.
+        if state.contains(.awaitsFlush) { flush() }
     }
 
     private func receivedEnd() {
@@ -163,7 +169,7 @@ final class TCPConnection: Timed {
     func awaitFlush() {
         guard !state.contains(.awaitsFlush) else { return }
         state.insert(.awaitsFlush)
-        loop.flushAtRoundEnd(self)
+        if !state.contains(.isReceiving) { loop.flushAtRoundEnd(self) }
     }
 
     func flush() {
