@@ -1,4 +1,5 @@
 import CLibuv
+import CLinux
 import Glibc
 import Synchronization
 
@@ -98,6 +99,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
 
     private static let main: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { context in
         let loop = Context.take(context, as: EventLoop.self)
+        _ = reel_name_thread("reel-loop")
         uv_run(loop.handle, UV_RUN_DEFAULT)
         // What the last callbacks have made anew ends too.
         while uv_loop_alive(loop.handle) != 0 {

@@ -7,12 +7,6 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-static long long count_marks(const char *bytes, ssize_t size) {
-    long long count = 0;
-    for (ssize_t i = 0; i < size; i++) count += bytes[i] == mark;
-    return count;
-}
-
 int floor_drive(floor_server server, int port, int sockets, int window, double seconds, floor_result *result) {
     static int runs;
     const char *refused = refusal_of(server);

@@ -116,6 +116,17 @@ int await(int fd, const char *text) {
     return 0;
 }
 
+// To look at each byte would cost the reader more than to read: it would be what limits a replay.
+long long count_marks(const char *bytes, size_t size) {
+    long long count = 0;
+    const char *end = bytes + size;
+    while ((bytes = memchr(bytes, mark, end - bytes))) {
+        count++;
+        bytes++;
+    }
+    return count;
+}
+
 void set_blocking(int fd, int blocks) { fcntl(fd, F_SETFL, blocks ? 0 : O_NONBLOCK); }
 
 int make_head(char *head, size_t size, floor_server server, int subscribes) {

@@ -51,4 +51,7 @@ int say(int fd, const char *text);
 // Reads until a text has come.
 int await(int fd, const char *text);
 
+// How many messages begin in what was read.
+long long count_marks(const char *bytes, size_t size);
+
 void set_blocking(int fd, int blocks);
