@@ -1,4 +1,5 @@
 import CLibuv
+import CLinux
 
 extension EventLoop {
     /// Runs blocking work (a file, a database) on a thread of the process's small pool, then gives the result to the
@@ -34,6 +35,8 @@ extension EventLoop {
                 request,
                 {
                     let job = Context.borrow($0!.pointee.data, as: OffloadJob.self)
+                    // It has the name of the loop that libuv has started it from.
+                    _ = reel_name_thread("reel-pool")
                     if job.isLong { LongWork.run(job.work) } else { job.work() }
                 },
                 { request, status in
