@@ -14,7 +14,7 @@ public final class LoopTimer {
         self.handle = handle
         uv_timer_init(loop.handle, handle)
         handle.pointee.data = Context.pass(self)
-        // It counts from what the loop takes for now.
+        // libuv counts from the time at which the round began, which may be long ago: it is read again first.
         _ = loop.freshNow
         uv_timer_start(
             handle,
