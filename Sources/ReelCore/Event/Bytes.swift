@@ -83,6 +83,18 @@ enum ASCII {
         return (value | value >> 16) & 0xffff_ffff
     }
 
+    /// The eight lower-case hex digits of a number, the first one in the highest byte.
+    @inline(__always)
+    static func hexDigits(_ number: UInt64) -> UInt64 {
+        var value = number & 0xffff_ffff
+        value = (value | value << 16) & 0x0000_ffff_0000_ffff
+        value = (value | value << 8) & 0x00ff_00ff_00ff_00ff
+        value = (value | value << 4) & 0x0f0f_0f0f_0f0f_0f0f
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let letters = (value &+ ones &* 6) >> 4 & ones
+        return value &+ ones &* 0x30 &+ letters &* 0x27
+    }
+
     /// The lower-case hex digit of the low four bits.
     @inline(__always)
     static func hexDigit(_ value: UInt64) -> UInt8 {

@@ -61,25 +61,30 @@ extension Site: LosslessStringConvertible {
 
     /// Appends the text, 36 bytes, without quotes.
     public func write(to bytes: inout [UInt8]) {
-        for index in 0..<Site.textCount { bytes.append(textByte(index)) }
+        withUnsafeTemporaryAllocation(byteCount: Site.textCount, alignment: 1) { text in
+            write(to: text)
+            bytes.append(contentsOf: UnsafeRawBufferPointer(text))
+        }
     }
 
     /// The text: 36 bytes, lower case.
     public var description: String {
         String(unsafeUninitializedCapacity: Site.textCount) { buffer in
-            for index in 0..<Site.textCount { buffer[index] = textByte(index) }
+            write(to: UnsafeMutableRawBufferPointer(buffer))
             return Site.textCount
         }
     }
 
-    private func textByte(_ index: Int) -> UInt8 {
-        switch index {
-        case 8, 13, 18, 23: ASCII.minus
-        case 0..<8: ASCII.hexDigit(high >> UInt64(60 - 4 * index))
-        case 9..<13: ASCII.hexDigit(high >> UInt64(64 - 4 * index))
-        case 14..<18: ASCII.hexDigit(high >> UInt64(68 - 4 * index))
-        case 19..<23: ASCII.hexDigit(low >> UInt64(136 - 4 * index))
-        default: ASCII.hexDigit(low >> UInt64(140 - 4 * index))
+    /// The digits eight at once, of which all but the first and the last eight have a dash in between.
+    private func write(to text: UnsafeMutableRawBufferPointer) {
+        func store(_ digits: UInt64, at first: Int, _ second: Int) {
+            text.storeBytes(of: UInt32(digits >> 32).bigEndian, toByteOffset: first, as: UInt32.self)
+            text.storeBytes(of: UInt32(digits & 0xffff_ffff).bigEndian, toByteOffset: second, as: UInt32.self)
         }
+        store(ASCII.hexDigits(high >> 32), at: 0, 4)
+        store(ASCII.hexDigits(high), at: 9, 14)
+        store(ASCII.hexDigits(low >> 32), at: 19, 24)
+        store(ASCII.hexDigits(low), at: 28, 32)
+        for index in stride(from: 8, through: 23, by: 5) { text[index] = ASCII.minus }
     }
 }
