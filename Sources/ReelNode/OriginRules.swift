@@ -68,7 +68,7 @@ public struct OriginRules: Hashable, Sendable {
     /// Whether a host, perhaps with a port, is surely not a stranger's name for this node: an address, a name without a
     /// dot, or one that the node was told.
     private func isKnown(_ host: String) -> Bool {
-        guard !hasKeys, !allowed.contains("*") else { return true }
+        guard !hasKeys, !allowed.contains("*"), host.utf8.contains(UInt8(ascii: ".")) else { return true }
         guard let name = Self.name(of: "http://" + host), name.contains(".") else { return true }
         return name.hasSuffix(".localhost") || names.contains(name) || (try? SocketAddress(name, port: 0)) != nil
     }

@@ -1,6 +1,12 @@
 import ReelCore
 public import ReelNet
 
+/// A segment of a pattern: itself, or any, by a name.
+private enum PathSegment {
+    case text(String)
+    case name(String)
+}
+
 /// The routes of a node: method and path to an endpoint. Where GET leads, HEAD leads too (RFC 9110, 9.3.2). Path
 /// segments are split first and percent-decoded then, so that a `%2F` in a name stays in its segment.
 public struct Router<Endpoint: Sendable>: Sendable {
@@ -16,7 +22,8 @@ public struct Router<Endpoint: Sendable>: Sendable {
 
     private struct Route: Sendable {
         var method: String
-        var segments: [String]
+        var pattern: String
+        var segments: [PathSegment]
         var query: Set<String>
         var endpoint: Endpoint
     }
@@ -28,13 +35,15 @@ public struct Router<Endpoint: Sendable>: Sendable {
 
     /// Adds a route. In the pattern `{name}` stands for one segment; only the named query parameters are allowed.
     public mutating func add(_ method: String, _ pattern: String, query: Set<String> = [], _ endpoint: Endpoint) {
-        let segments = pattern.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
-        routes.append(Route(method: method, segments: segments, query: query, endpoint: endpoint))
+        let segments = pattern.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map { part in
+            part.hasPrefix("{") ? PathSegment.name(String(part.dropFirst().dropLast())) : .text(String(part))
+        }
+        routes.append(Route(method: method, pattern: pattern, segments: segments, query: query, endpoint: endpoint))
     }
 
     /// The routes as methods and patterns, and the query parameters that each allows.
     public var table: [(method: String, pattern: String, query: Set<String>)] {
-        routes.map { ($0.method, "/" + $0.segments.joined(separator: "/"), $0.query) }
+        routes.map { ($0.method, $0.pattern, $0.query) }
     }
 
     /// Finds the route of a request. Throws 404, 405 with the allowed methods, or 400 for a target that is not
@@ -70,15 +79,16 @@ public struct Router<Endpoint: Sendable>: Sendable {
         throw Problem(.notFound, "there is no such path")
     }
 
-    private static func match(_ pattern: [String], _ segments: [String]) -> [String: String]? {
+    private static func match(_ pattern: [PathSegment], _ segments: [String]) -> [String: String]? {
         guard pattern.count == segments.count else { return nil }
         var path: [String: String] = [:]
-        for (expected, found) in zip(pattern, segments) {
-            if expected.hasPrefix("{") {
+        for index in pattern.indices {
+            let found = segments[index]
+            switch pattern[index] {
+            case .text(let text): if text != found { return nil }
+            case .name(let name):
                 guard !found.isEmpty else { return nil }
-                path[String(expected.dropFirst().dropLast())] = found
-            } else if expected != found {
-                return nil
+                path[name] = found
             }
         }
         return path

@@ -34,6 +34,11 @@ enum HTTPCharacters {
             ].contains(byte)
     }
 
+    /// The byte, and of a capital letter the small one.
+    static func lowercased(_ byte: UInt8) -> UInt8 {
+        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
+    }
+
     /// The value of a hex digit.
     static func hex(_ byte: UInt8) -> UInt8? {
         switch byte {

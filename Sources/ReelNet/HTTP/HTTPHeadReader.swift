@@ -21,12 +21,15 @@ struct HTTPHeadReader {
         _ limits: HTTPLimits
     ) throws(HTTPViolation) -> Bool {
         while position < bytes.count {
+            if line.last != 0x0D {
+                takeText(bytes, &position, limits)
+                try check(limits)
+                guard position < bytes.count else { break }
+            }
             let byte = bytes[position]
             position += 1
             total += 1
-            if total > limits.head {
-                throw HTTPViolation(431, "the head has more than \(limits.head) bytes")
-            }
+            try check(limits)
             if line.last == 0x0D {
                 guard byte == 0x0A else { throw HTTPViolation(400, "CR without LF in the head") }
                 line.removeLast()
@@ -34,7 +37,7 @@ struct HTTPHeadReader {
                 continue
             }
             guard byte != 0x0A else { throw HTTPViolation(400, "LF without CR in the head") }
-            guard HTTPCharacters.isValue(byte) || byte == 0x0D else {
+            guard byte == 0x0D else {
                 let isTLS = total == 1 && (byte == 0x15 || byte == 0x16)
                 throw HTTPViolation(
                     400,
@@ -42,11 +45,30 @@ struct HTTPHeadReader {
                 )
             }
             line.append(byte)
-            if !hasFirstLine, line.count > limits.line {
-                throw HTTPViolation(414, "the first line has more than \(limits.line) bytes")
-            }
+            try check(limits)
         }
         return false
+    }
+
+    /// Takes what a line may hold, at most one byte more than a limit allows.
+    private mutating func takeText(_ bytes: Span<UInt8>, _ position: inout Int, _ limits: HTTPLimits) {
+        var room = limits.head - total + 1
+        if !hasFirstLine { room = min(room, limits.line - line.count + 1) }
+        var end = position
+        let last = min(bytes.count, position + max(0, room))
+        while end < last, HTTPCharacters.isValue(bytes[end]) { end += 1 }
+        bytes.extracting(position..<end).withUnsafeBufferPointer { line.append(contentsOf: $0) }
+        total += end - position
+        position = end
+    }
+
+    private func check(_ limits: HTTPLimits) throws(HTTPViolation) {
+        if total > limits.head {
+            throw HTTPViolation(431, "the head has more than \(limits.head) bytes")
+        }
+        if !hasFirstLine, line.count > limits.line {
+            throw HTTPViolation(414, "the first line has more than \(limits.line) bytes")
+        }
     }
 
     private mutating func endLine(_ limits: HTTPLimits) throws(HTTPViolation) -> Bool {

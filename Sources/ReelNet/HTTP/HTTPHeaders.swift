@@ -41,9 +41,15 @@ public struct HTTPHeaders: Hashable, Sendable, ExpressibleByDictionaryLiteral {
         fields.filter { $0.name == name }.map(\.value)
     }
 
-    /// Whether a list field (in lower case), such as `connection`, has the token, in any case of letters.
+    /// Whether a list field (in lower case), such as `connection`, has the token (in lower case), in any case of
+    /// letters.
     public func has(_ name: String, token: String) -> Bool {
-        tokens(name).contains { $0.lowercased() == token }
+        fields.contains { field in
+            field.name == name
+                && field.value.utf8.split(separator: UInt8(ascii: ",")).contains { part in
+                    part.trimmingBlanks().lazy.map(HTTPCharacters.lowercased).elementsEqual(token.utf8)
+                }
+        }
     }
 
     /// The parts between commas of all fields of this name (in lower case), without white space.

@@ -23,20 +23,19 @@ public struct HTTPRequestHead: Hashable, Sendable {
     }
 
     /// The path, percent signs and all.
-    public var path: Substring { target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)[0] }
+    public var path: Substring { target[..<(mark ?? target.endIndex)] }
 
     /// What stands behind the first `?`; nil without one.
-    public var query: Substring? {
-        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        return parts.count == 2 ? parts[1] : nil
-    }
+    public var query: Substring? { mark.map { target[$0...].dropFirst() } }
+
+    private var mark: String.Index? { target.utf8.firstIndex(of: UInt8(ascii: "?")) }
 
     /// The segments of the path, split first and percent-decoded then: `/a/b%2Fc` has `a` and `b/c`. Nil if a percent
     /// sign is not followed by two hex digits, or the bytes are no UTF-8.
     public var segments: [String]? {
         var segments: [String] = []
-        for part in path.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
-            guard let segment = Self.percentDecoded(part) else { return nil }
+        for part in path.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+            guard let segment = Self.percentDecoded(Substring(part)) else { return nil }
             segments.append(segment)
         }
         return segments
