@@ -6,7 +6,9 @@ import ReelNode
 extension GatewayLoop {
     /// A batch is to go to all who listen, now or with what comes next.
     func fanOut(_ batch: TailBatch) {
-        gatherings[batch.partition].add(batch, listeners: subscriptions.listeners(to: batch))
+        let listeners = subscriptions.listeners(to: batch)
+        let writeMs = Double(listeners) * loop.writeMicros / 1_000
+        gatherings[batch.partition].add(batch, listeners: listeners, writeMs: writeMs, nowMs: nowMs)
         deliverIfDue(batch.partition)
     }
 

@@ -3,44 +3,59 @@ import ReelLog
 
 /// What the tail of a partition has brought and a loop has not sent yet.
 ///
-/// A write to a socket costs nearly the same for one event as for ten, and more than all else of a delivery. So the
-/// writes keep a distance that grows with those who listen: what comes sooner waits and goes out together, and a loop
-/// has time for other things. What few listen to goes out at once, and so does an event that comes alone.
+/// A write to a socket costs nearly the same for one event as for ten, and more than all else of a delivery. So where
+/// events come faster than a loop can well send each of them to all who listen, the writes keep a distance that grows
+/// with those who listen: what comes sooner waits and goes out together, and a loop has time for other things. What few
+/// listen to goes out at once, and so does what comes slowly.
 struct Gathering {
     /// However many listen, nothing waits longer than this behind what was sent last.
     private static let distanceMsMax = 15
     /// With so many bytes one write has enough.
     private static let bytesMax = 64 << 10
+    /// Of its time a loop may spend so much on sending each event by itself: it has other things to do, and so has the
+    /// machine.
+    private static let busy = 1.0 / 3
+    /// Between two batches that come no faster than this it does not matter how much slower they come.
+    private static let intervalMsMax: Int64 = 50
 
     private let listenerMicros: Int
     private var batches: [TailBatch] = []
     private var bytes = 0
+    /// That of two writes to those who listen to what is here.
     private var distanceMs: Int64 = 0
+    /// Whether it is kept.
+    private var waits = false
     private var lastMs = -Int64(distanceMsMax)
+    /// Between two batches, in the mean of the last ones.
+    private var intervalMs = Double(intervalMsMax)
+    private var addedMs = -intervalMsMax
 
     /// For each who listens the distance is so many microseconds more.
     init(listenerMicros: Int) {
         self.listenerMicros = listenerMicros
     }
 
-    /// Takes the next batch in; so many listen to one of its streams.
-    mutating func add(_ batch: TailBatch, listeners: Int) {
+    /// Takes the next batch in; so many listen to one of its streams, and to send it to them takes so long.
+    mutating func add(_ batch: TailBatch, listeners: Int, writeMs: Double, nowMs: Int64) {
         batches.append(batch)
         bytes += batch.byteCount
+        intervalMs += (Double(min(nowMs - addedMs, Self.intervalMsMax)) - intervalMs) / 4
+        addedMs = nowMs
+        waits = waits || writeMs > intervalMs * Self.busy
         distanceMs = max(distanceMs, Int64(min(listeners * listenerMicros / 1_000, Self.distanceMsMax)))
     }
 
     /// When what is here is to go out; nil: nothing is.
     var dueMs: Int64? {
         if batches.isEmpty { return nil }
-        return distanceMs > 0 && bytes < Self.bytesMax ? lastMs + distanceMs : .min
+        return waits && distanceMs > 0 && bytes < Self.bytesMax ? lastMs + distanceMs : .min
     }
 
     /// All that is here, as one batch.
     mutating func take(nowMs: Int64) -> TailBatch? {
         guard !batches.isEmpty else { return nil }
         if distanceMs > 0 { lastMs = nowMs }
-        defer { (batches, bytes, distanceMs) = ([], 0, 0) }
+        defer { (batches, bytes, distanceMs, waits) = ([], 0, 0, false) }
         return batches.count == 1 ? batches[0] : TailBatch(joining: batches)
     }
 }

@@ -8,6 +8,9 @@ protocol HostLoop: AnyObject, Sendable {
     /// Milliseconds since 1970, for people to read.
     var wallMs: Int64 { get }
 
+    /// About how many microseconds of processor time a write to a socket takes.
+    var writeMicros: Double { get }
+
     /// Runs the body at the end of this round, before what was written goes out.
     func atRoundEnd(_ body: @escaping () -> Void)
     /// Runs the work where it may block, then the rest on the loop.

@@ -13,6 +13,7 @@ import Testing
     private final class HandLoop: HostLoop, @unchecked Sendable {
         let nowMs: Int64 = 0
         let wallMs: Int64 = 0
+        let writeMicros = 1.0
         private var jobs = Queue<() -> Void>()
         private var works: [() -> Void] = []
 
