@@ -4,7 +4,7 @@ import Testing
 @testable import ReelNet
 
 /// Who is let in, and who is told why not.
-@Suite struct ConnectionGateTests {
+@Suite(.timeLimit(.minutes(5))) struct ConnectionGateTests {
     @Test func eachLimitRefusesAndIsCountedAndLetsInAgain() throws {
         let gate = ConnectionGate(limit: 3, addressLimit: 2)
         let (one, two) = (

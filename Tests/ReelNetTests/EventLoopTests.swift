@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelNet
 
-@Suite struct EventLoopTests {
+@Suite(.timeLimit(.minutes(5))) struct EventLoopTests {
     @Test func runsJobsOfManyThreadsInTheirOrder() async throws {
         try await withLoop { loop in
             let seen = Seen()

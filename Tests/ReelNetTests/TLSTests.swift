@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelNet
 
-@Suite struct TLSTests {
+@Suite(.timeLimit(.minutes(5))) struct TLSTests {
     @Test func requestsAndAnswersOfAnySizeGoThrough() async throws {
         guard let certificates = try Certificates() else { return }
         let server = try secureServer(certificates)
