@@ -7,8 +7,8 @@ extension GatewayLoop {
     /// A batch is to go to all who listen, now or with what comes next.
     func fanOut(_ batch: TailBatch) {
         let listeners = subscriptions.listeners(to: batch)
-        let writeMs = Double(listeners) * loop.writeMicros / 1_000
-        gatherings[batch.partition].add(batch, listeners: listeners, writeMs: writeMs, nowMs: nowMs)
+        sendingLoad.add(Double(listeners.all) * loop.writeMicros / 1_000, nowMs: nowMs)
+        gatherings[batch.partition].add(batch, listeners: listeners.most, keepsDistance: sendingLoad.isTooMuch)
         deliverIfDue(batch.partition)
     }
 

@@ -67,7 +67,7 @@ public struct GatewaySettings: Sendable {
     /// Where it has events of somebody far behind, it answers within so long; the log has them, too.
     var indexMs: Int64 = 1_000
     /// For each of a loop's clients that listen to a stream, what is sent to them keeps a distance of so many
-    /// microseconds more: about four times what a write takes.
+    /// microseconds more, where it keeps one: about four times what a write takes.
     var listenerMicros = 30
     /// So long a nack holds up later ops. What a client's fold has consumed is not sent again, and the gateway may have
     /// read it before the nack.

@@ -12,50 +12,40 @@ struct Gathering {
     private static let distanceMsMax = 15
     /// With so many bytes one write has enough.
     private static let bytesMax = 64 << 10
-    /// Of its time a loop may spend so much on sending each event by itself: it has other things to do, and so has the
-    /// machine.
-    private static let busy = 1.0 / 3
-    /// Between two batches that come no faster than this it does not matter how much slower they come.
-    private static let intervalMsMax: Int64 = 50
 
     private let listenerMicros: Int
     private var batches: [TailBatch] = []
     private var bytes = 0
     /// That of two writes to those who listen to what is here.
     private var distanceMs: Int64 = 0
-    /// Whether it is kept.
-    private var waits = false
+    private var keepsDistance = false
     private var lastMs = -Int64(distanceMsMax)
-    /// Between two batches, in the mean of the last ones.
-    private var intervalMs = Double(intervalMsMax)
-    private var addedMs = -intervalMsMax
 
     /// For each who listens the distance is so many microseconds more.
     init(listenerMicros: Int) {
         self.listenerMicros = listenerMicros
     }
 
-    /// Takes the next batch in; so many listen to one of its streams, and to send it to them takes so long.
-    mutating func add(_ batch: TailBatch, listeners: Int, writeMs: Double, nowMs: Int64) {
+    /// Takes the next batch in; so many listen to one of its streams. `keepsDistance`: a loop would have too much to do
+    /// if it sent it by itself.
+    mutating func add(_ batch: TailBatch, listeners: Int, keepsDistance: Bool) {
         batches.append(batch)
         bytes += batch.byteCount
-        intervalMs += (Double(min(nowMs - addedMs, Self.intervalMsMax)) - intervalMs) / 4
-        addedMs = nowMs
-        waits = waits || writeMs > intervalMs * Self.busy
         distanceMs = max(distanceMs, Int64(min(listeners * listenerMicros / 1_000, Self.distanceMsMax)))
+        self.keepsDistance = self.keepsDistance || keepsDistance
     }
 
     /// When what is here is to go out; nil: nothing is.
     var dueMs: Int64? {
         if batches.isEmpty { return nil }
-        return waits && distanceMs > 0 && bytes < Self.bytesMax ? lastMs + distanceMs : .min
+        return keepsDistance && distanceMs > 0 && bytes < Self.bytesMax ? lastMs + distanceMs : .min
     }
 
     /// All that is here, as one batch.
     mutating func take(nowMs: Int64) -> TailBatch? {
         guard !batches.isEmpty else { return nil }
         if distanceMs > 0 { lastMs = nowMs }
-        defer { (batches, bytes, distanceMs, waits) = ([], 0, 0, false) }
+        defer { (batches, bytes, distanceMs, keepsDistance) = ([], 0, 0, false) }
         return batches.count == 1 ? batches[0] : TailBatch(joining: batches)
     }
 }

@@ -171,9 +171,12 @@ struct Subscriptions<Client: Subscriber> {
         clients.flatMap { $0.values.joined().filter { $0.partition == partition } }
     }
 
-    /// How many listen to the stream of a batch to which most listen.
-    func listeners(to batch: TailBatch) -> Int {
-        batch.streams.reduce(0) { max($0, live[$1]?.count ?? 0) }
+    /// How many listen to the stream of a batch to which most listen, and to all of its streams.
+    func listeners(to batch: TailBatch) -> (most: Int, all: Int) {
+        batch.streams.reduce(into: (0, 0)) { listeners, stream in
+            let count = live[stream]?.count ?? 0
+            listeners = (max(listeners.0, count), listeners.1 + count)
+        }
     }
 
     // MARK: Pushing

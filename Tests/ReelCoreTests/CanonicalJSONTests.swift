@@ -67,6 +67,14 @@ import Testing
         }
     }
 
+    @Test(arguments: [0, 1, 9, 10, 11, 99, 100, 4_096, Int64.max, -1, -9, -10, Int64.min])
+    func integersAreWrittenInDecimal(_ integer: Int64) {
+        var bytes: [UInt8] = []
+        bytes.append(integer: integer)
+        bytes.append(integer: UInt64(bitPattern: integer))
+        #expect(String(decoding: bytes, as: UTF8.self) == "\(integer)\(UInt64(bitPattern: integer))")
+    }
+
     @Test func aByteThatATextMayNotHoldIsFoundAtEachPlace() {
         for size in 1...18 {
             for place in 1...size {

@@ -6,8 +6,6 @@ import Testing
 
 /// What the tail brings goes out at once, or a little later with what follows.
 @Suite struct GatheringTests {
-    /// No loop can send each event by itself.
-    private let tooMuchMs = 1_000.0
     let todo = StreamName("todo")!
     let note = StreamName("note")!
     let site = Site(high: 1, low: 1)
@@ -20,7 +18,7 @@ import Testing
         var gathering = Gathering(listenerMicros: 30)
         #expect(gathering.dueMs == nil, "nothing is due")
         for seq in 0..<100 as Range<Seq> {
-            gathering.add(event(seq), listeners: 33, writeMs: tooMuchMs, nowMs: 0)
+            gathering.add(event(seq), listeners: 33, keepsDistance: true)
             #expect(try #require(gathering.dueMs) <= 0)
             let batch = gathering.take(nowMs: 0)
             #expect(batch?.last == seq)
@@ -31,7 +29,7 @@ import Testing
     @Test func anEventThatComesNowAndThenGoesOutAtOnce() throws {
         var gathering = Gathering(listenerMicros: 30)
         for nowMs in stride(from: 0, to: 300, by: 15) as StrideTo<Int64> {
-            gathering.add(event(nowMs / 15), listeners: 100_000, writeMs: tooMuchMs, nowMs: nowMs)
+            gathering.add(event(nowMs / 15), listeners: 100_000, keepsDistance: true)
             #expect(try #require(gathering.dueMs) <= nowMs)
             _ = gathering.take(nowMs: nowMs)
         }
@@ -40,10 +38,10 @@ import Testing
     @Test func theMoreListenTheLongerIsGathered() throws {
         for (listeners, distanceMs) in [(34, 1), (100, 3), (400, 12), (500, 15), (100_000, 15)] as [(Int, Int64)] {
             var gathering = Gathering(listenerMicros: 30)
-            gathering.add(event(0), listeners: listeners, writeMs: tooMuchMs, nowMs: 1_000)
+            gathering.add(event(0), listeners: listeners, keepsDistance: true)
             _ = gathering.take(nowMs: 1_000)
             for seq in 1...5 as ClosedRange<Seq> {
-                gathering.add(event(seq), listeners: seq == 3 ? listeners : 1, writeMs: tooMuchMs, nowMs: 1_000)
+                gathering.add(event(seq), listeners: seq == 3 ? listeners : 1, keepsDistance: true)
                 #expect(try #require(gathering.dueMs) <= 0 || seq >= 3)
             }
             #expect(gathering.dueMs == 1_000 + distanceMs)
@@ -54,38 +52,50 @@ import Testing
         }
     }
 
+    @Test func whatNeedsNoDistanceGoesOutAtOnce() throws {
+        var gathering = Gathering(listenerMicros: 30)
+        for seq in 0..<10 as Range<Seq> {
+            gathering.add(event(seq), listeners: 1_000, keepsDistance: false)
+            #expect(try #require(gathering.dueMs) <= 1_000)
+            _ = gathering.take(nowMs: 1_000)
+        }
+        gathering.add(event(10), listeners: 1_000, keepsDistance: true)
+        #expect(gathering.dueMs == 1_015, "behind the last one, which kept none")
+        gathering.add(event(11), listeners: 1_000, keepsDistance: false)
+        #expect(gathering.dueMs == 1_015, "nothing goes out before what came sooner")
+    }
+
     /// A loop that is done with an event in a third of the time until the next one comes has no reason to wait.
-    @Test func whatALoopCanSendOneByOneGoesOutAtOnce() throws {
-        for (writeMs, times) in [(3.0, 100...100), (4, 50...60)] as [(Double, ClosedRange<Int>)] {
-            var gathering = Gathering(listenerMicros: 30)
-            var taken = 0
-            for seq in 0..<100 as Range<Seq> {
-                gathering.add(event(seq), listeners: 1_000, writeMs: writeMs, nowMs: 10 * seq)
-                guard try #require(gathering.dueMs) <= 10 * seq else { continue }
-                if gathering.take(nowMs: 10 * seq) != nil { taken += 1 }
+    @Test(arguments: [1, 2, 4]) func aThirdOfALoopMaySendOneByOne(partitions: Int) {
+        for (writeMs, share) in [(3.0, 0...0), (4, 0.5...1)] as [(Double, ClosedRange<Double>)] {
+            var load = SendingLoad()
+            var times = 0
+            for nowMs in stride(from: 0, to: 10_000, by: 10) as StrideTo<Int64> {
+                for _ in 0..<partitions { load.add(writeMs / Double(partitions), nowMs: nowMs) }
+                if load.isTooMuch { times += 1 }
             }
-            #expect(times.contains(taken), "\(taken) times for \(writeMs) ms")
+            #expect(share.contains(Double(times) / 1_000), "\(times) of 1000 times for \(writeMs) ms")
         }
     }
 
-    /// Of a burst only the first few go out alone.
-    @Test func aBurstIsSoonFound() throws {
-        var gathering = Gathering(listenerMicros: 30)
-        var alone = 0
-        for nowMs in 0..<100 as Range<Int64> {
-            gathering.add(event(nowMs), listeners: 1_000, writeMs: 5, nowMs: nowMs)
-            guard try #require(gathering.dueMs) <= nowMs else { continue }
-            if gathering.take(nowMs: nowMs)?.kinds.count == 1 { alone += 1 }
+    @Test func aBurstIsFoundAtOnceAndSoonForgotten() {
+        var load = SendingLoad()
+        let alone = (0..<100 as Range<Int64>).prefix { nowMs in
+            load.add(5, nowMs: nowMs)
+            return !load.isTooMuch
         }
-        #expect((1...5).contains(alone))
+        #expect(alone.count == 2)
+        for nowMs in 100..<200 as Range<Int64> { load.add(5, nowMs: nowMs) }
+        load.add(5, nowMs: 240)
+        #expect(!load.isTooMuch)
     }
 
     @Test func asMuchAsAWriteTakesDoesNotWaitForMore() throws {
         var gathering = Gathering(listenerMicros: 30)
-        gathering.add(event(0), listeners: 1_000, writeMs: tooMuchMs, nowMs: 1_000)
+        gathering.add(event(0), listeners: 1_000, keepsDistance: true)
         _ = gathering.take(nowMs: 1_000)
         let much = event(1, String(repeating: "x", count: 70_000))
-        gathering.add(much, listeners: 1_000, writeMs: tooMuchMs, nowMs: 1_000)
+        gathering.add(much, listeners: 1_000, keepsDistance: true)
         #expect(try #require(gathering.dueMs) <= 1_000)
     }
 

@@ -10,7 +10,7 @@ import Testing
 final class StillLoop: HostLoop, @unchecked Sendable {
     private(set) var nowMs: Int64 = 1_000
     var wallMs: Int64 { nowMs }
-    /// So much that nothing is sent by itself.
+    /// So much that nothing is sent by itself but what comes first.
     let writeMicros = 1e6
     private var timers: [Int: (ms: Int64, dueMs: Int64, body: () -> Void)] = [:]
     private var last = 0

@@ -178,6 +178,16 @@ import Testing
         }
     }
 
+    @Test func aLoopFollowsWhatWritesCost() {
+        #expect(WriteCost.begin(31) == nil, "too few to tell")
+        var cost = WriteCost()
+        let micros = cost.micros
+        cost.end(31, since: nil)
+        #expect(cost.micros == micros)
+        cost.end(1_000_000_000, since: WriteCost.begin(1_000_000_000))
+        #expect((micros * 0.75...micros * 0.76).contains(cost.micros), "a quarter of the way to nothing")
+    }
+
     @Test func aSignalReachesTheLoop() async throws {
         try await withLoop { loop in
             let fired = Counts()

@@ -148,6 +148,22 @@ import Testing
         }
     }
 
+    /// To the byte, whole and byte by byte; a line counts with its CR, the head with all ends of lines.
+    @Test func theLimitsAreWhatTheySay() {
+        var limits = HTTPLimits()
+        (limits.line, limits.head) = (40, 80)
+        for length in 1...100 {
+            let line = "GET /" + String(repeating: "a", count: length) + " HTTP/1.1\r\n"
+            for text in [line + "\(Self.host)\r\n", "GET / HTTP/1.1\r\n\(Self.host)x:\(line)\r\n"] {
+                let bytes = Array(text.utf8)
+                let status = decodeRequests([bytes], limits).violation?.status
+                #expect(decodeRequests(bytes.map { [$0] }, limits).violation?.status == status, "\(length)")
+                let isLong = text.hasPrefix(line) && line.utf8.count - 1 > limits.line
+                #expect(status == (isLong ? 414 : bytes.count > limits.head ? 431 : nil), "\(length)")
+            }
+        }
+    }
+
     @Test func givesTheHeadAsItWas() throws {
         let text = "GET http://Reel/a%2Fb/%C3%A9?x=1%26&y&z=a=b HTTP/1.1\r\nHOST: reel\r\nX-A: 1\r\nx-a: 2\r\n\r\n"
         let first = try #require(decodeRequests([Array(text.utf8)]).events.first)

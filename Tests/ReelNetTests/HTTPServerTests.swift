@@ -135,27 +135,6 @@ import Testing
         try await eventually { try server.counters.open == 0 }
     }
 
-    /// What many have to write goes out in pieces, between which the loop does other things.
-    @Test func muchThatIsWrittenLeavesRoundsForOthers() async throws {
-        let server = try EchoServer()
-        let sockets = try (0..<20).map { _ in try RawSocket(server.address) }
-        try await eventually { try server.counters.open == sockets.count }
-        let answer = [UInt8](repeating: 7, count: 400_000)
-        let watch = try #require(
-            try server.onServer { server in
-                for connection in server.connections.values { connection.write(answer) }
-                return LoopBound(PendingWatch(server), on: server.loop)
-            }
-        )
-        for socket in sockets {
-            var count = 0
-            while count < answer.count { count += socket.receive().count }
-            #expect(count == answer.count)
-        }
-        let most = try server.onServer { _ in watch.value.mostAtOnce }
-        #expect(most <= BulkTurns.roundBytes + answer.count, "what is behind one write, and that")
-    }
-
     /// What is tried is the clock itself: the deadline passes again and again while the last answer is read. Where the
     /// reader was held up itself, nothing is said of the server: it tries again, with more time.
     @Test func whoReadsTheLastAnswerSlowlyIsLeftAloneUntilItStops() async throws {
@@ -320,29 +299,4 @@ import Testing
 extension HTTPServer {
     /// Connections with a request under way.
     var isBusy: Int { connections.values.count { $0.isBusy } }
-}
-
-/// Looks in each round of a server's loop how much its connections have to write, until that is nothing.
-private final class PendingWatch {
-    private let server: HTTPServer
-    private var last: Int
-    /// As much as went out between two looks.
-    private(set) var mostAtOnce = 0
-
-    init(_ server: HTTPServer) {
-        self.server = server
-        last = Self.pending(server)
-        look()
-    }
-
-    private static func pending(_ server: HTTPServer) -> Int {
-        server.connections.values.reduce(0) { $0 + $1.pendingBytes }
-    }
-
-    private func look() {
-        let now = Self.pending(server)
-        mostAtOnce = max(mostAtOnce, last - now)
-        last = now
-        if now > 0 { server.loop.atRoundEnd { [self] in look() } }
-    }
 }

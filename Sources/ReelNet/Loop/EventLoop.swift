@@ -46,7 +46,6 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
     private var openedBufferIfMade: UnsafeMutableRawBufferPointer?
     private var unflushed: [TCPConnection] = []
-    private var bulk = BulkTurns()
     private var writeCost = WriteCost()
     private var roundEnd: [() -> Void] = []
     /// What waits for rounds that bring little, from `firstIdle` on.
@@ -193,28 +192,19 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
 
     private func finishRound() {
-        defer { bulk.beginRound() }
-        guard !roundEnd.isEmpty || !unflushed.isEmpty || bulk.isWaiting else { return }
+        guard !roundEnd.isEmpty || !unflushed.isEmpty else { return }
         let bodies = roundEnd
         roundEnd = []
         for body in bodies { body() }
         let connections = unflushed
         unflushed = []
         unflushed.reserveCapacity(connections.count)
-        while let connection = bulk.next() { connection.flush() }
         let begin = WriteCost.begin(connections.count)
         for connection in connections { connection.flush() }
         writeCost.end(connections.count, since: begin)
         // Who wrote again while being flushed waits for the next round, which then must not wait for anything.
-        if !roundEnd.isEmpty || !unflushed.isEmpty || bulk.isWaiting { uv_async_send(wake) }
+        if !roundEnd.isEmpty || !unflushed.isEmpty { uv_async_send(wake) }
     }
-
-    /// Whether a connection with much to write may go on in this round; if not, it is flushed in one of the next. On
-    /// the loop.
-    func mayWriteBulk(_ connection: TCPConnection) -> Bool { bulk.admit(connection) }
-
-    /// So many bytes of such a connection are with the kernel.
-    func wroteBulk(_ bytes: Int) { bulk.count(bytes) }
 
     /// About how many microseconds of the loop's processor time the write to one connection takes of late. On the loop.
     public var writeMicros: Double { writeCost.micros }

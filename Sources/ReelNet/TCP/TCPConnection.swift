@@ -45,8 +45,6 @@ final class TCPConnection: Timed {
     /// What goes to the kernel as it is.
     var queue = WriteQueue()
     private(set) var state: State = []
-    /// The descriptor, once it was asked for.
-    private var opened: Int32 = -1
     /// The TLS on it, if there is any.
     var tls: TLSSession?
 
@@ -179,14 +177,11 @@ final class TCPConnection: Timed {
         guard inFlight == 0, !state.contains(.isClosed) else { return }
         let hadBytes = pendingBytes > 0
         while hasNext() {
-            let isBulk = pendingBytes > WriteQueue.chunkBytes
-            if isBulk, !loop.mayWriteBulk(self) { return state.formUnion(.awaitsFlush) }
             let (taken, offered) = queue.withNext(scratch: loop.writeBuffer) { (offer($0), $0.count) }
             if taken < 0, taken != UV_EAGAIN.rawValue {
                 return close(NetError(status: Int32(taken), "writing"))
             }
             passOn(max(0, taken))
-            if isBulk { loop.wroteBulk(max(0, taken)) }
             if taken < offered { return writeLater() }
         }
         guard !state.contains(.isClosed) else { return }
@@ -297,9 +292,9 @@ final class TCPConnection: Timed {
     var local: SocketAddress? { descriptor.flatMap { SocketAddress.of($0, getsockname) } }
 
     var descriptor: Int32? {
-        guard !state.contains(.isClosed) else { return nil }
-        if opened < 0, uv_fileno(base(handle), &opened) != 0 { return nil }
-        return opened
+        var descriptor: Int32 = -1
+        guard !state.contains(.isClosed), uv_fileno(base(handle), &descriptor) == 0 else { return nil }
+        return descriptor
     }
 
     var stream: UnsafeMutablePointer<uv_stream_t> {
