@@ -23,8 +23,9 @@ final class GatewayLoop {
     var followers = Followers()
     /// For each partition what is still to be sent to those who listen, and what ends the timer of it.
     var gatherings: [Gathering]
-    var sendingLoad = SendingLoad()
     var gatherTimers: [(() -> Void)?]
+    /// What it would take to send each event by itself.
+    var sendingLoad = SendingLoad()
     /// What ends the turns in which clients are told how far was read.
     var proveTimer: (() -> Void)?
     /// HTTP publishes that wait for their outcome, by their number.

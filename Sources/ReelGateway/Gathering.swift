@@ -16,7 +16,7 @@ struct Gathering {
     private let listenerMicros: Int
     private var batches: [TailBatch] = []
     private var bytes = 0
-    /// That of two writes to those who listen to what is here.
+    /// Between two writes to those who listen to what is here, where they keep one.
     private var distanceMs: Int64 = 0
     private var keepsDistance = false
     private var lastMs = -Int64(distanceMsMax)

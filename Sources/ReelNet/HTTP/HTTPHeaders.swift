@@ -6,6 +6,11 @@ public struct HTTPHeaders: Hashable, Sendable, ExpressibleByDictionaryLiteral {
         public let name: String
         /// The value, without white space around it.
         public let value: String
+
+        /// What stands between its commas, without white space.
+        fileprivate var parts: [Substring.UTF8View] {
+            Substring(value).utf8.split(separator: UInt8(ascii: ",")).map { $0.trimmingBlanks() }
+        }
     }
 
     /// The fields in their order.
@@ -46,18 +51,14 @@ public struct HTTPHeaders: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     public func has(_ name: String, token: String) -> Bool {
         fields.contains { field in
             field.name == name
-                && field.value.utf8.split(separator: UInt8(ascii: ",")).contains { part in
-                    part.trimmingBlanks().lazy.map(HTTPCharacters.lowercased).elementsEqual(token.utf8)
-                }
+                && field.parts.contains { $0.lazy.map(HTTPCharacters.lowercased).elementsEqual(token.utf8) }
         }
     }
 
     /// The parts between commas of all fields of this name (in lower case), without white space.
     public func tokens(_ name: String) -> [String] {
-        all(name).flatMap { value in
-            value.utf8.split(separator: UInt8(ascii: ",")).map { part in
-                String(Substring(part.trimmingBlanks()))
-            }.filter { !$0.isEmpty }
+        fields.filter { $0.name == name }.flatMap { field in
+            field.parts.filter { !$0.isEmpty }.map { String(Substring($0)) }
         }
     }
 }

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// Many clients that come at the same moment, and stay.
+// Many clients that come as fast as they can, and stay.
 
 enum { connecting, upgrading, subscribing, there };
 

@@ -31,8 +31,8 @@ typedef void (*floor_started)(void *context);
 int floor_pace(floor_server server, int port, int sockets, int streams, int subscriptions, int per_second,
                double seconds, floor_started started, void *context, floor_result *result);
 
-// Connects so many clients at once, each of which subscribes to one stream, and leaves them open in `fds`. `seconds`:
-// until the last one has its answer. Returns 0, or -1 and none is open.
+// Connects so many clients as fast as they can, each of which subscribes to one stream as soon as it is connected, and
+// leaves them open in `fds`. `seconds`: until the last one has its answer. Returns 0, or -1 and none is open.
 int floor_herd(floor_server server, int port, int count, int *fds, double *seconds);
 
 // The same, one after the other, for a gateway that speaks TLS.
