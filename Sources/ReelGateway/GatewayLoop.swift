@@ -161,6 +161,7 @@ final class GatewayLoop {
     /// About once a second: what is due by the clock.
     func tick() {
         let nowMs = nowMs
+        answer(ledger.giveUpUnseen(nowMs: nowMs))
         share.backlog(ofLoop: index, is: Backlog(ledger, nowMs: nowMs))
         subscriptions.log = share.logState
         proveHeads()

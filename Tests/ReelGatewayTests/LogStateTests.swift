@@ -158,6 +158,22 @@ import Testing
         }
     }
 
+    @Test func whatTheLogLostAndReportedToHaveIsNackedAndTheGatewayGoesOn() async throws {
+        let log = try MemoryLog()
+        try await LiveGateway.with(log, { $0.unavailableMs = 1 }) { live in
+            let socket = try await live.connect()
+            log.onAppend { _, _ in .lost }
+            publish(socket, 0...1)
+            let errors = [try await socket.nextNack(), try await socket.nextNack()].map(\.error)
+            #expect(errors.map(\.code) == [.logUnavailable, .gap])
+            #expect(errors.map(\.retryMs) == [0, 0])
+            log.onAppend(nil)
+            try await live.state(becomes: "ok")
+            publish(socket, 0...1)
+            #expect(try await socket.nextAck().acks.map(\.seq) == [0, 1])
+        }
+    }
+
     @Test func aTailThatBreaksGoesOnWhereItWas() async throws {
         let seed = Seeded.seed
         print("seed \(seed)")

@@ -87,6 +87,8 @@ import Testing
             }
         }
 
+        mutating func giveUpUnseen(_ nowMs: Int64) -> [String] { Self.words(ledger.giveUpUnseen(nowMs: nowMs)) }
+
         /// All up to here was read.
         mutating func read(to head: Seq) -> ErrorCode? {
             do throws(ReelError) { try ledger.read(0, to: head) } catch { return error.code }
@@ -138,6 +140,21 @@ import Testing
         #expect(bench.readBack(flights[0], a, 0, at: 7).isEmpty)
         #expect(bench.reported(flights, at: [.none, .none]) == ["1:0@7"])
         #expect(bench.readBack(flights[1], a, 1, at: 8) == ["1:1@8"])
+    }
+
+    @Test func whatIsReportedWithoutAPlaceAndNotReadBackForLongIsNacked() {
+        var bench = Bench()
+        let (flights, _) = bench.publish(offer(a, 0), offer(a, 1), offer(b, 0), offer(b, 1))
+        let late = flights[0].takenMs + bench.ledger.settings.unavailableMs + 1
+        #expect(bench.reported([flights[0]]).isEmpty)
+        #expect(bench.reported([flights[2]], at: [9], head: 7).isEmpty)
+        #expect(bench.giveUpUnseen(late - 1).isEmpty)
+        #expect(bench.giveUpUnseen(late) == ["1:0 log_unavailable 0", "1:1 gap 0"], "b: a place, no report")
+        #expect(bench.giveUpUnseen(late).isEmpty)
+        #expect(bench.readBack(flights[2], b, 0, at: 9) == ["1:0@9"])
+        #expect(bench.reported([flights[1]]).isEmpty)
+        #expect(bench.giveUpUnseen(late).isEmpty, "it was answered")
+        #expect(bench.ledger.count == 1, "op 1 of b")
     }
 
     @Test func aReportMayNameTheSecondCopy() {

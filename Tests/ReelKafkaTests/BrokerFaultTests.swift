@@ -108,6 +108,22 @@ struct BrokerFaultTests {
         #expect(author.failures.isEmpty)
     }
 
+    @Test("a producer's first record is not lost where a broker refuses it at first and takes the one behind it")
+    func firstRefused() async throws {
+        let brokers = try MockBrokers()
+        let log = try brokers.log()
+        defer { log.close() }
+        let sink = CollectingSink()
+        _ = log.tail(0, from: 0, to: sink)
+        // The second request is on its way before the first one is answered.
+        brokers.delay(ms: 100)
+        brokers.fail(.produce, RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION)
+        // Too much for one request.
+        let big = LogAppend(key: [0x73], value: [UInt8](repeating: 0x61, count: 1 << 20))
+        #expect(try await log.append([big, big, big]) == [0, 1, 2])
+        try await eventually("all three") { sink.count == 3 }
+    }
+
     @Test("a duplicate is a success at a seq that nobody says") func duplicate() async throws {
         let brokers = try MockBrokers()
         let log = try brokers.log()

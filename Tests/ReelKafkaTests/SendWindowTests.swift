@@ -5,22 +5,25 @@ import Testing
 @Suite struct SendWindowTests {
     private var window = SendWindow<Int>()
 
+    /// The brokers know the producer.
+    init() {
+        _ = window.take(-1, count: 1)
+        _ = window.handedOver()
+        _ = window.settled(1, isTaken: true)
+    }
+
     /// What is handed over of appends that come one after the other, each of so many records.
     private mutating func take(_ appends: Int..., count: Int = 1) -> [Int] {
-        appends.flatMap { append in
-            let due = window.take(append, count: count)
-            return due.isEmpty ? [] : due + handedOver()
-        }
+        appends.flatMap { append in all(window.take(append, count: count)) }
     }
 
     private mutating func settled(_ count: Int) -> [Int] {
-        let due = window.settled(count)
-        return due.isEmpty ? [] : due + handedOver()
+        all(window.settled(count, isTaken: true))
     }
 
-    private mutating func handedOver() -> [Int] {
-        let due = window.handedOver()
-        return due.isEmpty ? [] : due + handedOver()
+    /// What is due, and what is once that was handed over.
+    private mutating func all(_ due: [SendWindow<Int>.Run]) -> [Int] {
+        due.isEmpty ? [] : due.map(\.append) + all(window.handedOver())
     }
 
     @Test mutating func whatComesWithFiveUnderWayWaitsAndThenGoesTogether() {
@@ -48,20 +51,56 @@ import Testing
     }
 
     @Test mutating func whatComesStaysBehindWhatIsBeingHandedOver() {
-        #expect(window.take(0, count: 1) == [0])
-        #expect(window.take(1, count: 1) == [])
-        #expect(window.settled(1) == [])
-        #expect(window.handedOver() == [1])
-        #expect(window.take(2, count: 200) == [])
-        #expect(window.handedOver() == [2])
-        #expect(window.handedOver() == [])
+        #expect(window.take(0, count: 1).map(\.append) == [0])
+        #expect(window.take(1, count: 1).isEmpty)
+        #expect(window.settled(1, isTaken: true).isEmpty)
+        #expect(window.handedOver().map(\.append) == [1])
+        #expect(window.take(2, count: 200).isEmpty)
+        #expect(window.handedOver().map(\.append) == [2])
+        #expect(window.handedOver().isEmpty)
     }
 
     @Test mutating func whatWasGivenUpIsNeverDue() {
         #expect(take(0, count: 5) == [0])
         #expect(take(1, count: 127) == [])
-        #expect(window.giveUp() == [1])
+        #expect(window.giveUp().map(\.append) == [1])
         #expect(take(2) == [])
         #expect(settled(5) == [2])
+    }
+
+    // MARK: A producer that the brokers do not know
+
+    /// Appends and which of their records are handed over now.
+    private func words(_ due: [SendWindow<Int>.Run]) -> [String] {
+        due.map { "\($0.append): \($0.records)" }
+    }
+
+    @Test mutating func theFirstRecordOfAProducerGoesAlone() {
+        window.renew()
+        #expect(words(window.take(0, count: 3)) == ["0: 0..<1"])
+        #expect(words(window.handedOver()) == [])
+        #expect(words(window.take(1, count: 200)) == [])
+        #expect(words(window.settled(1, isTaken: true)) == ["0: 1..<3", "1: 0..<200"])
+        #expect(words(window.handedOver()) == [])
+        #expect(words(window.settled(202, isTaken: true)) == [])
+        #expect(words(window.take(2, count: 2)) == ["2: 0..<2"])
+    }
+
+    @Test mutating func whatWaitsBehindAFirstRecordThatFailedFailsToo() {
+        window.renew()
+        #expect(words(window.take(0, count: 1)) == ["0: 0..<1"])
+        #expect(words(window.handedOver()) == [])
+        #expect(words(window.take(1, count: 2)) == [])
+        #expect(words(window.firstFailed()) == ["1: 0..<2"])
+        #expect(words(window.settled(1, isTaken: false)) == [])
+        #expect(words(window.take(2, count: 2)) == ["2: 0..<1"], "alone again")
+        #expect(words(window.handedOver()) == [])
+        #expect(words(window.settled(1, isTaken: true)) == ["2: 1..<2"])
+        #expect(words(window.handedOver()) == [])
+        #expect(words(window.take(3, count: 9)) == ["3: 0..<9"])
+        #expect(words(window.handedOver()) == [])
+        #expect(words(window.take(4, count: 1)) == [])
+        #expect(words(window.firstFailed()) == [], "one has been taken before")
+        #expect(words(window.settled(10, isTaken: false)) == ["4: 0..<1"])
     }
 }

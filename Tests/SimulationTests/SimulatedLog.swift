@@ -11,6 +11,8 @@ final class SimulatedLog {
         var failsButAppends = 0
         var twice = 0
         var withoutPlace = 0
+        /// The log says that it has them, and has not.
+        var lost = 0
         var slow = 0
         var tailBreaks = 0
         var boundsFail = 0
@@ -201,6 +203,7 @@ final class LogHandle: EventLog, @unchecked Sendable {
         let comesTwice = process.chance(faults.twice)
         let isUnsure = process.chance(faults.failsButAppends)
         let hasNoPlace = process.chance(faults.withoutPlace)
+        let isLost = process.chance(faults.lost)
         let (echoMs, answerMs) = (process.pick(0...300), process.pick(0...20))
         if comesTwice { appendedMs[partition] += echoMs }
         let arrivesWhenKilled = process.chance(50)
@@ -208,6 +211,7 @@ final class LogHandle: EventLog, @unchecked Sendable {
             guard process.isAlive || arrivesWhenKilled else { return }
             let failure = LogError(.logUnavailable, "the simulated log has not answered")
             if fails { return answer(partition, answerMs, .failure(failure), done) }
+            if isLost { return answer(partition, answerMs, .success(records.map { _ in .none }), done) }
             let seqs = log.append(records, to: partition)
             if isUnsure { return answer(partition, answerMs, .failure(failure), done) }
             if hasNoPlace { return answer(partition, answerMs, .success(seqs.map { _ in .none }), done) }

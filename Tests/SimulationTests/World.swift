@@ -65,6 +65,7 @@ final class World: @unchecked Sendable {
                 failsButAppends: Int(pick(0...6)),
                 twice: Int(pick(0...6)),
                 withoutPlace: Int(pick(0...10)),
+                lost: Int(pick(0...3)),
                 slow: Int(pick(0...3)),
                 tailBreaks: Int(pick(0...4)),
                 boundsFail: Int(pick(0...4))

@@ -18,7 +18,10 @@ extension PublishLedger {
         for (flight, seq) in zip(flights, seqs) where seq != .none && !flight.isOver {
             try check(flight, isAt: seq, head)
         }
-        for flight in flights { flight.isReported = true }
+        for (flight, seq) in zip(flights, seqs) {
+            flight.isReported = true
+            flight.hasPlace = seq != .none
+        }
         return finish(flights.filter { $0.seq != nil && !$0.isOver })
     }
 
@@ -64,6 +67,16 @@ extension PublishLedger {
             settled += fail(flight, error, nowMs)
         }
         return settled
+    }
+
+    /// Nacks what the log has reported without a place and not shown for long: nothing else tells that it is lost.
+    mutating func giveUpUnseen(nowMs: Int64) -> [Settled] {
+        let unseen = oldest.indices.flatMap { partition in
+            inFlight(partition).prefix { nowMs - $0.takenMs > settings.unavailableMs }
+                .filter { $0.isReported && !$0.hasPlace && $0.seq == nil }
+        }
+        let error = ReelError(.logUnavailable, "the log said that it has the event, and does not show it", retryMs: 0)
+        return failed(unseen, error, nowMs: nowMs)
     }
 
     /// What was both read back and reported is acked, where nothing stands before it in its lane.

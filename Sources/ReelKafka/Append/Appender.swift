@@ -15,11 +15,29 @@ internal import Synchronization
 /// time for it: an operator has lowered what they take. The next one makes no larger batches, and larger records are
 /// refused before they are handed over, so they take no others with them.
 final class Appender: @unchecked Sendable {
-    /// Appends of one partition, for this producer.
+    private typealias Run = SendWindow<PendingAppend>.Run
+
+    /// Records of one partition, for this producer.
     private struct Due {
         var producer: Producer?
         var partition: Int
-        var appends: [PendingAppend]
+        var runs: [Run]
+    }
+
+    /// What became of records of one partition.
+    private struct Fates {
+        var count = 0
+        /// The brokers have taken one of them.
+        var isTaken = false
+        var failure: LogError?
+
+        mutating func add(_ result: Result<Seq, LogError>) {
+            count += 1
+            switch result {
+            case .success: isTaken = true
+            case .failure(let error): failure = failure ?? error
+            }
+        }
     }
 
     private struct State {
@@ -33,17 +51,22 @@ final class Appender: @unchecked Sendable {
         var bytes = 0
         /// By partition.
         var windows: [Int: SendWindow<PendingAppend>] = [:]
-        /// Appends of which the last so many records were not taken by librdkafka.
-        var cutShort: [(PendingAppend, last: Int, LogError)] = []
+        /// Appends of which so many records were not taken by librdkafka.
+        var cutShort: [(PendingAppend, count: Int, LogError)] = []
         /// What the brokers have said of how much they take, until the thread hears of it.
         var told: Told?
 
         /// What a step of a partition's window makes due.
         mutating func due(
             _ partition: Int,
-            _ step: (inout SendWindow<PendingAppend>) -> [PendingAppend]
+            _ step: (inout SendWindow<PendingAppend>) -> [Run]
         ) -> Due {
-            Due(producer: producer, partition: partition, appends: step(&windows[partition, default: SendWindow()]))
+            Due(producer: producer, partition: partition, runs: step(&windows[partition, default: SendWindow()]))
+        }
+
+        mutating func take(_ next: Producer) {
+            producer = next
+            for partition in windows.keys { windows[partition]?.renew() }
         }
     }
 
@@ -124,19 +147,20 @@ final class Appender: @unchecked Sendable {
     private func handOver(_ first: Due) {
         var due = first
         // Without a producer nothing waits.
-        while let producer = due.producer, !due.appends.isEmpty {
-            for append in due.appends { handOver(append, to: producer) }
+        while let producer = due.producer, !due.runs.isEmpty {
+            for run in due.runs { handOver(run, to: producer) }
             due = state.withLock { $0.due(first.partition) { $0.handedOver() } }
         }
     }
 
     /// What librdkafka does not take is settled by the thread.
-    private func handOver(_ append: PendingAppend, to producer: Producer) {
-        for (index, record) in append.records.enumerated() {
-            let code = producer.produce(record, to: append.partition, opaque: append.opaque(index))
+    private func handOver(_ run: Run, to producer: Producer) {
+        let append = run.append
+        for index in run.records {
+            let code = producer.produce(append.records[index], to: append.partition, opaque: append.opaque(index))
             guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
                 let error = LogError(kafka: code, "hand a record to librdkafka", trouble: producer.handle.trouble)
-                state.withLock { $0.cutShort.append((append, last: append.count - index, error)) }
+                state.withLock { $0.cutShort.append((append, run.records.upperBound - index, error)) }
                 return producer.wake()
             }
         }
@@ -225,7 +249,7 @@ final class Appender: @unchecked Sendable {
     private func poll(_ producer: Producer, waitMs: Int32) -> Bool {
         guard let event = rd_kafka_queue_poll(producer.queue, waitMs) else { return producer.isFatal }
         var finished: [PendingAppend] = []
-        var reported: [Int: Int] = [:]
+        var reported: [Int: Fates] = [:]
         switch rd_kafka_event_type(event) {
         case RD_KAFKA_EVENT_DR:
             while let message = rd_kafka_event_message_next(event) {
@@ -238,8 +262,9 @@ final class Appender: @unchecked Sendable {
                     limit.refused(recordBytes: message.pointee.key_len + message.pointee.len)
                 default: break
                 }
-                reported[append.partition, default: 0] += 1
-                if append.report(opaque, Self.result(of: message, producer)) { finished.append(append) }
+                let result = Self.result(of: message, producer)
+                reported[append.partition, default: Fates()].add(result)
+                if append.report(opaque, result) { finished.append(append) }
             }
         case RD_KAFKA_EVENT_ERROR:
             let reason = rd_kafka_event_error_string(event).map { String(cString: $0) } ?? ""
@@ -254,25 +279,34 @@ final class Appender: @unchecked Sendable {
         rd_kafka_event_destroy(event)
         // Before those who are told: what they send again is not for this producer.
         if producer.isOutgrown { retire(producer) }
-        for (partition, count) in reported { settled(count, of: partition) }
+        for (partition, fates) in reported { settled(fates, of: partition) }
         for append in finished { finish(append) }
         return producer.isFatal
     }
 
-    /// The fate of so many records of a partition is known: others may be handed over.
-    private func settled(_ count: Int, of partition: Int) {
-        handOver(state.withLock { $0.due(partition) { $0.settled(count) } })
+    /// What became of records of a partition is known: others may be handed over.
+    private func settled(_ fates: Fates, of partition: Int) {
+        let (due, hopeless) = state.withLock { state in
+            let hopeless = fates.isTaken ? [] : state.windows[partition]?.firstFailed() ?? []
+            return (state.due(partition) { $0.settled(fates.count, isTaken: fates.isTaken) }, hopeless)
+        }
+        if let failure = fates.failure { giveUp(hopeless, failure) }
+        handOver(due)
     }
 
     /// Nobody hands it anything any more. What still waits for its turn was not sent.
     private func retire(_ producer: Producer) {
-        let appends = state.withLock { state in
+        let runs = state.withLock { state in
             state.producer = nil
             state.refusal = producer.refusal
             return state.windows.keys.flatMap { state.windows[$0]?.giveUp() ?? [] }
         }
-        let error = producer.refusal ?? LogError(.logUnavailable, "the producer ended before it was handed the record")
-        for append in appends where append.giveUp(last: append.count, error) { finish(append) }
+        let error = LogError(.logUnavailable, "the producer ended before it was handed the record")
+        giveUp(runs, producer.refusal ?? error)
+    }
+
+    private func giveUp(_ runs: [Run], _ error: LogError) {
+        for run in runs where run.append.giveUp(run.records.count, error) { finish(run.append) }
     }
 
     private static func result(
@@ -295,9 +329,9 @@ final class Appender: @unchecked Sendable {
             defer { state.cutShort = [] }
             return state.cutShort
         }
-        for (append, last, error) in cut {
-            if append.giveUp(last: last, error) { finish(append) }
-            settled(last, of: append.partition)
+        for (append, count, error) in cut {
+            if append.giveUp(count, error) { finish(append) }
+            settled(Fates(count: count, failure: error), of: append.partition)
         }
     }
 
@@ -359,7 +393,7 @@ final class Appender: @unchecked Sendable {
             }
             do throws(LogError) {
                 let producer = try Producer(topic, configuration, log)
-                state.withLock { $0.producer = producer }
+                state.withLock { $0.take(producer) }
                 return producer
             } catch {
                 log(3, "no new producer: \(error.message)")

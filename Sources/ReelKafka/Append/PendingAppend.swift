@@ -55,8 +55,8 @@ final class PendingAppend: @unchecked Sendable {
         return unreported == 0
     }
 
-    /// The last `count` records were never handed over. True if nothing else is to be waited for.
-    func giveUp(last count: Int, _ failure: LogError) -> Bool {
+    /// So many of its records were never handed over. True if nothing else is to be waited for.
+    func giveUp(_ count: Int, _ failure: LogError) -> Bool {
         error = error ?? failure
         unreported -= count
         return unreported == 0

@@ -1,13 +1,25 @@
 /// What librdkafka is given of one partition, and what waits for its turn before it. Without effects.
 ///
+/// The first record of a producer goes alone. A broker that does not know a producer takes any of its requests for the
+/// first one. Where it refuses the first and takes the second, librdkafka believes both to be in the log, though the
+/// first one is lost. Once it has taken one, it refuses what comes out of order.
+///
 /// An idempotent producer begins no request to a partition while five of its records or more are under way, and where
 /// others wait for that, its thread asks again and again with a whole core. So a few wait here, and then go together. A
 /// crowd does not: whose requests follow each other without a pause earns that core.
 package struct SendWindow<Append> {
+    /// Records of one append that are handed over together.
+    package struct Run {
+        package let append: Append
+        package let records: Range<Int>
+    }
+
     private var underWay = 0
-    private var waiting: [Append] = []
+    private var waiting: [Run] = []
     private var waitingRecords = 0
-    /// Somebody hands appends over: whatever comes now stays behind them.
+    /// The brokers know the producer.
+    private var isKnown = false
+    /// Somebody hands runs over: whatever comes now stays behind them.
     private var isHandingOver = false
 
     /// With so many records under way, nothing more is sent.
@@ -18,34 +30,60 @@ package struct SendWindow<Append> {
     package init() {}
 
     /// An append of so many records comes. What is to be handed over now, in order; behind that, `handedOver`.
-    package mutating func take(_ append: Append, count: Int) -> [Append] {
-        waiting.append(append)
+    package mutating func take(_ append: Append, count: Int) -> [Run] {
+        waiting.append(Run(append: append, records: 0..<count))
         waitingRecords += count
         return due()
     }
 
-    /// The fate of so many records is known. What is to be handed over now; behind that, `handedOver`.
-    package mutating func settled(_ count: Int) -> [Append] {
+    /// The fate of so many records is known; `isTaken`: the brokers have taken some of them. What is to be handed over
+    /// now; behind that, `handedOver`.
+    package mutating func settled(_ count: Int, isTaken: Bool) -> [Run] {
         underWay -= count
+        isKnown = isKnown || isTaken
         return due()
     }
 
     /// What was due is handed over. What is to be handed over next, until it is nothing.
-    package mutating func handedOver() -> [Append] {
+    package mutating func handedOver() -> [Run] {
         isHandingOver = false
         return due()
     }
 
     /// What will not be handed over any more.
-    package mutating func giveUp() -> [Append] {
+    package mutating func giveUp() -> [Run] {
         defer { (waiting, waitingRecords) = ([], 0) }
         return waiting
     }
 
-    private mutating func due() -> [Append] {
-        guard !isHandingOver, !waiting.isEmpty, underWay < Self.most || waitingRecords >= Self.crowd else { return [] }
+    /// The first record of a producer failed. What will not be handed over any more: it would fail, too, one record
+    /// after the other.
+    package mutating func firstFailed() -> [Run] {
+        isKnown ? [] : giveUp()
+    }
+
+    /// Another producer comes.
+    package mutating func renew() {
+        isKnown = false
+    }
+
+    private mutating func due() -> [Run] {
+        guard !isHandingOver, !waiting.isEmpty else { return [] }
+        guard isKnown else { return first() }
+        guard underWay < Self.most || waitingRecords >= Self.crowd else { return [] }
         isHandingOver = true
         underWay += waitingRecords
         return giveUp()
+    }
+
+    private mutating func first() -> [Run] {
+        guard underWay == 0 else { return [] }
+        isHandingOver = true
+        underWay = 1
+        waitingRecords -= 1
+        let (append, records) = (waiting[0].append, waiting[0].records)
+        let rest = records.dropFirst()
+        if rest.isEmpty { waiting.removeFirst() } else { waiting[0] = Run(append: append, records: rest) }
+        return [Run(append: append, records: records.prefix(1))]
     }
 }

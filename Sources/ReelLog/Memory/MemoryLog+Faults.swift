@@ -15,6 +15,8 @@ extension MemoryLog {
         case twice
         /// All is appended, and the answer says that it is in but not where.
         case withoutPlace
+        /// Nothing is appended, and the answer says that it is in but not where.
+        case lost
     }
 
     /// Asks `rule` at each append, with the partition and the records, what shall go wrong; nil: nothing. The rule runs

@@ -60,7 +60,8 @@ public final class MemoryLog: EventLog {
                     state.recordBytesMax = most
                     throw LogError(.tooLarge, "found a record that is too large, at most \(most) bytes fit")
                 }
-                var seqs = state.partitions[partition].append(records)
+                var seqs = records.map { _ in Seq.none }
+                if case .lost = fault {} else { seqs = state.partitions[partition].append(records) }
                 if case .twice = fault { seqs = state.partitions[partition].append(records) }
                 if case .withoutPlace = fault { seqs = seqs.map { _ in .none } }
                 let result: Result<[Seq], LogError> =
