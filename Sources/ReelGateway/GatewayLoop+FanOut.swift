@@ -17,21 +17,19 @@ extension GatewayLoop {
         gatherTimers[partition]?()
         gatherTimers[partition] = nil
         guard let batch = gatherings[partition].take(nowMs: nowMs) else { return }
-        pushing { push in
-            subscriptions.deliver(
-                batch,
-                send: push,
-                lagged: { entry in
-                    share.meters.lagged.add()
-                    share.meters.subscriptions.add(-1)
-                    entry.client.send(
-                        .lagged(entry.stream, seq: entry.proven, head: rings[partition].head),
-                        ref: nil
-                    )
-                }
-            )
+        // Under load, and where it brings several streams, one round may bring a client more than one frame: one write.
+        let now = !sendingLoad.isTooMuch && batch.streams.count == 1
+        loop.writing(now ? subscriptions.listeners(to: batch).all : 0) {
+            pushing(now: now) { push in subscriptions.deliver(batch, send: push, lagged: lags) }
         }
         for follower in followers.all(awaiting: batch) { follower.moved() }
+    }
+
+    /// The client does not keep up: its subscription has ended.
+    private func lags(_ entry: Subscription<SocketClient>) {
+        share.meters.lagged.add()
+        share.meters.subscriptions.add(-1)
+        entry.client.send(.lagged(entry.stream, seq: entry.proven, head: rings[entry.partition].head), ref: nil)
     }
 
     /// Says how far the partitions were read to all who have not been told of it: to many in turns, so that what comes
@@ -64,10 +62,10 @@ extension GatewayLoop {
     }
 
     /// Lends what pushes a frame to a client, and counts what it pushed, at once: the loops share their meters.
-    private func pushing(_ body: ((SocketClient, WebSocketFrame) -> Bool) -> Void) {
+    private func pushing(now: Bool = false, _ body: ((SocketClient, WebSocketFrame) -> Bool) -> Void) {
         var (frames, bytes) = (0, 0)
         body { client, frame in
-            guard client.push(frame) else { return false }
+            guard client.push(frame, now: now) else { return false }
             frames += 1
             bytes += frame.bytes.count
             return true

@@ -10,6 +10,8 @@ protocol HostLoop: AnyObject, Sendable {
 
     /// About how many microseconds of processor time a write to a socket takes.
     var writeMicros: Double { get }
+    /// Writes to so many sockets.
+    func writing(_ count: Int, _ body: () -> Void)
 
     /// Runs the body at the end of this round, before what was written goes out.
     func atRoundEnd(_ body: @escaping () -> Void)
@@ -49,6 +51,8 @@ protocol ClientSocket: AnyObject {
 
     /// Sends a frame.
     func send(_ frame: WebSocketFrame)
+    /// The same before the end of the round, where nothing waits before it.
+    func sendNow(_ frame: WebSocketFrame)
     /// Asks for a sign of life, which carries the same payload.
     func ping(_ payload: [UInt8])
     /// Looks whether the client's side has taken what it had to since the look before.

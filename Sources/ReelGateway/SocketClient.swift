@@ -60,9 +60,9 @@ final class SocketClient: Subscriber {
     }
 
     /// Sends what the tail brings; false if the client does not keep up.
-    func push(_ frame: WebSocketFrame) -> Bool {
+    func push(_ frame: WebSocketFrame, now: Bool) -> Bool {
         guard let socket, socket.pendingBytes + frame.bytes.count <= settings.unsentBytes else { return false }
-        socket.send(frame)
+        if now { socket.sendNow(frame) } else { socket.send(frame) }
         return true
     }
 

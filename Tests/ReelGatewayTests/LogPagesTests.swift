@@ -14,6 +14,7 @@ import Testing
         let nowMs: Int64 = 0
         let wallMs: Int64 = 0
         let writeMicros = 1.0
+        func writing(_ count: Int, _ body: () -> Void) { body() }
         private var jobs = Queue<() -> Void>()
         private var works: [() -> Void] = []
 

@@ -12,6 +12,7 @@ final class StillLoop: HostLoop, @unchecked Sendable {
     var wallMs: Int64 { nowMs }
     /// So much that nothing is sent by itself but what comes first.
     let writeMicros = 1e6
+    func writing(_ count: Int, _ body: () -> Void) { body() }
     private var timers: [Int: (ms: Int64, dueMs: Int64, body: () -> Void)] = [:]
     private var last = 0
 
@@ -58,6 +59,8 @@ final class Wire: ClientSocket {
         writtenBytes += frame.bytes.count
         do { frames += try Batches.frames(frame).map(\.body) } catch { Issue.record(error) }
     }
+
+    func sendNow(_ frame: WebSocketFrame) { send(frame) }
 
     /// Sends so many bytes of anything, which the client's side does not take yet.
     func fill(_ bytes: Int) {

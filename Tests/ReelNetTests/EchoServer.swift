@@ -118,13 +118,18 @@ final class EchoHandler: HTTPHandler {
 final class EchoSockets: WebSocketHandler {
     /// The one opened last.
     private(set) var last: WebSocket?
+    private(set) var closed = 0
 
     func opened(_ socket: WebSocket) { last = socket }
 
     func received(text: [UInt8], from socket: WebSocket) {
-        if text == Array("close me".utf8) { socket.close(code: 4001) } else { socket.send(text: text) }
+        switch String(decoding: text, as: UTF8.self) {
+        case "close me": socket.close(code: 4001)
+        case "now": socket.sendNow(.text(text))
+        default: socket.send(text: text)
+        }
     }
 
     func received(binary: [UInt8], from socket: WebSocket) { socket.send(binary: binary) }
-    func closed(_ socket: WebSocket, code: UInt16, reason: String) {}
+    func closed(_ socket: WebSocket, code: UInt16, reason: String) { closed += 1 }
 }

@@ -76,6 +76,16 @@ final class RawSocket: Sendable {
         }
     }
 
+    /// Breaks the connection off: what comes now is answered with a reset.
+    func reset() {
+        var linger = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Foundation.linger>.size))
+        // Its number is freed with the socket.
+        let nothing = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        dup2(nothing, descriptor)
+        close(nothing)
+    }
+
     func endSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 }
 

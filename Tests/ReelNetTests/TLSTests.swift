@@ -23,7 +23,7 @@ import Testing
         let server = try secureServer(certificates)
         let client = try SecureClient(certificates.client())
         let long = [UInt8](repeating: UInt8(ascii: "x"), count: 2_000_000)
-        let messages = [Array("one".utf8), [], long]
+        let messages = [Array("now".utf8), Array("one".utf8), [], long]
         #expect(try await client.echo(messages, server) == messages)
         while try server.counters.open > 0 { await Task.yield() }
     }

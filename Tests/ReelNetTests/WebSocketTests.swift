@@ -173,6 +173,55 @@ import Testing
         #expect(received == 2 * ((8 << 20) + 10))
     }
 
+    // MARK: Sent now
+
+    @Test func whatIsSentNowIsWithTheKernelUnlessSomethingWaits() throws {
+        let server = try EchoServer()
+        let socket = try open(server)
+        let pending = try server.onHandler { handler -> [Int] in
+            guard let own = handler.sockets.last else { return [] }
+            var pending: [Int] = []
+            for text in ["a", "b"] {
+                own.sendNow(.text(Array(text.utf8)))
+                pending.append(own.pendingBytes)
+            }
+            own.send(text: Array("c".utf8))
+            own.sendNow(.text(Array("d".utf8)))
+            return pending + [own.pendingBytes]
+        }
+        #expect(pending == [0, 0, 6])
+        var all: [UInt8] = []
+        while all.count < 12 { all += socket.receive() }
+        #expect(all == "abcd".utf8.flatMap { [0x81, 1, $0] })
+    }
+
+    @Test func whatTheKernelDoesNotTakeNowFollowsInOrder() throws {
+        let server = try EchoServer()
+        let socket = try open(server)
+        let parts = (0..<8).map { [UInt8](repeating: $0, count: 4 << 20) }
+        let pending = try server.onHandler { handler in
+            for part in parts { handler.sockets.last?.sendNow(.binary(part)) }
+            return handler.sockets.last?.pendingBytes ?? 0
+        }
+        #expect(try #require(pending) > 4 << 20, "more than the kernel holds")
+        let expected = parts.flatMap { WebSocketFrame.encode(.binary, $0, mask: nil) }
+        var all: [UInt8] = []
+        while all.count < expected.count, case let part = socket.receive(1 << 20), !part.isEmpty { all += part }
+        #expect(all == expected)
+    }
+
+    @Test func aPeerThatIsGoneIsNotHeardOfWhileItIsBeingSentTo() async throws {
+        let server = try EchoServer()
+        let socket = try open(server)
+        let closed = try server.onHandler { handler in
+            socket.reset()
+            for _ in 0..<3 { handler.sockets.last?.sendNow(.text(Array("anybody?".utf8))) }
+            return handler.sockets.closed
+        }
+        #expect(closed == 0)
+        try await eventually { try server.onHandler { $0.sockets.closed } == 1 }
+    }
+
     @Test func aClientRefusesAServerThatDoesNotKnowTheKey() async throws {
         let loop = try EventLoop()
         defer {

@@ -178,6 +178,8 @@ final class SimulatedLink: @unchecked Sendable {
             }
         }
 
+        func sendNow(_ frame: WebSocketFrame) { send(frame) }
+
         func lookAtPace() -> ReadingPace.Finding {
             link.pace.look(written: link.writtenBytes, left: link.pendingBytes)
         }

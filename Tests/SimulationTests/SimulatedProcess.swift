@@ -93,6 +93,7 @@ final class SimulatedProcess: SerialExecutor, TaskExecutor, HostLoop, @unchecked
 
     /// So much that whatever is to gather does.
     var writeMicros: Double { 1e6 }
+    func writing(_ count: Int, _ body: () -> Void) { body() }
 
     func atRoundEnd(_ body: @escaping () -> Void) {
         roundEnd.append(body)

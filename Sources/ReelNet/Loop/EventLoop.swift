@@ -199,15 +199,22 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         let connections = unflushed
         unflushed = []
         unflushed.reserveCapacity(connections.count)
-        let begin = WriteCost.begin(connections.count)
-        for connection in connections { connection.flush() }
-        writeCost.end(connections.count, since: begin)
+        writing(connections.count) {
+            for connection in connections { connection.flush() }
+        }
         // Who wrote again while being flushed waits for the next round, which then must not wait for anything.
         if !roundEnd.isEmpty || !unflushed.isEmpty { uv_async_send(wake) }
     }
 
     /// About how many microseconds of the loop's processor time the write to one connection takes of late. On the loop.
     public var writeMicros: Double { writeCost.micros }
+
+    /// Writes to so many connections, which the loop learns from what a write costs. On the loop.
+    public func writing(_ count: Int, _ body: () -> Void) {
+        let begin = WriteCost.begin(count)
+        body()
+        writeCost.end(count, since: begin)
+    }
 
     /// Has the connection flushed at the end of the round. On the loop.
     func flushAtRoundEnd(_ connection: TCPConnection) {

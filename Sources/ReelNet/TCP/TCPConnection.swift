@@ -158,6 +158,19 @@ final class TCPConnection: Timed {
         awaitFlush()
     }
 
+    /// Writes now what the kernel takes now, and the rest at the end of the round; all of it where something waits
+    /// already. No handler is called before the end of the round.
+    func writeNow(_ bytes: [UInt8]) {
+        guard tls == nil, pendingBytes == 0, state.isDisjoint(with: [.awaitsFlush, .isClosed, .isFinishing]) else {
+            return write(bytes)
+        }
+        let taken = bytes.withUnsafeBytes(offer)
+        if taken == bytes.count { return passed += taken }
+        queue.append(bytes)
+        passOn(max(0, taken))
+        awaitFlush()
+    }
+
     /// Ends in good order: what was written goes out, then the sending side is shut, and what still comes is thrown
     /// away until the peer ends too, for a second at most.
     func finish() {

@@ -86,6 +86,13 @@ public final class WebSocket {
         if !sentClose { tcp.write(deflates ? frame.packed(by: loop.deflater) : frame.bytes) }
     }
 
+    /// The same without waiting for the end of the loop's round, unless something waits already: for one of many who
+    /// get the frame, and nothing else in this round.
+    public func sendNow(_ frame: WebSocketFrame) {
+        precondition(isServer, "a client has to mask what it sends")
+        if !sentClose { tcp.writeNow(deflates ? frame.packed(by: loop.deflater) : frame.bytes) }
+    }
+
     /// Sends a text message. The bytes must be UTF-8.
     public func send(text: [UInt8]) {
         send(.text, text)
