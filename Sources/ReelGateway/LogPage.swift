@@ -5,13 +5,6 @@ import ReelNode
 /// Seqs of a partition, read from the log and taken apart once for all who catch up there: what is delivered of them,
 /// by stream. It never changes.
 final class LogPage: Sendable {
-    /// A record that is delivered.
-    private struct Record {
-        var seq: Seq
-        /// Where its value stands in `bytes`.
-        var place: Range<Int>
-    }
-
     /// So many events are taken apart at once for a filter.
     private static let filteredMax = 1_024
 
@@ -19,9 +12,9 @@ final class LogPage: Sendable {
     let seqs: Range<Seq>
     /// Bytes that it takes in memory, about.
     let costBytes: Int
-    /// The values of the records, copied: what the log has in memory for them may be many times as much.
-    private let bytes: [UInt8]
-    private let records: [Record]
+    private let batch: RecordBatch
+    /// The indexes of what is delivered in the batch's entries.
+    private let records: [UInt32]
     /// The indexes of barriers in `records`.
     private let barriers: [Int]
     /// The numbers of the streams that have events here.
@@ -41,7 +34,7 @@ final class LogPage: Sendable {
         sound: SoundSeqs
     ) throws(LogError) {
         let from = wanted.lowerBound
-        let batch = try log.read(partition, from: from, to: wanted.upperBound, bytes: bytesMax)
+        let batch = try log.read(partition, from: from, to: wanted.upperBound, bytes: bytesMax).compact()
         guard batch.seqs.lowerBound == from, !batch.seqs.isEmpty else {
             throw LogError(.logUnavailable, "the log gave nothing at seq \(from), where it has a record")
         }
@@ -49,14 +42,13 @@ final class LogPage: Sendable {
         var rules = PartitionRules(partition: partition, of: log.partitions, phase: from == 0 ? .seeds : .open)
         var event = ParsedEvent()
         var table = StreamTable()
-        var (bytes, records, barriers): ([UInt8], [Record], [Int]) = ([], [], [])
-        bytes.reserveCapacity(batch.entries.reduce(0) { $0 + $1.byteCount })
+        var (records, barriers): ([UInt32], [Int]) = ([], [])
         records.reserveCapacity(batch.entries.count)
         // Of each record, its stream's number.
         var numbers: [Int?] = []
         numbers.reserveCapacity(batch.entries.count)
         var (expected, behind, isSoundHere) = (from, batch.seqs.upperBound, true)
-        for entry in batch.entries {
+        for (index, entry) in batch.entries.enumerated() {
             if entry.seq > expected { rules.hole() }
             expected = entry.seq + 1
             let isKnown = batch.withRecord(entry) { key, value in
@@ -80,8 +72,7 @@ final class LogPage: Sendable {
                 }
                 if number == nil { barriers.append(records.count) }
                 numbers.append(number)
-                records.append(Record(seq: entry.seq, place: bytes.count..<bytes.count + value.count))
-                bytes.append(contentsOf: value)
+                records.append(UInt32(index))
                 return true
             }
             if !isKnown {
@@ -96,8 +87,8 @@ final class LogPage: Sendable {
         if isSoundHere, !isSound { sound.add(seqs, of: partition) }
         (starts, events) = Self.order(numbers, of: table.names.count)
         streams = table.indexes
-        costBytes = 512 + bytes.count + 48 * records.count + 128 * streams.count
-        (self.bytes, self.records, self.barriers) = (bytes, records, barriers)
+        costBytes = 512 + batch.heldBytes + 96 * batch.entries.count + 128 * streams.count
+        (self.batch, self.records, self.barriers) = (batch, records, barriers)
     }
 
     /// The indexes of what has a number, by number, and where those of each number begin.
@@ -119,7 +110,7 @@ final class LogPage: Sendable {
 
     /// An empty chunk for events of a stream from a seq of this page on, with room for those that it has.
     func chunk(of stream: StreamName, from: Seq, bytes: Int) -> EventsChunk {
-        let size = places(of: stream).reduce(0) { $0 + EventsChunk.size(value: records[Int(events[$1])].place.count) }
+        let size = places(of: stream).reduce(0) { $0 + EventsChunk.size(value: entry(Int(events[$1])).valueCount) }
         return EventsChunk(from: from, to: from - 1, room: min(bytes, size))
     }
 
@@ -137,24 +128,23 @@ final class LogPage: Sendable {
     ) -> Bool {
         let (from, last) = (chunk.to + 1, min(to, seqs.upperBound - 1))
         let places = places(of: stream)
-        var place = Self.first(in: places) { records[Int(events[$0])].seq >= from }
-        var barrier = Self.first(in: barriers.indices) { records[barriers[$0]].seq >= from }
+        var place = Self.first(in: places) { entry(Int(events[$0])).seq >= from }
+        var barrier = Self.first(in: barriers.indices) { entry(barriers[$0]).seq >= from }
         var event = ParsedEvent()
         while true {
             let ours = place < places.upperBound ? Int(events[place]) : .max
             let index = min(ours, barrier < barriers.count ? barriers[barrier] : .max)
-            guard index < records.count, records[index].seq <= last else {
+            guard index < records.count, entry(index).seq <= last else {
                 chunk.to = last
                 return true
             }
-            let record = records[index]
-            let isFull = chunk.body.count + EventsChunk.size(value: record.place.count) > bytesMax
+            let record = entry(index)
+            let isFull = chunk.body.count + EventsChunk.size(value: record.valueCount) > bytesMax
             if chunk.count == eventsMax || chunk.count > 0 && isFull || looked >= Self.filteredMax {
                 chunk.to = record.seq - 1
                 return false
             }
-            bytes.withUnsafeBytes { bytes in
-                let value = Bytes(rebasing: bytes[record.place])
+            batch.withRecord(record) { _, value in
                 if let filter, index == ours {
                     looked += 1 + value.count / 256
                     guard filter.wants(value, &event) else { return }
@@ -164,6 +154,9 @@ final class LogPage: Sendable {
             if index == ours { place += 1 } else { barrier += 1 }
         }
     }
+
+    /// What is delivered at this place.
+    private func entry(_ index: Int) -> RecordBatch.Entry { batch.entries[Int(records[index])] }
 
     /// Where the events of a stream stand in `events`.
     private func places(of stream: StreamName) -> Range<Int> {

@@ -67,6 +67,10 @@ public final class RecordBatch: @unchecked Sendable {
             }
         }
 
+        /// The bytes of its value.
+        @inlinable
+        public var valueCount: Int { Int(valueSize) }
+
         /// The bytes of key and value.
         @inlinable
         public var byteCount: Int { Int(keySize) + Int(valueSize) }
@@ -78,19 +82,28 @@ public final class RecordBatch: @unchecked Sendable {
     public let seqs: Range<Seq>
     /// The records, by seq.
     public let entries: [Entry]
+    /// How many bytes of memory the batch holds for its records, where that is known; else no more than `.max`.
+    public let heldBytes: Int
     private let release: (() -> Void)?
 
     /// A batch over memory that stays where it is until `release` is called, once, on any thread.
-    public init(partition: Int, seqs: Range<Seq>, entries: [Entry], release: (() -> Void)?) {
+    public init(
+        partition: Int,
+        seqs: Range<Seq>,
+        entries: [Entry],
+        heldBytes: Int = .max,
+        release: (() -> Void)?
+    ) {
         self.partition = partition
         self.seqs = seqs
         self.entries = entries
+        self.heldBytes = heldBytes
         self.release = release
     }
 
     /// A batch without records.
     public convenience init(partition: Int, empty seqs: Range<Seq>) {
-        self.init(partition: partition, seqs: seqs, entries: [], release: nil)
+        self.init(partition: partition, seqs: seqs, entries: [], heldBytes: 0, release: nil)
     }
 
     deinit {
@@ -108,6 +121,28 @@ public final class RecordBatch: @unchecked Sendable {
             UnsafeRawBufferPointer(start: entry.key, count: Int(entry.keySize)),
             UnsafeRawBufferPointer(start: entry.value, count: Int(entry.valueSize))
         )
+    }
+
+    /// The same records in memory that is worth to be held: a batch that holds much more than they have is copied,
+    /// without their witnesses.
+    public func compact() -> RecordBatch {
+        let byteCount = entries.reduce(0) { $0 + $1.byteCount }
+        if heldBytes <= 2 * byteCount { return self }
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 1)
+        var used = 0
+        func keep(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+            let place = UnsafeMutableRawBufferPointer(rebasing: memory[used..<used + bytes.count])
+            place.copyMemory(from: bytes)
+            used += bytes.count
+            return UnsafeRawBufferPointer(place)
+        }
+        let copies = entries.map { entry in
+            withRecord(entry) { Entry(seq: entry.seq, witness: nil, key: keep($0), value: keep($1)) }
+        }
+        nonisolated(unsafe) let held = memory
+        return RecordBatch(partition: partition, seqs: seqs, entries: copies, heldBytes: byteCount) {
+            held.deallocate()
+        }
     }
 
     /// The entry of a seq; nil if it is a hole or not in this batch.

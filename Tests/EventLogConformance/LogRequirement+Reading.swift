@@ -80,6 +80,20 @@ extension LogRequirement {
                 next = batch.seqs.upperBound
             }
         },
+        LogRequirement("a compact batch has the same records, and holds little more than they have") { log in
+            let words = ["", "a", String(repeating: "b", count: 100_000)]
+            try await log.append((0..<30).map { LogAppend("k\($0 % 7)", words[$0 % 3]) })
+            for (from, to, bytes) in [(0, 29, 1 << 24), (4, 20, 150_000), (1, 1, 1), (0, 0, 1), (30, 40, 1)] {
+                var whole: RecordBatch? = try log.read(0, from: Seq(from), to: Seq(to), bytes: bytes)
+                let (seqs, seen) = (whole?.seqs, whole?.seen.map { Seen(seq: $0.seq, key: $0.key, value: $0.value) })
+                let compact = try #require(whole).compact()
+                whole = nil
+                #expect(compact.seqs == seqs)
+                #expect(compact.seen.map { Seen(seq: $0.seq, key: $0.key, value: $0.value) } == seen)
+                #expect(compact.heldBytes <= 2 * compact.entries.reduce(0) { $0 + $1.byteCount })
+                #expect(compact.compact() === compact)
+            }
+        },
         LogRequirement("a read below the first seq is truncated, never a part of the answer") { log in
             try await log.append("a")
             let error = #expect(throws: LogError.self) { try log.read(0, from: -1, to: 5, bytes: 100) }

@@ -35,6 +35,7 @@ struct BatchBuilder {
             partition: partition,
             seqs: from..<next,
             entries: entries,
+            heldBytes: memory.byteCount,
             release: { withExtendedLifetime(memory) {} }
         )
     }
@@ -87,6 +88,7 @@ struct BatchBuilder {
 private final class BatchMemory: @unchecked Sendable {
     private var pieces: [UnsafeMutableRawBufferPointer] = []
     private var used = 0
+    private(set) var byteCount = 0
 
     deinit {
         for piece in pieces { piece.deallocate() }
@@ -96,6 +98,7 @@ private final class BatchMemory: @unchecked Sendable {
         if used + bytes.count > pieces.last?.count ?? -1 {
             let size = min(2 * (pieces.last?.count ?? 0), 64 << 10)
             pieces.append(.allocate(byteCount: max(bytes.count, size), alignment: 8))
+            byteCount += pieces[pieces.count - 1].count
             used = 0
         }
         let place = UnsafeMutableRawBufferPointer(rebasing: pieces[pieces.count - 1][used..<used + bytes.count])
