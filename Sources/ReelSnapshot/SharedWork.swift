@@ -1,18 +1,18 @@
 import ReelNet
 import Synchronization
 
-/// Work whose answer is the same for all who ask the same question at the same time. It is done once for all of them:
-/// who asks while it is under way waits for the next time, which begins behind the question. So nobody is told what was
-/// true before they asked, and a crowd costs as much as one after the other.
+/// Work whose answer is the same for all who ask the same question at the same time. It is done once for all who have
+/// asked before it begins; who asks while it is being done waits for the next time. So nobody is told what was true
+/// before they asked, and a crowd costs as much as one after the other.
 final class SharedWork<Question: Hashable & Sendable, Answer: Sendable>: Sendable {
     private typealias Asker = LoopBound<(Answer) -> Void>
 
-    /// Of what is under way, who waits for the next time.
+    /// Of what is under way, who waits for a time that has not begun.
     private let waiting = Mutex<[Question: [Asker]]>([:])
 
     /// Shares work that is under way, or begins it: on a thread where it may block, for it may be long. `begin` says
     /// what the work is, nil if no more may be begun now: then the answer is false, and `then` is not called; else that
-    /// is called on the loop when that has nothing else to do. On the loop.
+    /// is called on the loop, in its turn. On the loop.
     func ask(
         _ question: Question,
         on loop: EventLoop,
@@ -28,27 +28,28 @@ final class SharedWork<Question: Hashable & Sendable, Answer: Sendable>: Sendabl
                 return (nil, true)
             }
             let begun = work()
-            if begun != nil { waiting[question] = [] }
+            if begun != nil { waiting[question] = [asker] }
             return (begun, false)
         }
-        if let begun { begin(question, for: [asker], on: loop, begun) }
+        if let begun { begin(question, on: loop, begun) }
         return isUnderWay || begun != nil
     }
 
-    private func begin(
-        _ question: Question,
-        for askers: [Asker],
-        on loop: EventLoop,
-        _ work: @escaping @Sendable () -> Answer
-    ) {
-        loop.offload(isLong: true, work) { [self] answer in
-            let next = waiting.withLock { waiting in
-                let next = waiting[question] ?? []
-                waiting[question] = next.isEmpty ? nil : []
-                return next
+    private func begin(_ question: Question, on loop: EventLoop, _ work: @escaping @Sendable () -> Answer) {
+        loop.offload(isLong: true) { [self] in
+            let askers = waiting.withLock { waiting in
+                defer { waiting[question] = [] }
+                return waiting[question] ?? []
             }
-            if !next.isEmpty { begin(question, for: next, on: loop, work) }
-            for asker in askers { asker.loop.execute { asker.loop.whenIdle { asker.value(answer) } } }
+            return (askers, work())
+        } then: { [self] askers, answer in
+            let isOver = waiting.withLock { waiting in
+                guard waiting[question]?.isEmpty == true else { return false }
+                waiting[question] = nil
+                return true
+            }
+            if !isOver { begin(question, on: loop, work) }
+            for asker in askers { asker.loop.execute { asker.loop.inTurn { asker.value(answer) } } }
         }
     }
 }

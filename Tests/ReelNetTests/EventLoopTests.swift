@@ -102,12 +102,12 @@ import Testing
         }
     }
 
-    @Test func whatWaitsForIdlenessLeavesRoomForOthersInBetween() async throws {
+    @Test func whatComesInTurnLeavesRoomForOthersInBetween() async throws {
         try await withLoop { loop in
             let seen = Seen()
             try await loop.run {
                 for number in 0..<3 {
-                    loop.whenIdle {
+                    loop.inTurn {
                         seen.lists.withLock { $0[0, default: []].append(number) }
                         loop.execute { seen.lists.withLock { $0[0, default: []].append(10 + number) } }
                     }

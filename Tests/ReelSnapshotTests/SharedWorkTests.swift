@@ -60,6 +60,22 @@ import Testing
         #expect(desk.times == 2)
     }
 
+    @Test("who asks before it has begun shares it")
+    func beforeItBegins() async throws {
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        let desk = Desk()
+        // More than are done at once, on any machine.
+        let others = ProcessInfo.processInfo.activeProcessorCount + 2
+        for number in 0..<others { try desk.ask("other \(number)", on: loop) }
+        try await eventually("threads are taken") { desk.times > 0 }
+        for _ in 0..<10 { try desk.ask("a", on: loop) }
+        for _ in 0...others { desk.letGo() }
+        try await eventually("all have their answers") { desk.answered.count == others + 10 }
+        #expect(desk.times == others + 1)
+        #expect(Set(desk.answered.suffix(10)) == [others + 1])
+    }
+
     @Test("where no more may be begun, only who shares what is under way is answered")
     func noMore() async throws {
         let loop = try EventLoop()

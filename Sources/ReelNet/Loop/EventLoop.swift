@@ -27,7 +27,6 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     private let wake = UnsafeMutablePointer<uv_async_t>.allocate(capacity: 1)
     private let prepare = UnsafeMutablePointer<uv_prepare_t>.allocate(capacity: 1)
     private let check = UnsafeMutablePointer<uv_check_t>.allocate(capacity: 1)
-    private let idle = UnsafeMutablePointer<uv_idle_t>.allocate(capacity: 1)
     private let inbox = Mutex(Inbox())
     private let joining = Mutex(false)
     private var thread = pthread_t()
@@ -48,9 +47,11 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     private var unflushed: [TCPConnection] = []
     private var writeCost = WriteCost()
     private var roundEnd: [() -> Void] = []
-    /// What waits for rounds that bring little, from `firstIdle` on.
-    private var idleBodies: [(() -> Void)?] = []
-    private var firstIdle = 0
+    /// What waits for its turn, from `nextBody` on.
+    private var bodies: [(() -> Void)?] = []
+    private var nextBody = 0
+    /// Runs as long as there was something in the last turn: who comes then is not sooner than others.
+    private var turns: LoopTimer?
     var offloads = OffloadQueue()
     private(set) lazy var wheel = DeadlineWheel(loop: self)
     let date = HTTPDate()
@@ -69,7 +70,6 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         uv_prepare_start(prepare) { $0!.pointee.loop.eventLoop.finishRound() }
         uv_check_init(handle, check)
         uv_check_start(check) { $0!.pointee.loop.eventLoop.finishRound() }
-        uv_idle_init(handle, idle)
         let started = pthread_create(&thread, nil, Self.main, Context.pass(self))
         guard started == 0 else { throw NetError(status: -started, "starting a thread") }
     }
@@ -79,11 +79,13 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         wake.deallocate()
         prepare.deallocate()
         check.deallocate()
-        idle.deallocate()
         readBuffer.deallocate()
         writeBuffer.deallocate()
         openedBufferIfMade?.deallocate()
     }
+
+    /// Between two bodies that are run in turn.
+    private static let turn = Duration.milliseconds(2)
 
     /// What blocks for long, a log's read for one, must not keep all of libuv's threads, which are four.
     private static let widenPool: Void = { setenv("UV_THREADPOOL_SIZE", "16", 0) }()
@@ -148,21 +150,26 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         roundEnd.append(body)
     }
 
-    /// Runs the body on the loop once, behind whatever this round and the next one bring: one such body a round, in
-    /// their order. For many short pieces of work that can wait while others cannot. On the loop.
-    public func whenIdle(_ body: @escaping () -> Void) {
-        if idleBodies.isEmpty { uv_idle_start(idle) { $0!.pointee.loop.eventLoop.runIdleBody() } }
-        idleBodies.append(body)
+    /// Runs the body on the loop once, in its turn: one such body in two milliseconds at most, in their order. A crowd
+    /// of them leaves the loop and the machine time for what cannot wait. On the loop.
+    public func inTurn(_ body: @escaping () -> Void) {
+        bodies.append(body)
+        guard turns == nil else { return }
+        turns = timer(after: .zero, every: Self.turn) { [unowned self] in takeTurn() }
     }
 
-    private func runIdleBody() {
-        let body = idleBodies[firstIdle]
-        idleBodies[firstIdle] = nil
-        firstIdle += 1
-        if firstIdle == idleBodies.count {
-            idleBodies = []
-            firstIdle = 0
-            uv_idle_stop(idle)
+    private func takeTurn() {
+        guard nextBody < bodies.count else {
+            (bodies, nextBody) = ([], 0)
+            turns?.cancel()
+            return turns = nil
+        }
+        let body = bodies[nextBody]
+        bodies[nextBody] = nil
+        nextBody += 1
+        if nextBody > 1_000 {
+            bodies.removeFirst(nextBody)
+            nextBody = 0
         }
         body?()
     }

@@ -25,15 +25,15 @@ enum GatewayColdStartsBenchmark {
                 try await node.questions().wait(for: "all of the log is folded") {
                     try await $0.metric(#"reel_snapshot_seq{partition="0"}"#) >= last
                 }
-                var (quiet, busy): ([Double], [Double]) = ([], [])
+                var (quiet, busy, seconds): ([Double], [Double], [Double]) = ([], [], [])
                 try await Usage.rests(pid)
                 let before = try Usage.residentBytes(of: pid)
                 try Usage.forgetPeak(of: pid)
                 for round in 0..<rounds {
                     quiet.append(try live.run(floor_reel, port, pid: pid).p99Micros)
-                    async let starts: Void = coldStarts(in: round, port)
+                    async let starts = coldStarts(in: round, port)
                     busy.append(try await Task.detached { try live.run(floor_reel, port, pid: pid).p99Micros }.value)
-                    try await starts
+                    seconds.append(try await starts)
                     try await Usage.rests(pid)
                 }
                 return [
@@ -44,6 +44,7 @@ enum GatewayColdStartsBenchmark {
                         unit: "MiB",
                         goal: .atMost(64)
                     ),
+                    Measured(work: "the same: until all have their state", value: median(seconds), unit: "s"),
                     Measured(
                         work: "live events meanwhile, 100/s → 100: p99",
                         value: median(busy),
@@ -58,8 +59,10 @@ enum GatewayColdStartsBenchmark {
 
     private static func name(of number: Int) -> String { "cold\(number)" }
 
-    /// Each device takes the snapshot of one of the round's streams, on a connection of its own.
-    private static func coldStarts(in round: Int, _ port: Int32) async throws {
+    /// Each device takes the snapshot of one of the round's streams, on a connection of its own. How many seconds it
+    /// takes until all have theirs.
+    private static func coldStarts(in round: Int, _ port: Int32) async throws -> Double {
+        let begin = ContinuousClock.now
         let loop = try EventLoop()
         defer { loop.stop() }
         try await withThrowingTaskGroup { group in
@@ -86,6 +89,7 @@ enum GatewayColdStartsBenchmark {
             }
             try await group.waitForAll()
         }
+        return (ContinuousClock.now - begin) / .seconds(1)
     }
 
     /// Asks, and counts the whole answer's bytes without keeping them: the cores are for what is measured.
