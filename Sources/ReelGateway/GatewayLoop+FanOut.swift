@@ -9,17 +9,28 @@ extension GatewayLoop {
         let listeners = subscriptions.listeners(to: batch)
         sendingLoad.add(Double(listeners.all) * loop.writeMicros / 1_000, nowMs: nowMs)
         gatherings[batch.partition].add(batch, listeners: listeners.most, keepsDistance: sendingLoad.isTooMuch)
-        deliverIfDue(batch.partition)
+        if isForNow(batch) {
+            loop.behindRound { [self] in deliverIfDue(batch.partition) }
+        } else {
+            deliverIfDue(batch.partition)
+        }
     }
+
+    /// Whether it is written to each as it is pushed, behind the round's other writes. Under load, and where it brings
+    /// several streams, one round may bring a client more than one frame: one write.
+    private func isForNow(_ batch: TailBatch) -> Bool {
+        !sendingLoad.isTooMuch && batch.streams.count == 1 && subscriptions.listeners(to: batch).most >= Self.crowd
+    }
+
+    private static let crowd = 32
 
     /// Sends what has gathered: whoever is told about the head has to be told of what lies before it first.
     func deliver(_ partition: Int) {
         gatherTimers[partition]?()
         gatherTimers[partition] = nil
         guard let batch = gatherings[partition].take(nowMs: nowMs) else { return }
-        // Under load, and where it brings several streams, one round may bring a client more than one frame: one write.
-        let now = !sendingLoad.isTooMuch && batch.streams.count == 1
-        loop.writing(now ? subscriptions.listeners(to: batch).all : 0) {
+        let now = isForNow(batch)
+        loop.writing(toMost: now ? subscriptions.listeners(to: batch).all : 0) {
             pushing(now: now) { push in subscriptions.deliver(batch, send: push, lagged: lags) }
         }
         for follower in followers.all(awaiting: batch) { follower.moved() }

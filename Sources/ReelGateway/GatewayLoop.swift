@@ -373,7 +373,7 @@ final class GatewayLoop {
         case .success(let seqs):
             share.appended()
             do throws(ReelError) {
-                answer(try ledger.reported(taken, at: seqs, head: rings[partition].head))
+                answer(try ledger.reported(taken, at: seqs, head: rings[partition].head, nowMs: nowMs))
             } catch {
                 diverged(error)
             }

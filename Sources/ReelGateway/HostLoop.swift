@@ -10,11 +10,13 @@ protocol HostLoop: AnyObject, Sendable {
 
     /// About how many microseconds of processor time a write to a socket takes.
     var writeMicros: Double { get }
-    /// Writes to so many sockets.
-    func writing(_ count: Int, _ body: () -> Void)
+    /// Writes to so many sockets at most.
+    func writing(toMost count: Int, _ body: () -> Void)
 
     /// Runs the body at the end of this round, before what was written goes out.
     func atRoundEnd(_ body: @escaping () -> Void)
+    /// Runs the body behind what this round writes.
+    func behindRound(_ body: @escaping () -> Void)
     /// Runs the work where it may block, then the rest on the loop.
     func offload<T: Sendable>(_ work: @escaping @Sendable () -> T, then: @escaping (T) -> Void)
     /// Runs the body again and again, until what comes back is called.

@@ -5,19 +5,19 @@ import Synchronization
 /// asked before it begins; who asks while it is being done waits for the next time. So nobody is told what was true
 /// before they asked, and a crowd costs as much as one after the other.
 final class SharedWork<Question: Hashable & Sendable, Answer: Sendable>: Sendable {
-    private typealias Asker = LoopBound<(Answer) -> Void>
+    private typealias Asker = LoopBound<(Answer) -> Bool>
 
     /// Of what is under way, who waits for a time that has not begun.
     private let waiting = Mutex<[Question: [Asker]]>([:])
 
     /// Shares work that is under way, or begins it: on a thread where it may block, for it may be long. `begin` says
     /// what the work is, nil if no more may be begun now: then the answer is false, and `then` is not called; else that
-    /// is called on the loop, in its turn. On the loop.
+    /// is called on the loop, in its turn, and tells whether the answer was still wanted. On the loop.
     func ask(
         _ question: Question,
         on loop: EventLoop,
         begin work: () -> (@Sendable () -> Answer)?,
-        then: @escaping (Answer) -> Void
+        then: @escaping (Answer) -> Bool
     ) -> Bool {
         let asker = LoopBound(then, on: loop)
         let begun: (@Sendable () -> Answer)?

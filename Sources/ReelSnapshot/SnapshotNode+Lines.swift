@@ -62,6 +62,7 @@ extension SnapshotNode {
                 }
             }
         } then: { result in
+            guard exchange.isOpen else { return false }
             do throws(Problem) {
                 let made = try result.get()
                 guard request.seqMin <= made.lines.seq else {
@@ -73,6 +74,7 @@ extension SnapshotNode {
             } catch {
                 exchange.respond(error.response)
             }
+            return true
         }
         if !isTaken { exchange.respond(problem.response) }
     }

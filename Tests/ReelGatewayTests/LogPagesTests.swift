@@ -14,7 +14,7 @@ import Testing
         let nowMs: Int64 = 0
         let wallMs: Int64 = 0
         let writeMicros = 1.0
-        func writing(_ count: Int, _ body: () -> Void) { body() }
+        func writing(toMost count: Int, _ body: () -> Void) { body() }
         private var jobs = Queue<() -> Void>()
         private var works: [() -> Void] = []
 
@@ -31,6 +31,7 @@ import Testing
         }
 
         func atRoundEnd(_ body: @escaping () -> Void) { jobs.append(body) }
+        func behindRound(_ body: @escaping () -> Void) { jobs.append(body) }
         func every(_ ms: Int64, _ body: @escaping () -> Void) -> () -> Void { {} }
 
         func offload<T: Sendable>(_ work: @escaping @Sendable () -> T, then: @escaping (T) -> Void) {

@@ -81,7 +81,7 @@ import Testing
         mutating func reported(_ flights: [Flight], at seqs: [Seq]? = nil, head: Seq = 1_000) -> [String] {
             do throws(ReelError) {
                 let places = seqs ?? flights.map { _ in .none }
-                return Self.words(try ledger.reported(flights, at: places, head: head))
+                return Self.words(try ledger.reported(flights, at: places, head: head, nowMs: nowMs))
             } catch {
                 return [error.code.rawValue]
             }
@@ -145,7 +145,10 @@ import Testing
     @Test func whatIsReportedWithoutAPlaceAndNotReadBackForLongIsNacked() {
         var bench = Bench()
         let (flights, _) = bench.publish(offer(a, 0), offer(a, 1), offer(b, 0), offer(b, 1))
-        let late = flights[0].takenMs + bench.ledger.settings.unavailableMs + 1
+        let patience = bench.ledger.settings.unavailableMs
+        // It was reported long after it was taken.
+        bench.nowMs += 60_000
+        let late = bench.nowMs + patience + 1
         #expect(bench.reported([flights[0]]).isEmpty)
         #expect(bench.reported([flights[2]], at: [9], head: 7).isEmpty)
         #expect(bench.giveUpUnseen(late - 1).isEmpty)
@@ -459,7 +462,8 @@ import Testing
                     let index = Int.random(in: 0..<unreported.count, using: &random)
                     let flight = unreported.remove(at: index)
                     let place = log.first { $0.value == (flight.lane.site, flight.op) }?.key
-                    check((try? bench.ledger.reported([flight], at: [place ?? .none], head: seq - 1)) ?? [])
+                    let places = [place ?? .none]
+                    check((try? bench.ledger.reported([flight], at: places, head: seq - 1, nowMs: 0)) ?? [])
                 case 3 where unreported.count > 5:
                     let flight = unreported.removeLast()
                     let settled = bench.ledger.failed([flight], ReelError(.logUnavailable, "away"), nowMs: 0)

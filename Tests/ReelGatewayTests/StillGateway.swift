@@ -12,7 +12,7 @@ final class StillLoop: HostLoop, @unchecked Sendable {
     var wallMs: Int64 { nowMs }
     /// So much that nothing is sent by itself but what comes first.
     let writeMicros = 1e6
-    func writing(_ count: Int, _ body: () -> Void) { body() }
+    func writing(toMost count: Int, _ body: () -> Void) { body() }
     private var timers: [Int: (ms: Int64, dueMs: Int64, body: () -> Void)] = [:]
     private var last = 0
 
@@ -25,6 +25,7 @@ final class StillLoop: HostLoop, @unchecked Sendable {
     }
 
     func atRoundEnd(_ body: @escaping () -> Void) { body() }
+    func behindRound(_ body: @escaping () -> Void) { body() }
     func offload<T: Sendable>(_ work: @escaping @Sendable () -> T, then: @escaping (T) -> Void) { then(work()) }
 
     func every(_ ms: Int64, _ body: @escaping () -> Void) -> () -> Void {

@@ -4,21 +4,22 @@ import Testing
 /// What a producer is given at a time, without one.
 @Suite struct SendWindowTests {
     private var window = SendWindow<Int>()
+    private var nowMs: Int64 = 0
 
     /// The brokers know the producer.
     init() {
-        _ = window.take(-1, count: 1)
+        _ = window.take(-1, count: 1, nowMs: nowMs)
         _ = window.handedOver()
-        _ = window.settled(1, isTaken: true)
+        _ = window.settled(1, isTaken: true, nowMs: nowMs)
     }
 
     /// What is handed over of appends that come one after the other, each of so many records.
     private mutating func take(_ appends: Int..., count: Int = 1) -> [Int] {
-        appends.flatMap { append in all(window.take(append, count: count)) }
+        appends.flatMap { append in all(window.take(append, count: count, nowMs: nowMs)) }
     }
 
     private mutating func settled(_ count: Int) -> [Int] {
-        all(window.settled(count, isTaken: true))
+        all(window.settled(count, isTaken: true, nowMs: nowMs))
     }
 
     /// What is due, and what is once that was handed over.
@@ -51,11 +52,11 @@ import Testing
     }
 
     @Test mutating func whatComesStaysBehindWhatIsBeingHandedOver() {
-        #expect(window.take(0, count: 1).map(\.append) == [0])
-        #expect(window.take(1, count: 1).isEmpty)
-        #expect(window.settled(1, isTaken: true).isEmpty)
+        #expect(window.take(0, count: 1, nowMs: nowMs).map(\.append) == [0])
+        #expect(window.take(1, count: 1, nowMs: nowMs).isEmpty)
+        #expect(window.settled(1, isTaken: true, nowMs: nowMs).isEmpty)
         #expect(window.handedOver().map(\.append) == [1])
-        #expect(window.take(2, count: 200).isEmpty)
+        #expect(window.take(2, count: 200, nowMs: nowMs).isEmpty)
         #expect(window.handedOver().map(\.append) == [2])
         #expect(window.handedOver().isEmpty)
     }
@@ -77,30 +78,45 @@ import Testing
 
     @Test mutating func theFirstRecordOfAProducerGoesAlone() {
         window.renew()
-        #expect(words(window.take(0, count: 3)) == ["0: 0..<1"])
+        #expect(words(window.take(0, count: 3, nowMs: nowMs)) == ["0: 0..<1"])
         #expect(words(window.handedOver()) == [])
-        #expect(words(window.take(1, count: 200)) == [])
-        #expect(words(window.settled(1, isTaken: true)) == ["0: 1..<3", "1: 0..<200"])
+        #expect(words(window.take(1, count: 200, nowMs: nowMs)) == [])
+        #expect(words(window.settled(1, isTaken: true, nowMs: nowMs)) == ["0: 1..<3", "1: 0..<200"])
         #expect(words(window.handedOver()) == [])
-        #expect(words(window.settled(202, isTaken: true)) == [])
-        #expect(words(window.take(2, count: 2)) == ["2: 0..<2"])
+        #expect(words(window.settled(202, isTaken: true, nowMs: nowMs)) == [])
+        #expect(words(window.take(2, count: 2, nowMs: nowMs)) == ["2: 0..<2"])
     }
 
     @Test mutating func whatWaitsBehindAFirstRecordThatFailedFailsToo() {
         window.renew()
-        #expect(words(window.take(0, count: 1)) == ["0: 0..<1"])
+        #expect(words(window.take(0, count: 1, nowMs: nowMs)) == ["0: 0..<1"])
         #expect(words(window.handedOver()) == [])
-        #expect(words(window.take(1, count: 2)) == [])
-        #expect(words(window.firstFailed()) == ["1: 0..<2"])
-        #expect(words(window.settled(1, isTaken: false)) == [])
-        #expect(words(window.take(2, count: 2)) == ["2: 0..<1"], "alone again")
+        #expect(words(window.take(1, count: 2, nowMs: nowMs)) == [])
+        #expect(words(window.giveUpUnlessKnown()) == ["1: 0..<2"])
+        #expect(words(window.settled(1, isTaken: false, nowMs: nowMs)) == [])
+        #expect(words(window.take(2, count: 2, nowMs: nowMs)) == ["2: 0..<1"], "alone again")
         #expect(words(window.handedOver()) == [])
-        #expect(words(window.settled(1, isTaken: true)) == ["2: 1..<2"])
+        #expect(words(window.settled(1, isTaken: true, nowMs: nowMs)) == ["2: 1..<2"])
         #expect(words(window.handedOver()) == [])
-        #expect(words(window.take(3, count: 9)) == ["3: 0..<9"])
+        #expect(words(window.take(3, count: 9, nowMs: nowMs)) == ["3: 0..<9"])
         #expect(words(window.handedOver()) == [])
-        #expect(words(window.take(4, count: 1)) == [])
-        #expect(words(window.firstFailed()) == [], "one has been taken before")
-        #expect(words(window.settled(10, isTaken: false)) == ["4: 0..<1"])
+        #expect(words(window.take(4, count: 1, nowMs: nowMs)) == [])
+        #expect(words(window.giveUpUnlessKnown()) == [], "one has been taken before")
+        #expect(words(window.settled(10, isTaken: false, nowMs: nowMs)) == ["4: 0..<1"])
+    }
+
+    @Test mutating func whoSentNothingForLongIsNotKnownAnyMore() {
+        #expect(words(window.take(0, count: 2, nowMs: nowMs)) == ["0: 0..<2"])
+        #expect(words(window.handedOver()) == [])
+        nowMs = 600_001
+        #expect(words(window.take(1, count: 2, nowMs: nowMs)) == ["1: 0..<2"], "something is under way")
+        #expect(words(window.handedOver()) == [])
+        #expect(words(window.settled(4, isTaken: true, nowMs: nowMs)) == [])
+        nowMs += 600_000
+        #expect(words(window.take(2, count: 2, nowMs: nowMs)) == ["2: 0..<2"])
+        #expect(words(window.handedOver()) == [])
+        #expect(words(window.settled(2, isTaken: true, nowMs: nowMs)) == [])
+        nowMs += 600_001
+        #expect(words(window.take(3, count: 2, nowMs: nowMs)) == ["3: 0..<1"])
     }
 }

@@ -110,12 +110,54 @@ import Testing
                     loop.inTurn {
                         seen.lists.withLock { $0[0, default: []].append(number) }
                         loop.execute { seen.lists.withLock { $0[0, default: []].append(10 + number) } }
+                        return true
                     }
                 }
                 seen.lists.withLock { $0[0] = [-1] }
             }
             await eventually { seen.lists.withLock { $0[0]?.count } == 7 }
             #expect(seen.lists.withLock { $0[0] } == [-1, 0, 10, 1, 11, 2, 12])
+        }
+    }
+
+    @Test func ofACrowdInTurnSeveralGoTogetherAndWhoNeedsNoTurnTakesNone() async throws {
+        try await withLoop { loop in
+            let seen = Seen()
+            let begin = ContinuousClock.now
+            try await loop.run {
+                for number in 0..<2_000 {
+                    loop.inTurn {
+                        seen.lists.withLock { $0[0, default: []].append(number) }
+                        if number == 0 { loop.execute { seen.lists.withLock { $0[0, default: []].append(-1) } } }
+                        // The first turn is for eight that take one.
+                        return number % 2 == 0
+                    }
+                }
+            }
+            await eventually { seen.lists.withLock { $0[0]?.count } == 2_001 }
+            #expect(ContinuousClock.now - begin > .milliseconds(100), "they take turns")
+            let all = seen.lists.withLock { $0[0] ?? [] }
+            #expect(all.firstIndex(of: -1) == 15)
+            #expect(all.filter { $0 >= 0 } == Array(0..<2_000))
+            // Behind the last one the next is on time.
+            try await loop.run {
+                loop.inTurn {
+                    seen.lists.withLock { $0[1] = [7] }
+                    return true
+                }
+            }
+            await eventually { seen.lists.withLock { $0[1] } == [7] }
+        }
+    }
+
+    @Test func whatIsBehindTheRoundComesBehindWhatItWrites() async throws {
+        try await withLoop { loop in
+            let seen = Seen()
+            try await loop.run {
+                loop.behindRound { seen.lists.withLock { $0[0, default: []].append(2) } }
+                loop.atRoundEnd { seen.lists.withLock { $0[0, default: []].append(1) } }
+            }
+            await eventually { seen.lists.withLock { $0[0] } == [1, 2] }
         }
     }
 

@@ -93,12 +93,14 @@ final class SimulatedProcess: SerialExecutor, TaskExecutor, HostLoop, @unchecked
 
     /// So much that whatever is to gather does.
     var writeMicros: Double { 1e6 }
-    func writing(_ count: Int, _ body: () -> Void) { body() }
+    func writing(toMost count: Int, _ body: () -> Void) { body() }
 
     func atRoundEnd(_ body: @escaping () -> Void) {
         roundEnd.append(body)
         if !isRunning { after(0) {} }
     }
+
+    func behindRound(_ body: @escaping () -> Void) { atRoundEnd(body) }
 
     func offload<T: Sendable>(_ work: @escaping @Sendable () -> T, then: @escaping (T) -> Void) {
         after(pick(0...5)) { [self] in

@@ -41,8 +41,8 @@ final class Flight {
     var seq: Seq?
     /// The log has said that the record is in.
     var isReported = false
-    /// It has said where.
-    var hasPlace = false
+    /// Since when it has not said where.
+    var placelessMs: Int64?
     /// Nothing more is expected of it.
     var isOver = false
 

@@ -14,13 +14,18 @@ extension PublishLedger {
 
     /// The log reported these records without an error, at these seqs; −1 where it does not know the place. `head` is
     /// the last seq that was read. Throws `diverged` where the seq cannot be: then nothing has been acked.
-    mutating func reported(_ flights: [Flight], at seqs: [Seq], head: Seq) throws(ReelError) -> [Settled] {
+    mutating func reported(
+        _ flights: [Flight],
+        at seqs: [Seq],
+        head: Seq,
+        nowMs: Int64
+    ) throws(ReelError) -> [Settled] {
         for (flight, seq) in zip(flights, seqs) where seq != .none && !flight.isOver {
             try check(flight, isAt: seq, head)
         }
         for (flight, seq) in zip(flights, seqs) {
             flight.isReported = true
-            flight.hasPlace = seq != .none
+            if seq == .none { flight.placelessMs = nowMs }
         }
         return finish(flights.filter { $0.seq != nil && !$0.isOver })
     }
@@ -72,8 +77,10 @@ extension PublishLedger {
     /// Nacks what the log has reported without a place and not shown for long: nothing else tells that it is lost.
     mutating func giveUpUnseen(nowMs: Int64) -> [Settled] {
         let unseen = oldest.indices.flatMap { partition in
-            inFlight(partition).prefix { nowMs - $0.takenMs > settings.unavailableMs }
-                .filter { $0.isReported && !$0.hasPlace && $0.seq == nil }
+            inFlight(partition).prefix { nowMs - $0.takenMs > settings.unavailableMs }.filter { flight in
+                guard flight.seq == nil, let sinceMs = flight.placelessMs else { return false }
+                return nowMs - sinceMs > settings.unavailableMs
+            }
         }
         let error = ReelError(.logUnavailable, "the log said that it has the event, and does not show it", retryMs: 0)
         return failed(unseen, error, nowMs: nowMs)

@@ -184,7 +184,7 @@ final class Appender: @unchecked Sendable {
             state.bytes += pending.byteCount
             // Released by `finish`.
             _ = Unmanaged.passRetained(pending)
-            return state.due(pending.partition) { $0.take(pending, count: pending.count) }
+            return state.due(pending.partition) { $0.take(pending, count: pending.count, nowMs: nowMs()) }
         }
     }
 
@@ -287,10 +287,10 @@ final class Appender: @unchecked Sendable {
     /// What became of records of a partition is known: others may be handed over.
     private func settled(_ fates: Fates, of partition: Int) {
         let (due, hopeless) = state.withLock { state in
-            let hopeless = fates.isTaken ? [] : state.windows[partition]?.firstFailed() ?? []
-            return (state.due(partition) { $0.settled(fates.count, isTaken: fates.isTaken) }, hopeless)
+            let hopeless = fates.isTaken ? [] : state.windows[partition]?.giveUpUnlessKnown() ?? []
+            return (state.due(partition) { $0.settled(fates.count, isTaken: fates.isTaken, nowMs: nowMs()) }, hopeless)
         }
-        if let failure = fates.failure { giveUp(hopeless, failure) }
+        if let failure = fates.failure { giveUp(hopeless, Self.behind(failure)) }
         handOver(due)
     }
 
@@ -303,6 +303,12 @@ final class Appender: @unchecked Sendable {
         }
         let error = LogError(.logUnavailable, "the producer ended before it was handed the record")
         giveUp(runs, producer.refusal ?? error)
+    }
+
+    /// What is said of records that wait behind a producer's first one, which failed.
+    private static func behind(_ failure: LogError) -> LogError {
+        if failure.code == .forbidden { return failure }
+        return LogError(.logUnavailable, "not sent, for the first record of the producer failed: \(failure.message)")
     }
 
     private func giveUp(_ runs: [Run], _ error: LogError) {

@@ -2,7 +2,8 @@
 ///
 /// The first record of a producer goes alone. A broker that does not know a producer takes any of its requests for the
 /// first one. Where it refuses the first and takes the second, librdkafka believes both to be in the log, though the
-/// first one is lost. Once it has taken one, it refuses what comes out of order.
+/// first one is lost. Once it has taken one, it refuses what comes out of order, until it forgets a producer of which
+/// it has had nothing for long.
 ///
 /// An idempotent producer begins no request to a partition while five of its records or more are under way, and where
 /// others wait for that, its thread asks again and again with a whole core. So a few wait here, and then go together. A
@@ -17,8 +18,8 @@ package struct SendWindow<Append> {
     private var underWay = 0
     private var waiting: [Run] = []
     private var waitingRecords = 0
-    /// The brokers know the producer.
-    private var isKnown = false
+    /// When the brokers have last taken something; nil: they do not know the producer.
+    private var takenMs: Int64?
     /// Somebody hands runs over: whatever comes now stays behind them.
     private var isHandingOver = false
 
@@ -26,11 +27,14 @@ package struct SendWindow<Append> {
     private static var most: Int { 5 }
     /// So many records do not wait.
     private static var crowd: Int { 128 }
+    /// So long brokers do know a producer: they forget it behind a day, unless told otherwise.
+    private static var knownMs: Int64 { 600_000 }
 
     package init() {}
 
     /// An append of so many records comes. What is to be handed over now, in order; behind that, `handedOver`.
-    package mutating func take(_ append: Append, count: Int) -> [Run] {
+    package mutating func take(_ append: Append, count: Int, nowMs: Int64) -> [Run] {
+        if underWay == 0, let takenMs, nowMs - takenMs > Self.knownMs { renew() }
         waiting.append(Run(append: append, records: 0..<count))
         waitingRecords += count
         return due()
@@ -38,9 +42,9 @@ package struct SendWindow<Append> {
 
     /// The fate of so many records is known; `isTaken`: the brokers have taken some of them. What is to be handed over
     /// now; behind that, `handedOver`.
-    package mutating func settled(_ count: Int, isTaken: Bool) -> [Run] {
+    package mutating func settled(_ count: Int, isTaken: Bool, nowMs: Int64) -> [Run] {
         underWay -= count
-        isKnown = isKnown || isTaken
+        if isTaken { takenMs = nowMs }
         return due()
     }
 
@@ -56,20 +60,20 @@ package struct SendWindow<Append> {
         return waiting
     }
 
-    /// The first record of a producer failed. What will not be handed over any more: it would fail, too, one record
-    /// after the other.
-    package mutating func firstFailed() -> [Run] {
-        isKnown ? [] : giveUp()
+    /// Nothing was taken. What will not be handed over any more, where that was a producer's first record: what waits
+    /// would most likely fail, too, one record after the other.
+    package mutating func giveUpUnlessKnown() -> [Run] {
+        takenMs == nil ? giveUp() : []
     }
 
     /// Another producer comes.
     package mutating func renew() {
-        isKnown = false
+        takenMs = nil
     }
 
     private mutating func due() -> [Run] {
         guard !isHandingOver, !waiting.isEmpty else { return [] }
-        guard isKnown else { return first() }
+        guard takenMs != nil else { return first() }
         guard underWay < Self.most || waitingRecords >= Self.crowd else { return [] }
         isHandingOver = true
         underWay += waitingRecords

@@ -47,8 +47,11 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     private var unflushed: [TCPConnection] = []
     private var writeCost = WriteCost()
     private var roundEnd: [() -> Void] = []
+    private var roundBehind: [() -> Void] = []
+    /// Calls of `send` so far.
+    var writes = 0
     /// What waits for its turn, from `nextBody` on.
-    private var bodies: [(() -> Void)?] = []
+    private var bodies: [(() -> Bool)?] = []
     private var nextBody = 0
     /// Runs as long as there was something in the last turn: who comes then is not sooner than others.
     private var turns: LoopTimer?
@@ -86,6 +89,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
 
     /// Between two bodies that are run in turn.
     private static let turn = Duration.milliseconds(2)
+    /// Where more wait than these, a turn is for several: all have theirs within a second or two.
+    private static let turnsOfACrowd = 250
 
     /// What blocks for long, a log's read for one, must not keep all of libuv's threads, which are four.
     private static let widenPool: Void = { setenv("UV_THREADPOOL_SIZE", "16", 0) }()
@@ -110,6 +115,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
             uv_run(loop.handle, UV_RUN_ONCE)
         }
         uv_loop_close(loop.handle)
+        // They hold the loop.
+        (loop.bodies, loop.roundBehind) = ([], [])
         return nil
     }
 
@@ -150,9 +157,15 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         roundEnd.append(body)
     }
 
-    /// Runs the body on the loop once, in its turn: one such body in two milliseconds at most, in their order. A crowd
-    /// of them leaves the loop and the machine time for what cannot wait. On the loop.
-    public func inTurn(_ body: @escaping () -> Void) {
+    /// Runs the body on the loop once, behind what this round writes: the place for what writes to many. On the loop.
+    public func behindRound(_ body: @escaping () -> Void) {
+        roundBehind.append(body)
+    }
+
+    /// Runs the body on the loop once, in its turn: one such body in two milliseconds, in their order, and more where
+    /// hundreds wait. A crowd of them leaves the loop and the machine time for what cannot wait. One that comes back
+    /// false has taken no turn. What waits when the loop stops is dropped. On the loop.
+    public func inTurn(_ body: @escaping () -> Bool) {
         bodies.append(body)
         guard turns == nil else { return }
         turns = timer(after: .zero, every: Self.turn) { [unowned self] in takeTurn() }
@@ -164,14 +177,17 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
             turns?.cancel()
             return turns = nil
         }
-        let body = bodies[nextBody]
-        bodies[nextBody] = nil
-        nextBody += 1
+        var left = max(1, (bodies.count - nextBody) / Self.turnsOfACrowd)
+        while left > 0, nextBody < bodies.count {
+            let body = bodies[nextBody]
+            bodies[nextBody] = nil
+            nextBody += 1
+            if body?() == true { left -= 1 }
+        }
         if nextBody > 1_000 {
             bodies.removeFirst(nextBody)
             nextBody = 0
         }
-        body?()
     }
 
     private func add(_ job: Job) -> Bool {
@@ -199,28 +215,31 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
 
     private func finishRound() {
-        guard !roundEnd.isEmpty || !unflushed.isEmpty else { return }
+        guard !roundEnd.isEmpty || !unflushed.isEmpty || !roundBehind.isEmpty else { return }
         let bodies = roundEnd
         roundEnd = []
         for body in bodies { body() }
         let connections = unflushed
         unflushed = []
         unflushed.reserveCapacity(connections.count)
-        writing(connections.count) {
+        writing(toMost: connections.count) {
             for connection in connections { connection.flush() }
         }
+        let others = roundBehind
+        roundBehind = []
+        for body in others { body() }
         // Who wrote again while being flushed waits for the next round, which then must not wait for anything.
-        if !roundEnd.isEmpty || !unflushed.isEmpty { uv_async_send(wake) }
+        if !roundEnd.isEmpty || !unflushed.isEmpty || !roundBehind.isEmpty { uv_async_send(wake) }
     }
 
     /// About how many microseconds of the loop's processor time the write to one connection takes of late. On the loop.
     public var writeMicros: Double { writeCost.micros }
 
-    /// Writes to so many connections, which the loop learns from what a write costs. On the loop.
-    public func writing(_ count: Int, _ body: () -> Void) {
-        let begin = WriteCost.begin(count)
+    /// Writes to so many connections at most, which the loop learns from what a write costs. On the loop.
+    public func writing(toMost count: Int, _ body: () -> Void) {
+        let (begin, before) = (WriteCost.begin(count), writes)
         body()
-        writeCost.end(count, since: begin)
+        writeCost.end(writes - before, since: begin)
     }
 
     /// Has the connection flushed at the end of the round. On the loop.

@@ -9,12 +9,12 @@ struct WriteCost {
     /// Of one write, in the mean of the last ones.
     private(set) var micros = 10.0
 
-    /// So many writes begin; what comes back is for their end.
+    /// So many writes at most begin; what comes back is for their end.
     static func begin(_ count: Int) -> Double? { count < crowd ? nil : spentMicros() }
 
     /// So many writes have ended.
     mutating func end(_ count: Int, since begin: Double?) {
-        guard let begin else { return }
+        guard let begin, count >= Self.crowd else { return }
         micros += ((Self.spentMicros() - begin) / Double(count) - micros) / 4
     }
 

@@ -27,9 +27,9 @@ extension TCPHandler {
 /// One TCP connection on its loop. It lives until it is closed, by either side.
 ///
 /// Writes are collected until what came is handled, or else until the end of the loop's round, and offered to the
-/// kernel in one call. What the kernel does not take waits as it is, shared arrays shared; only the piece in front is
-/// copied for libuv. With TLS the bytes are sealed right before they are offered, and opened right before the handler
-/// gets them.
+/// kernel in one call, but for those of `writeNow`. What the kernel does not take waits as it is, shared arrays shared;
+/// only the piece in front is copied for libuv. With TLS the bytes are sealed right before they are offered, and opened
+/// right before the handler gets them.
 ///
 /// There are tens of thousands: its fields are in the order that leaves no room between them.
 final class TCPConnection: Timed {
@@ -158,8 +158,8 @@ final class TCPConnection: Timed {
         awaitFlush()
     }
 
-    /// Writes now what the kernel takes now, and the rest at the end of the round; all of it where something waits
-    /// already. No handler is called before the end of the round.
+    /// Writes now what the kernel takes now, and the rest as `write` does; all of it so where something waits already.
+    /// No handler is called meanwhile.
     func writeNow(_ bytes: [UInt8]) {
         guard tls == nil, pendingBytes == 0, state.isDisjoint(with: [.awaitsFlush, .isClosed, .isFinishing]) else {
             return write(bytes)
@@ -210,6 +210,7 @@ final class TCPConnection: Timed {
     /// for a `write`, which could as well be to a file.
     private func offer(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard let descriptor else { return Int(UV_EBADF.rawValue) }
+        loop.writes += 1
         let count = send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_DONTWAIT | MSG_NOSIGNAL))
         return count < 0 ? Int(-errno) : count
     }

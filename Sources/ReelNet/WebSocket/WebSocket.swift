@@ -87,7 +87,7 @@ public final class WebSocket {
     }
 
     /// The same without waiting for the end of the loop's round, unless something waits already: for one of many who
-    /// get the frame, and nothing else in this round.
+    /// get the frame, and most often nothing else in this round.
     public func sendNow(_ frame: WebSocketFrame) {
         precondition(isServer, "a client has to mask what it sends")
         if !sentClose { tcp.writeNow(deflates ? frame.packed(by: loop.deflater) : frame.bytes) }
