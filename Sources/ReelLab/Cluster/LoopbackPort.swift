@@ -22,7 +22,8 @@ package enum LoopbackPort {
         return ports
     }
 
-    private static func bound(to port: Int) -> Int32? {
+    /// A socket that holds a port of the loopback and lets nobody in; nil: somebody else has it.
+    package static func bound(to port: Int) -> Int32? {
         let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard socket >= 0 else { return nil }
         var address = sockaddr_in()

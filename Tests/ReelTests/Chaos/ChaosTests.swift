@@ -40,7 +40,13 @@ import Testing
         (plan.gateways, plan.snapshots) = (1, 1)
         let chaos = try ChaosRun(plan, reel: BuiltProgram.path, folder: folder.path + "/fresh") { _ in }
         defer { chaos.end() }
-        for gateway in chaos.cluster.gateways { gateway.process.killNow() }
+        // Nobody else's node comes to listen where it did.
+        var held: [Int32] = []
+        defer { for socket in held { close(socket) } }
+        for gateway in chaos.cluster.gateways {
+            gateway.process.killNow()
+            held.append(try #require(LoopbackPort.bound(to: Int(gateway.port))))
+        }
         let failure = await #expect(throws: LoadFailure.self) { try await chaos.run() }
         #expect(failure?.code == .unreachable)
         let histories = try FileManager.default.contentsOfDirectory(atPath: folder.path + "/fresh")
