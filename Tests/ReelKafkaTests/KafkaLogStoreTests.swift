@@ -181,8 +181,8 @@ import Testing
         let topic = TopicRole.name(of: epoch)
         brokers.topic("reel.control")
         brokers.topic(topic, partitions: 2)
-        let door = try IgnorantBroker(before: brokers.brokers[0], hidden: topic)
-        brokers.hide(IgnorantBroker.alias(of: topic))
+        let door = try BrokerDoor(before: brokers.brokers[0], hidden: topic)
+        brokers.hide(BrokerDoor.alias(of: topic))
         var configuration = brokers.configuration
         configuration.brokers = [door.address]
         let store = try KafkaLogStore(configuration) { _, _ in }

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// A door to a broker that has not heard of a topic yet: what it is asked of that one, it is asked of a topic that
-/// nobody has. All other questions go through as they are.
-final class IgnorantBroker: Sendable {
+/// A door to a broker. One that hides a topic makes the broker look as if it had not heard of that yet: what it is
+/// asked of that one, it is asked of a topic that nobody has. All else goes through as it is.
+final class BrokerDoor: Sendable {
     /// `HOST:PORT`.
     let address: String
     private let listener: Int32
@@ -11,7 +11,10 @@ final class IgnorantBroker: Sendable {
     /// What it asks for instead of the hidden topic.
     static func alias(of topic: String) -> String { topic.dropLast() + "x" }
 
-    init(before broker: String, hidden topic: String) throws {
+    /// `onAnswer` is given what the broker says, once it has gone through, on a thread of the door.
+    init(before broker: String, hidden topic: String = "", onAnswer: @escaping @Sendable ([UInt8]) -> Void = { _ in })
+        throws
+    {
         let port = try #require(broker.split(separator: ":").last.flatMap { UInt16($0) })
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         try #require(listener >= 0)
@@ -31,8 +34,8 @@ final class IgnorantBroker: Sendable {
                 let client = accept(listener, nil, nil)
                 guard client >= 0 else { return }
                 let server = Self.knock(at: port)
-                Thread.detachNewThread { Self.pass(from: client, to: server, hiding: hidden) }
-                Thread.detachNewThread { Self.pass(from: server, to: client, hiding: []) }
+                Thread.detachNewThread { Self.pass(from: client, to: server, hiding: hidden) { _ in } }
+                Thread.detachNewThread { Self.pass(from: server, to: client, then: onAnswer) }
             }
         }
     }
@@ -62,7 +65,12 @@ final class IgnorantBroker: Sendable {
     }
 
     /// Passes bytes on until one side ends. A request is small enough to come in one piece.
-    private static func pass(from source: Int32, to target: Int32, hiding topic: [UInt8]) {
+    private static func pass(
+        from source: Int32,
+        to target: Int32,
+        hiding topic: [UInt8] = [],
+        then tell: ([UInt8]) -> Void
+    ) {
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
         while true {
             let count = recv(source, &buffer, buffer.count, 0)
@@ -78,6 +86,7 @@ final class IgnorantBroker: Sendable {
                 rest = rest.dropFirst(sent)
             }
             if !rest.isEmpty { break }
+            tell(piece)
         }
         shutdown(source, Int32(SHUT_RDWR))
         shutdown(target, Int32(SHUT_RDWR))
