@@ -155,7 +155,7 @@ public final class Gateway: Sendable {
         parts: [LoopBound<Part>],
         _ brake: TailBrake
     ) -> PartitionFeed {
-        PartitionFeed(log: share.log, partition: partition, from: from) { feed, news in
+        PartitionFeed(log: share.log, partition: partition, from: from, hasRoom: { brake.hasRoom }) { feed, news in
             switch news {
             case .batch(let batch):
                 let load = brake.load(bytes: batch.costBytes)

@@ -4,6 +4,12 @@ import ReelNet
 import ReelNode
 
 extension GatewayLoop {
+    /// Begins to bring a subscription up to the head, in its turn; at once where nothing is missing.
+    func beginToCatchUp(_ entry: Subscription<SocketClient>) {
+        guard entry.next <= rings[entry.partition].head else { return catchUp(entry) }
+        turns.add { [self] in catchUp(entry) }
+    }
+
     /// Brings a subscription up to the head, from the ring or the log, at its client's pace; then the tail feeds it.
     func catchUp(_ entry: Subscription<SocketClient>) {
         guard !entry.isOver, !entry.isReading, !entry.isLive else { return }
@@ -46,7 +52,7 @@ extension GatewayLoop {
             case .failure(let error): return end(entry, reason(error, entry.stream))
             }
             // What is left out or packed costs time and is not held up by its client: others come in between.
-            loop.bound { [self] in goOn(entry) }(())
+            turns.add { [self] in goOn(entry) }
         }
         guard !isUnderWay else { return }
         client.logWaits -= 1

@@ -9,7 +9,7 @@ extension GatewayLoop {
         let listeners = subscriptions.listeners(to: batch)
         sendingLoad.add(Double(listeners.all) * loop.writeMicros / 1_000, nowMs: nowMs)
         gatherings[batch.partition].add(batch, listeners: listeners.most, keepsDistance: sendingLoad.isTooMuch)
-        if isForNow(batch) {
+        if isForNow(batch, listeners: listeners.most) {
             loop.behindRound { [self] in deliverIfDue(batch.partition) }
         } else {
             deliverIfDue(batch.partition)
@@ -18,20 +18,19 @@ extension GatewayLoop {
 
     /// Whether it is written to each as it is pushed, behind the round's other writes. Under load, and where it brings
     /// several streams, one round may bring a client more than one frame: one write.
-    private func isForNow(_ batch: TailBatch) -> Bool {
-        !sendingLoad.isTooMuch && batch.streams.count == 1 && subscriptions.listeners(to: batch).most >= Self.crowd
+    private func isForNow(_ batch: TailBatch, listeners: Int) -> Bool {
+        !sendingLoad.isTooMuch && batch.streams.count == 1 && listeners >= EventLoop.crowd
     }
-
-    private static let crowd = 32
 
     /// Sends what has gathered: whoever is told about the head has to be told of what lies before it first.
     func deliver(_ partition: Int) {
         gatherTimers[partition]?()
         gatherTimers[partition] = nil
         guard let batch = gatherings[partition].take(nowMs: nowMs) else { return }
-        let now = isForNow(batch)
-        loop.writing(toMost: now ? subscriptions.listeners(to: batch).all : 0) {
-            pushing(now: now) { push in subscriptions.deliver(batch, send: push, lagged: lags) }
+        let listeners = subscriptions.listeners(to: batch)
+        let isForNow = isForNow(batch, listeners: listeners.most)
+        loop.writing(toMost: isForNow ? listeners.all : 0) {
+            pushing(now: isForNow) { push in subscriptions.deliver(batch, send: push, lagged: lags) }
         }
         for follower in followers.all(awaiting: batch) { follower.moved() }
     }
@@ -66,14 +65,14 @@ extension GatewayLoop {
     private func proveHeads(_ slots: Range<Int>) {
         for partition in rings.indices {
             deliver(partition)
-            pushing { push in
+            pushing(now: false) { push in
                 subscriptions.tick(slots: slots, partition: partition, head: rings[partition].head, send: push)
             }
         }
     }
 
     /// Lends what pushes a frame to a client, and counts what it pushed, at once: the loops share their meters.
-    private func pushing(now: Bool = false, _ body: ((SocketClient, WebSocketFrame) -> Bool) -> Void) {
+    private func pushing(now: Bool, _ body: ((SocketClient, WebSocketFrame) -> Bool) -> Void) {
         var (frames, bytes) = (0, 0)
         body { client, frame in
             guard client.push(frame, now: now) else { return false }

@@ -11,6 +11,8 @@ final class GatewayLoop {
     let share: GatewayShare
     let index: Int
     var rings: [Ring]
+    /// Answers of what was read, to those who catch up and fetch.
+    let turns: Turns
     private let pages: LoopPages
     /// What lies far back in a stream, on other nodes.
     var snapshotIndex: SnapshotIndex?
@@ -38,6 +40,8 @@ final class GatewayLoop {
     private var isPutOff = false
     private var isAppending = false
     private var isFenced = false
+    /// For each partition who waits for what the log says of its end.
+    private var asking: [[(wait: PositionWait, then: (ReelError?) -> Void)]]
     private var waits: [(wait: PositionWait, then: (ReelError?) -> Void)] = []
     private var endWaitTimer: (() -> Void)?
     private var lastNumber = 0
@@ -48,7 +52,8 @@ final class GatewayLoop {
         self.index = index
         self.share = share
         let settings = share.settings
-        pages = LoopPages(on: loop, share: share)
+        turns = Turns(on: loop)
+        pages = LoopPages(on: loop, turns: turns, share: share)
         rings = from.map { Ring(from: $0, byteLimit: settings.ringBytes) }
         subscriptions = Subscriptions(partitions: share.partitions, frameLimit: settings.frameBytes)
         let gathering = Gathering(listenerMicros: settings.listenerMicros)
@@ -58,6 +63,7 @@ final class GatewayLoop {
         intake = EventIntake(limit: settings.eventBytes)
         lastTickMs = loop.nowMs
         flights = [[Flight]](repeating: [], count: share.partitions)
+        asking = [[(wait: PositionWait, then: (ReelError?) -> Void)]](repeating: [], count: share.partitions)
         share.onDivergence(loop.bound { [weak self] error in self?.fence(error) })
     }
 
@@ -81,10 +87,16 @@ final class GatewayLoop {
         if let end = batch.end {
             settled += ledger.failed(ledger.unread(batch.partition), .ended(end.next), nowMs: nowMs)
         }
-        do throws(ReelError) { try ledger.read(batch.partition, to: batch.last) } catch { return diverged(error) }
+        do throws(ReelError) {
+            try ledger.read(batch.partition, to: batch.last)
+        } catch {
+            for index in settled.indices { settled[index].answer = .nacked(error) }
+            answer(settled)
+            return diverged(error)
+        }
         answer(settled)
         fanOut(batch)
-        if !waits.isEmpty { tickWaits() }
+        if waits.contains(where: { $0.wait.partition == batch.partition && $0.wait.seq <= batch.last }) { tickWaits() }
     }
 
     private func readBack(_ batch: TailBatch) -> [PublishLedger.Settled] {
@@ -162,6 +174,7 @@ final class GatewayLoop {
     func tick() {
         let nowMs = nowMs
         answer(ledger.giveUpUnseen(nowMs: nowMs))
+        ledger.nacked.forgetExpired(nowMs: nowMs)
         share.backlog(ofLoop: index, is: Backlog(ledger, nowMs: nowMs))
         subscriptions.log = share.logState
         proveHeads()
@@ -217,18 +230,28 @@ final class GatewayLoop {
         ask(wait, then)
     }
 
+    /// Asks the log where it ends, once for all who want to know that of a partition at the same time.
     private func ask(_ wait: PositionWait, _ then: @escaping (ReelError?) -> Void) {
         let (log, partition) = (share.log, wait.partition)
+        asking[partition].append((wait, then))
+        guard asking[partition].count == 1 else { return }
         loop.offload {
             try? log.bounds(partition)
         } then: { [self] bounds in
-            var wait = wait
             if let bounds { share.bounds(partition, are: bounds) }
-            // What ended the log, or stopped the partition, while the log was asked has not met this wait.
-            if let divergence = share.divergence { return then(divergence) }
-            if let error = share.stop(of: partition), wait.seq > rings[partition].head { return then(error) }
-            step(wait.logEnds(at: bounds?.last, nowMs: nowMs), wait, then)
+            let asking = asking[partition]
+            self.asking[partition] = []
+            for (wait, then) in asking { goOn(wait, bounds, then) }
         }
+    }
+
+    private func goOn(_ wait: PositionWait, _ bounds: LogBounds?, _ then: @escaping (ReelError?) -> Void) {
+        // What ended the log, or stopped the partition, while the log was asked has not met this wait.
+        if let divergence = share.divergence { return then(divergence) }
+        if wait.seq <= rings[wait.partition].head { return then(nil) }
+        if let error = share.stop(of: wait.partition) { return then(error) }
+        var wait = wait
+        step(wait.logEnds(at: bounds?.last, nowMs: nowMs), wait, then)
     }
 
     private func step(_ step: PositionWait.Step, _ wait: PositionWait, _ then: @escaping (ReelError?) -> Void) {

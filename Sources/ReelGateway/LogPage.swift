@@ -12,6 +12,7 @@ final class LogPage: Sendable {
     let seqs: Range<Seq>
     /// Bytes that it takes in memory, about.
     let costBytes: Int
+    /// What was read.
     private let batch: RecordBatch
     /// The indexes of what is delivered in the batch's entries.
     private let records: [UInt32]

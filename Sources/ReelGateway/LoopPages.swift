@@ -29,20 +29,18 @@ final class LoopPages {
     static let pageBytes = 512 << 10
     /// So many pages are gone over at once.
     private static let pagesMax = 32
-    /// So many are answered at once: what else comes on the loop does not wait for a crowd that waits for one page.
-    private static let turnsMax = 16
 
     private let loop: any HostLoop
     private let share: GatewayShare
     private var number = 0
     /// Who waits for each read.
     private var waiting: [Int: [Waiter]] = [:]
-    /// Whose page is there.
-    private var ready = Queue<(waiter: Waiter, page: LogPage)>()
-    private var isTurning = false
+    /// Those whose page is there are answered in turn.
+    private let turns: Turns
 
-    init(on loop: any HostLoop, share: GatewayShare) {
+    init(on loop: any HostLoop, turns: Turns, share: GatewayShare) {
         self.loop = loop
+        self.turns = turns
         self.share = share
         number = share.pages.join(
             loop.bound { [weak self] (news: LogPages.News) in self?.loaded(news.reading, news.outcome) }
@@ -67,8 +65,7 @@ final class LoopPages {
         switch pages.find(query.from, to: query.to, of: partition, loop: number, mayBegin: mayBegin) {
         case .page(let page):
             share.meters.pagesKept.add()
-            ready.append((waiter, page))
-            turn()
+            turns.add { [self] in answer(waiter, from: page) }
         case .reading(let reading):
             share.meters.pagesJoined.add()
             waiting[reading.id, default: []].append(waiter)
@@ -95,7 +92,7 @@ final class LoopPages {
             let seq = waiter.query.from
             switch outcome {
             case .success(let page) where page.seqs.contains(seq):
-                ready.append((waiter, page))
+                turns.add { [self] in answer(waiter, from: page) }
             case .failure(let error) where error.code != .truncated || seq == reading.seqs.lowerBound:
                 waiter.then(.failure(error))
             // It joined a read that did not get so far, or began before the log does.
@@ -103,31 +100,20 @@ final class LoopPages {
                 _ = find(waiter) { true }
             }
         }
-        turn()
     }
 
-    private func turn() {
-        guard !isTurning, !ready.isEmpty else { return }
-        isTurning = true
-        loop.bound { [self] in
-            isTurning = false
-            for _ in 0..<Self.turnsMax {
-                guard let (waiter, page) = ready.popFirst() else { return }
-                let query = waiter.query
-                guard waiter.isReady() else {
-                    waiter.then(.success(EventsChunk(from: query.from, to: query.from - 1)))
-                    continue
-                }
-                // Who takes a whole page at a time most often wants the next one.
-                if query.bytes >= Self.pageBytes, query.events == .max,
-                    let ahead = share.pages.ahead(of: page, to: query.to, of: query.partition)
-                {
-                    begin(ahead, bytes: Self.pageBytes)
-                }
-                waiter.then(.success(chunk(for: query, from: page)))
-            }
-            turn()
-        }(())
+    private func answer(_ waiter: Waiter, from page: LogPage) {
+        let query = waiter.query
+        guard waiter.isReady() else {
+            return waiter.then(.success(EventsChunk(from: query.from, to: query.from - 1)))
+        }
+        // Who takes a whole page at a time most often wants the next one.
+        if query.bytes >= Self.pageBytes, query.events == .max,
+            let ahead = share.pages.ahead(of: page, to: query.to, of: query.partition)
+        {
+            begin(ahead, bytes: Self.pageBytes)
+        }
+        waiter.then(.success(chunk(for: query, from: page)))
     }
 
     private func chunk(for query: LogQuery, from first: LogPage) -> EventsChunk {

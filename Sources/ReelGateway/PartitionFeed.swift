@@ -34,15 +34,19 @@ final class PartitionFeed: LogSink {
     let partition: Int
     private let log: any EventLog
     private let state: Mutex<State>
+    private let hasRoom: @Sendable () -> Bool
     private let tell: @Sendable (PartitionFeed, News) -> Void
 
-    /// A feed that reads from there on, once it is started. `tell` is called on a thread of the log.
+    /// A feed that reads from there on, once it is started. `tell` is called on a thread of the log, which it does not
+    /// hold up where `hasRoom` says so.
     init(
         log: any EventLog,
         partition: Int,
         from start: WarmStart,
+        hasRoom: @escaping @Sendable () -> Bool,
         tell: @escaping @Sendable (PartitionFeed, News) -> Void
     ) {
+        self.hasRoom = hasRoom
         self.log = log
         self.partition = partition
         self.tell = tell
@@ -79,6 +83,8 @@ final class PartitionFeed: LogSink {
         }
         tail?.cancel()
     }
+
+    var isReady: Bool { hasRoom() }
 
     func received(_ batch: RecordBatch) {
         let news: [News] = state.withLock { state in

@@ -1,8 +1,8 @@
 /// What a loop would have to do to send each event by itself to all who listen, in all partitions: whether it is more
 /// than it should take on.
 ///
-/// Each batch adds the time that its writes take, and half of the time that passes is taken off: a loop has
-/// other things to do, and so has the machine.
+/// Each batch adds the time that its writes take, and half of the time that passes is taken off: a loop has other
+/// things to do, and so has the machine.
 struct SendingLoad {
     private static let share = 0.5
     /// A burst may add so much before it counts as a pace that a loop does not keep.

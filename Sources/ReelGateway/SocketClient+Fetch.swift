@@ -64,8 +64,8 @@ extension SocketClient {
                     refuse(gateway.failure(gateway.reason(error, fetch.stream), fetch.stream), ref: fetch.ref)
                 }
             }
-            // Through the loop, so that a long answer from the ring leaves room for others.
-            gateway.loop.bound { [self] in goOn() }(())
+            // In turn, so that a long answer from the ring leaves room for others.
+            gateway.turns.add { [self] in goOn() }
         }
     }
 

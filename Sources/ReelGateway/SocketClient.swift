@@ -194,13 +194,6 @@ final class SocketClient: Subscriber {
         case .publish(let publish):
             // Between two ticks.
             if access.hasExpired(nowMs: gateway.loop.wallMs) { return refuseEntry(.tokenExpired, ref: frame.ref) }
-            guard publish.events.count <= settings.batch else {
-                let error = ReelError(
-                    .limit,
-                    "found \(publish.events.count) events, expected at most \(settings.batch)"
-                )
-                return refuse(ServerFrame.Failure(error, stream: publish.stream), ref: frame.ref)
-            }
             gateway.publish(publish, with: access, from: number, ref: frame.ref) { error in
                 refuse(ServerFrame.Failure(error, stream: publish.stream), ref: frame.ref)
             }
@@ -293,7 +286,7 @@ final class SocketClient: Subscriber {
                 after: start
             )
             send(.subscribed(subscribed), ref: ref)
-            gateway.catchUp(entry)
+            gateway.beginToCatchUp(entry)
         }
     }
 }
@@ -315,7 +308,9 @@ extension SocketClient {
         var frame: Result<ClientFrame, FrameError>
         do throws(FrameError) {
             frame = .success(
-                try text.withUnsafeBufferPointer { (bytes) throws(FrameError) in try ClientFrame(Bytes(bytes)) }
+                try text.withUnsafeBufferPointer { (bytes) throws(FrameError) in
+                    try ClientFrame(Bytes(bytes), eventsMax: settings.batch)
+                }
             )
         } catch {
             frame = .failure(error)

@@ -58,6 +58,9 @@ final class TailBrake: Sendable {
         return Load(self, bytes: bytes, loops: loops)
     }
 
+    /// Whether a batch would not have to wait, as far as can be seen.
+    var hasRoom: Bool { state.read { $0.bytes < Self.bytesMax / 2 } }
+
     private func took(_ bytes: Int) {
         state.change { $0.bytes -= bytes }
     }

@@ -2,8 +2,15 @@
 public protocol LogSink: AnyObject, Sendable {
     /// The next records. The batch may be kept and shared between threads.
     func received(_ batch: RecordBatch)
+    /// Whether it would take a batch now without waiting for anybody. Who writes a log then hands it over himself.
+    var isReady: Bool { get }
     /// The tail has ended: truncated, recreated, rolled back, unreadable.
     func failed(_ error: LogError)
+}
+
+extension LogSink {
+    /// It may have to wait.
+    public var isReady: Bool { false }
 }
 
 /// A running tail.

@@ -12,9 +12,17 @@ package final class CollectingSink: LogSink {
     private let state = Mutex(State())
     private let onBatch: (@Sendable (RecordBatch) -> Void)?
 
-    package init(onBatch: (@Sendable (RecordBatch) -> Void)? = nil) {
+    private let ready: @Sendable () -> Bool
+
+    package init(
+        onBatch: (@Sendable (RecordBatch) -> Void)? = nil,
+        ready: @escaping @Sendable () -> Bool = { false }
+    ) {
+        self.ready = ready
         self.onBatch = onBatch
     }
+
+    package var isReady: Bool { ready() }
 
     package var records: [Seen] { state.withLock { $0.records } }
     package var texts: [String] { records.map(\.text) }

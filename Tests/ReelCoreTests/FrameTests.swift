@@ -126,6 +126,19 @@ import Testing
         #expect(error?.ref.map { String(decoding: $0, as: UTF8.self) } == ref)
     }
 
+    @Test func aPublishOfTooManyEventsIsRefusedBeforeTheyAreCopied() throws {
+        func publish(_ count: Int) -> [UInt8] {
+            let events = [String](repeating: "1", count: count).joined(separator: ",")
+            return Array(#"{"t":"publish","stream":"a","events":[\#(events)],"ref":7}"#.utf8)
+        }
+        _ = try publish(3).withUnsafeBytes { try ClientFrame($0, eventsMax: 3) }
+        let error = #expect(throws: FrameError.self) {
+            try publish(4).withUnsafeBytes { try ClientFrame($0, eventsMax: 3) }
+        }
+        #expect(error?.error == ReelError(.limit, "found 4 events, expected at most 3"))
+        #expect(error?.ref == Array("7".utf8) && error?.stream == StreamName("a"))
+    }
+
     @Test func aFrameIsAtMostThirtySixLevelsDeep() throws {
         func nested(_ levels: Int) -> String {
             let value = String(repeating: "[", count: levels) + String(repeating: "]", count: levels)

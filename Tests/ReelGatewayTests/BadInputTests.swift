@@ -200,7 +200,7 @@ import Testing
         ("GET", "/v1/socket", "", 400, .badRequest),
         ("POST", "/v1/streams/todo/events", "", 400, .badJSON),
         ("POST", "/v1/streams/todo/events", "{}", 400, .badRequest),
-        ("POST", "/v1/streams/todo/events", #"{"events":[]}"#, 400, .limit),
+        ("POST", "/v1/streams/todo/events", #"{"events":[]}"#, 400, .badRequest),
         ("POST", "/v1/streams/todo/events", #"{"events":[7]}"#, 400, .badEvent),
         ("POST", "/v1/streams/todo/events", #"{"events":[{"site":"\#(id)","op":0,"type":"no"}]}"#, 400, .badEvent),
         ("POST", "/v1/streams/todo/events", #"{"events":[],"events":[]}"#, 400, .badJSON),

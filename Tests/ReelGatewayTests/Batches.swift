@@ -10,6 +10,8 @@ enum Batches {
     /// What lies at one seq.
     enum Record {
         case event(StreamName, Site, Op, String)
+        /// An event with this value.
+        case raw(StreamName, Site, Op, [UInt8])
         case barrier
         case void
         case hole
@@ -37,11 +39,15 @@ enum Batches {
         }
         for (index, record) in records.enumerated() {
             let (key, bytes, kind): ([UInt8], [UInt8], TailBatch.Kind)
+            func event(_ stream: StreamName, _ site: Site, _ op: Op) -> TailBatch.Kind {
+                if !streams.contains(stream) { streams.append(stream) }
+                return .event(stream: streams.firstIndex(of: stream)!, site: site, op: op)
+            }
             switch record {
             case .event(let stream, let site, let op, let text):
-                if !streams.contains(stream) { streams.append(stream) }
-                (key, bytes) = (stream.key, value(site, op, text))
-                kind = .event(stream: streams.firstIndex(of: stream)!, site: site, op: op)
+                (key, bytes, kind) = (stream.key, value(site, op, text), event(stream, site, op))
+            case .raw(let stream, let site, let op, let value):
+                (key, bytes, kind) = (stream.key, value, event(stream, site, op))
             case .barrier: (key, bytes, kind) = (Array("~reel".utf8), Barrier.open.value, .barrier)
             case .void: (key, bytes, kind) = (Array("x".utf8), Array("no".utf8), .void)
             case .hole: continue

@@ -9,6 +9,7 @@ final class HeldLog: EventLog, @unchecked Sendable {
     private var isHeld = false
     private var held = 0
     private var begun = 0
+    private var ends = 0
     private var ranges: [Range<Seq>] = []
 
     init(_ log: MemoryLog) {
@@ -27,6 +28,9 @@ final class HeldLog: EventLog, @unchecked Sendable {
     /// How many reads were asked for.
     var reads: Int { change { begun } }
 
+    /// How often it was asked where it ends.
+    var boundsAsked: Int { change { ends } }
+
     /// The seqs that reads have brought, read by read.
     var rangesRead: [Range<Seq>] { change { ranges } }
 
@@ -41,7 +45,7 @@ final class HeldLog: EventLog, @unchecked Sendable {
 
     private func pass(isRead: Bool) {
         condition.lock()
-        if isRead { begun += 1 }
+        if isRead { begun += 1 } else { ends += 1 }
         held += 1
         while isHeld { condition.wait() }
         held -= 1

@@ -39,7 +39,9 @@ import Testing
         let told = Told()
         try body(
             log,
-            PartitionFeed(log: log, partition: 0, from: WarmStart(from: 0)) { _, news in told.add(news) },
+            PartitionFeed(log: log, partition: 0, from: WarmStart(from: 0), hasRoom: { true }) { _, news in
+                told.add(news)
+            },
             told
         )
     }
@@ -148,7 +150,7 @@ import Testing
         let voids = Mutex<[VoidTally]>([])
         let log = try MemoryLog(partitions: 1)
         defer { log.close() }
-        let feed = PartitionFeed(log: log, partition: 0, from: WarmStart(from: 0)) { _, news in
+        let feed = PartitionFeed(log: log, partition: 0, from: WarmStart(from: 0), hasRoom: { true }) { _, news in
             if case .batch(let batch) = news { voids.withLock { $0.append(batch.voids) } }
         }
         let seed = Array(#"{"line":{"end":-1,"op":4,"site":"\#(site)"},"type":"seed"}"#.utf8)

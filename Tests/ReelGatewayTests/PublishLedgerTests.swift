@@ -388,6 +388,20 @@ import Testing
         #expect(bench.ledger.count == 1)
     }
 
+    @Test func whatHasHeldUpOthersForLongEnoughLeavesNothing() {
+        var bench = Bench()
+        let bad = ReelError(.badEvent, "bad")
+        let last = UInt64(NackedOps.lanesPerConnection)
+        for low in 0..<last { _ = bench.publish(offer(Site(high: 2, low: low), 0, refusal: bad)) }
+        bench.ledger.nacked.forgetExpired(nowMs: 9_999)
+        #expect(!bench.ledger.isIdle)
+        bench.nowMs = 10_000
+        bench.ledger.nacked.forgetExpired(nowMs: 10_000)
+        #expect(bench.ledger.isIdle)
+        _ = bench.publish(offer(Site(high: 2, low: last), 0, refusal: bad))
+        #expect(bench.publish(offer(Site(high: 2, low: last), 1)).answers == ["1:1 gap 0"], "there is room again")
+    }
+
     @Test func aLogThatIsAwayIsSaidAfterFiveSeconds() {
         var bench = Bench()
         let (flights, _) = bench.publish(offer(a, 0))

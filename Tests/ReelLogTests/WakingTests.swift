@@ -116,7 +116,13 @@ struct WakingTests {
         try await withFolder { folder in
             let logs = [try SQLiteLog(path: folder + "/log.db"), try SQLiteLog(path: folder + "/log.db")]
             defer { for log in logs { log.close() } }
-            let sinks = logs.map { _ in [CollectingSink(), CollectingSink()] }
+            let asks = Atomic(0)
+            // Some batches come on the thread that has committed them.
+            let sinks = logs.map { _ in
+                (0...1).map { _ in
+                    CollectingSink(ready: { asks.wrappingAdd(1, ordering: .relaxed).newValue % 3 > 0 })
+                }
+            }
             for (log, sinks) in zip(logs, sinks) {
                 for partition in 0...1 { _ = log.tail(partition, from: 0, to: sinks[partition]) }
             }
@@ -136,6 +142,39 @@ struct WakingTests {
                 #expect(sink.error == nil)
             }
             #expect(sinks[0].map(\.texts) == sinks[1].map(\.texts))
+        }
+    }
+
+    @Test("who is ready gets what is committed here from the thread that commits, who is not from the reader's")
+    func threads() async throws {
+        try await withFolder { folder in
+            let log = try SQLiteLog(path: folder + "/log.db", partitions: 1)
+            defer { log.close() }
+            let names = Mutex<[String]>([])
+            let isReady = Mutex(true)
+            let sink = CollectingSink { _ in
+                let name = try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)
+                names.withLock { $0.append(name?.trimmingCharacters(in: .newlines) ?? "") }
+            } ready: {
+                isReady.withLock(\.self)
+            }
+            _ = log.tail(0, from: 0, to: sink)
+            // What is committed before the tail has begun is read from the file.
+            try await eventually("the tail has begun, and the writer delivers") {
+                _ = try await log.append([LogAppend("s", "x")], to: 0)
+                return names.withLock(\.last) == "reel-log-write"
+            }
+            let before = sink.count
+            isReady.withLock { $0 = false }
+            _ = try await log.append([LogAppend("s", "y")], to: 0)
+            try await eventually("the reader delivers") { sink.count == before + 1 }
+            #expect(names.withLock(\.last) == "reel-log-read")
+            // Who commits much leaves it to the reader.
+            isReady.withLock { $0 = true }
+            _ = try await log.append((0..<65).map { LogAppend("s", "\($0)") }, to: 0)
+            try await eventually("all") { sink.count == before + 66 }
+            #expect(names.withLock(\.last) == "reel-log-read")
+            #expect(sink.records.map(\.seq) == Array(0..<Seq(sink.count)))
         }
     }
 

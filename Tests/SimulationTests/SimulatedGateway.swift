@@ -41,7 +41,7 @@ final class SimulatedGateway: @unchecked Sendable {
         loop = GatewayLoop(on: process, index: 0, share: share, from: starts.map(\.from))
         _ = process.every(1_000) { [loop] in loop.tick() }
         feeds = starts.enumerated().map { partition, start in
-            PartitionFeed(log: handle, partition: partition, from: start) { [weak self] feed, news in
+            PartitionFeed(log: handle, partition: partition, from: start, hasRoom: { true }) { [weak self] feed, news in
                 self?.process.after(0) { self?.received(news, of: feed) }
             }
         }

@@ -1,20 +1,21 @@
 extension ClientFrame {
-    /// Reads a frame. What is no JSON is `bad_json`, what is no such frame `bad_frame`, `bad_stream` or `bad_range`.
-    public init(_ bytes: Bytes) throws(FrameError) {
+    /// Reads a frame. What is no JSON is `bad_json`, what is no such frame `bad_frame`, `bad_stream` or `bad_range`, a
+    /// publish of more than so many events `limit`.
+    public init(_ bytes: Bytes, eventsMax: Int = .max) throws(FrameError) {
         var ref: [UInt8]?
         var stream: StreamName?
         do throws(ReelError) {
             let object = try JSONObject(bytes, levels: ClientFrame.levels, shape: .badFrame)
             stream = try? object.stream()
             ref = try object.ref()
-            body = try ClientFrame.body(object)
+            body = try ClientFrame.body(object, eventsMax)
             self.ref = ref
         } catch {
             throw FrameError(error: error, ref: ref, stream: stream)
         }
     }
 
-    private static func body(_ object: JSONObject) throws(ReelError) -> Body {
+    private static func body(_ object: JSONObject, _ eventsMax: Int) throws(ReelError) -> Body {
         switch try object.required("t", object.string("t")) {
         case "hello":
             return .hello(
@@ -26,11 +27,11 @@ extension ClientFrame {
         case "fetch": return .fetch(try fetch(object))
         case "publish":
             let stream = try object.stream()
-            let events = try object.elements("events")
+            let events = try object.events(atMost: eventsMax)
             let publish = Publish(
                 stream: stream,
                 epoch: try object.epoch(),
-                events: try object.required("events", events).map { Array($0) }
+                events: try object.required("events", events)
             )
             guard !publish.events.isEmpty else { throw object.mismatch("found a publish without events") }
             return .publish(publish)
@@ -152,6 +153,16 @@ extension ClientFrame {
 }
 
 extension JSONObject {
+    /// The events of a publish as they stand; nil if it has no such member. Throws `limit` where they are more than so
+    /// many.
+    public func events(atMost most: Int) throws(ReelError) -> [[UInt8]]? {
+        guard let events = try elements("events") else { return nil }
+        guard events.count <= most else {
+            throw ReelError(.limit, "found \(events.count) events, expected at most \(most)")
+        }
+        return events.map { Array($0) }
+    }
+
     /// A frame's `ref` as it stands; nil if it is absent.
     func ref() throws(ReelError) -> [UInt8]? {
         try read("ref") { (reader) throws(ReelError) in

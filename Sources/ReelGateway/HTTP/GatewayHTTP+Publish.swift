@@ -13,14 +13,14 @@ extension GatewayHTTP {
     ) throws(Problem) {
         let stream = try match.stream
         let wantsOutcome = try match.integer("outcome", from: 0, to: 1) == 1
-        let publish = try request.json { (object) throws(ReelError) in
+        let publish = try read(request) { (object, most) throws(ReelError) in
             ClientFrame.Publish(
                 stream: stream,
                 epoch: try object.epoch(),
-                events: try object.required("events", try object.events())
+                events: try object.required("events", try object.events(atMost: most))
             )
         }
-        guard !publish.events.isEmpty else { throw Problem(.limit, "found no events, expected at least one") }
+        guard !publish.events.isEmpty else { throw Problem(.badRequest, "found no events, expected at least one") }
         let epoch = gateway.share.epoch
         try take(publish, exchange, access) { [self] acks in
             if wantsOutcome {
@@ -38,9 +38,10 @@ extension GatewayHTTP {
         _ exchange: HTTPExchange,
         _ access: Access
     ) throws(Problem) {
-        let (publish, epoch, after) = try request.json { (object) throws(ReelError) in
+        let (publish, epoch, after) = try read(request) { (object, most) throws(ReelError) in
             let epoch = try object.required("epoch", try object.epoch())
-            let publish = ClientFrame.Publish(stream: stream, epoch: epoch, events: try object.events() ?? [])
+            let events = try object.events(atMost: most) ?? []
+            let publish = ClientFrame.Publish(stream: stream, epoch: epoch, events: events)
             return (publish, epoch, try object.required("after", try object.integer("after", from: -1)))
         }
         func answer(_ acks: [ServerFrame.Acked]) {
@@ -67,6 +68,21 @@ extension GatewayHTTP {
         if let failure { throw failure }
     }
 
+    /// What a request holds, which may have so many events.
+    private func read<R>(
+        _ request: HTTPRequest,
+        _ body: (_ object: JSONObject, _ most: Int) throws(ReelError) -> R
+    ) throws(Problem) -> R {
+        let most = gateway.share.settings.batch
+        do throws(Problem) {
+            return try request.json { (object) throws(ReelError) in try body(object, most) }
+        } catch {
+            var problem = error
+            if problem.code == .limit { problem.limit = most }
+            throw problem
+        }
+    }
+
     private static func answer(
         _ stream: StreamName,
         _ epoch: Epoch,
@@ -88,21 +104,8 @@ extension GatewayHTTP {
     ) throws(Problem) {
         // A position may have been waited for since it was looked at.
         if access.hasExpired(nowMs: gateway.loop.wallMs) { throw Problem(ReelError.tokenExpired) }
-        let (count, most) = (publish.events.count, gateway.share.settings.batch)
-        guard count <= most else {
-            var problem = Problem(.limit, "found \(count) events, expected at most \(most)")
-            problem.limit = most
-            throw problem
-        }
-        let waiting = HTTPPublish(gateway, publish.stream, exchange, count: count, then: then)
+        let waiting = HTTPPublish(gateway, publish.stream, exchange, count: publish.events.count, then: then)
         gateway.publishes[waiting.number] = waiting
         gateway.publish(publish, with: access, from: waiting.number, ref: nil) { waiting.nacked($0) }
-    }
-}
-
-extension JSONObject {
-    /// The events of a request as they stand; nil if there is no such member.
-    fileprivate func events() throws(ReelError) -> [[UInt8]]? {
-        try elements("events")?.map { Array($0) }
     }
 }

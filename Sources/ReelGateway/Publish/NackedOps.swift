@@ -61,6 +61,13 @@ struct NackedOps {
         if !isEmpty, rows[connection]?[lane]?.ops.lowerBound == op { clear(lane, connection) }
     }
 
+    /// What has held up others for long enough is nothing any more. About once a second.
+    mutating func forgetExpired(nowMs: Int64) {
+        for (connection, lanes) in rows {
+            for (lane, row) in lanes where nowMs >= row.untilMs { clear(lane, connection) }
+        }
+    }
+
     /// The connection is gone.
     mutating func forget(_ connection: Int) {
         for lane in (rows[connection] ?? [:]).keys { clear(lane, connection) }

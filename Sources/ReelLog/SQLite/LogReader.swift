@@ -2,8 +2,9 @@ internal import Glibc
 internal import ReelCore
 internal import Synchronization
 
-/// Runs all tails of a log's file on one thread, which sleeps while nothing is written. What this process commits is
-/// handed to the tails that stand there as it is; all else is read from the file.
+/// Runs all tails of a log's file. What this process commits is handed to the tails that stand there as it is, by the
+/// thread that has committed it where it is little and no sink has to wait; all else is read from the file, on a thread
+/// that sleeps while nothing is written.
 final class LogReader: Sendable {
     private struct State {
         var tails: [RunningTail] = []
@@ -16,6 +17,8 @@ final class LogReader: Sendable {
     private let bell: Bell
     private let watch: BellWatch?
     private let state = Mutex(State())
+    /// Held by who delivers.
+    private let giving = Mutex(())
     private let thread = Mutex<LogThread?>(nil)
 
     /// How often the file is looked at, should a bell be lost, and checked to be the same; and where there is no bell.
@@ -24,6 +27,8 @@ final class LogReader: Sendable {
     private static let batchBytes = 1 << 20
     /// A thread that falls behind by more rows reads them from the file.
     private static let committedMax = 64
+    /// Who has committed more records has other things to do: others wait for their commit.
+    private static let atOnceMax = 64
 
     /// A reader of the file that hears of others' commits by `watch`. The number of inotify instances of a user is
     /// small; without one the file is looked at more often.
@@ -48,11 +53,31 @@ final class LogReader: Sendable {
     func take(_ batches: () -> [RecordBatch]) {
         guard state.withLock({ !$0.tails.isEmpty }) else { return }
         let batches = batches()
+        if giveAtOnce(batches) { return }
         state.withLock { state in
             if (state.committed?.count ?? 0) > Self.committedMax { state.committed = nil }
             state.committed?.append(contentsOf: batches)
         }
         bell.ring()
+    }
+
+    /// Gives the tails what was just committed, on the thread that has committed it: it is there one thread sooner.
+    /// False if that is left to the reader's thread: it is at it, or a tail has not come so far, or may have to wait.
+    private func giveAtOnce(_ batches: [RecordBatch]) -> Bool {
+        guard batches.reduce(0, { $0 + $1.entries.count }) <= Self.atOnceMax else { return false }
+        return giving.withLockIfAvailable { _ in
+            var isAll = true
+            for tail in state.withLock({ $0.tails }) where !tail.hasEnded {
+                for batch in batches where batch.partition == tail.partition {
+                    if tail.hasStarted, tail.next == batch.seqs.lowerBound, tail.isReady {
+                        tail.deliver(batch)
+                    } else {
+                        isAll = false
+                    }
+                }
+            }
+            return isAll
+        } ?? false
     }
 
     /// Ends all tails.
@@ -84,21 +109,23 @@ final class LogReader: Sendable {
             if isClosed { return }
             let begins = tails.contains { !$0.hasStarted }
             let isOwnBell = begins || wait(hasTails: !tails.isEmpty)
-            let isAll = give(tails)
-            let isCheckDue = checkDue <= .now
-            // Without a watch, others may have committed as well.
-            if isOwnBell, isAll, !begins, watch != nil, !isCheckDue { continue }
-            do throws(LogError) {
-                if isCheckDue {
-                    try checkTheFile(rows, tails)
-                    checkDue = .now + .milliseconds(Int(Self.netMs))
+            giving.withLock { _ in
+                let isAll = give(tails)
+                let isCheckDue = checkDue <= .now
+                // Without a watch, others may have committed as well.
+                if isOwnBell, isAll, !begins, watch != nil, !isCheckDue { return }
+                do throws(LogError) {
+                    if isCheckDue {
+                        try checkTheFile(rows, tails)
+                        checkDue = .now + .milliseconds(Int(Self.netMs))
+                    }
+                    let current = try rows.version()
+                    let isNew = current != version || begins
+                    version = current
+                    if isNew { while deliver(rows, tails) {} }
+                } catch {
+                    for tail in tails { tail.fail(error) }
                 }
-                let current = try rows.version()
-                let isNew = current != version || begins
-                version = current
-                if isNew { while deliver(rows, tails) {} }
-            } catch {
-                for tail in tails { tail.fail(error) }
             }
         }
     }

@@ -6,9 +6,9 @@ internal import Synchronization
 /// sink is called, and the lock is recursive because a sink may cancel its own tail.
 package final class RunningTail: LogTail, @unchecked Sendable {
     package let partition: Int
-    /// The next seq to deliver; belongs to the thread that delivers.
+    /// The next seq to deliver; belongs to who delivers, one at a time.
     package var next: Seq
-    /// The log has looked where it begins; belongs to the log's thread.
+    /// The log has looked where it begins; belongs to who delivers.
     var hasStarted = false
     private var sink: (any LogSink)?
     private let isOver = Atomic(false)
@@ -41,6 +41,9 @@ package final class RunningTail: LogTail, @unchecked Sendable {
             sink.received(batch)
         }
     }
+
+    /// Whether its sink would take a batch without waiting for anybody.
+    var isReady: Bool { locked { sink?.isReady ?? true } }
 
     package func fail(_ error: LogError) {
         locked {

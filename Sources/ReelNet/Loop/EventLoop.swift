@@ -87,6 +87,9 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         openedBufferIfMade?.deallocate()
     }
 
+    /// What fewer connections are sent at once is not worth a look at the clock: nothing is learned from it.
+    public static let crowd = 32
+
     /// Between two bodies that are run in turn.
     private static let turn = Duration.milliseconds(2)
     /// Where more wait than these, a turn is for several: all have theirs within a second or two.

@@ -1,0 +1,41 @@
+import EventLogConformance
+
+@testable import ReelGateway
+
+/// A loop on which things are done in an order that a seed says: what is offloaded takes its time.
+final class HandLoop: HostLoop, @unchecked Sendable {
+    let nowMs: Int64 = 0
+    let wallMs: Int64 = 0
+    let writeMicros = 1.0
+    func writing(toMost count: Int, _ body: () -> Void) { body() }
+    private var jobs = Queue<() -> Void>()
+    private var works: [() -> Void] = []
+
+    /// Does something; false if there is nothing to do.
+    func step(_ generator: inout Seeded) -> Bool {
+        if !works.isEmpty, jobs.isEmpty || Int.random(in: 0..<4, using: &generator) == 0 {
+            works.remove(at: .random(in: 0..<works.count, using: &generator))()
+        } else if let job = jobs.popFirst() {
+            job()
+        } else {
+            return false
+        }
+        return true
+    }
+
+    func atRoundEnd(_ body: @escaping () -> Void) { jobs.append(body) }
+    func behindRound(_ body: @escaping () -> Void) { jobs.append(body) }
+    func every(_ ms: Int64, _ body: @escaping () -> Void) -> () -> Void { {} }
+
+    func offload<T: Sendable>(_ work: @escaping @Sendable () -> T, then: @escaping (T) -> Void) {
+        works.append { [self] in
+            let result = work()
+            jobs.append { then(result) }
+        }
+    }
+
+    func bound<T: Sendable>(_ body: @escaping (T) -> Void) -> @Sendable (T) -> Void {
+        nonisolated(unsafe) let body = body
+        return { [self] value in jobs.append { body(value) } }
+    }
+}

@@ -1,0 +1,101 @@
+import EventLogConformance
+import ReelCore
+import ReelLog
+import ReelNode
+import Testing
+
+@testable import ReelGateway
+
+/// What a crowd wants of a loop at the same time.
+@Suite struct TurnsTests {
+    private let stream = StreamName("a")!
+    private let site = Site(high: 1, low: 1)
+
+    private func gateway(on host: HandLoop, _ log: any EventLog) throws -> GatewayLoop {
+        var settings = GatewaySettings()
+        settings.node.loops = 1
+        let share = GatewayShare(
+            nodeID: "n",
+            log: log,
+            number: 0,
+            bounds: [.empty],
+            starts: [WarmStart(from: 0)],
+            settings: settings,
+            journal: Journal { _ in },
+            metrics: Metrics(),
+            state: nil
+        )
+        return GatewayLoop(on: host, index: 0, share: share, from: [0])
+    }
+
+    @Test func sixteenTakeTheirTurnsAndThenWhatElseThereIs() {
+        var generator = Seeded(1)
+        let host = HandLoop()
+        let turns = Turns(on: host)
+        var order: [Int] = []
+        for turn in 0..<40 { turns.add { order.append(turn) } }
+        host.bound { order.append(-1) }(())
+        while host.step(&generator) {}
+        #expect(order == Array(0..<16) + [-1] + Array(16..<40))
+    }
+
+    @Test func thoseWhoCatchUpFromTheRingComeInTurn() throws {
+        var generator = Seeded(1)
+        let (host, log) = (HandLoop(), try MemoryLog(partitions: 1))
+        let gateway = try gateway(on: host, log)
+        gateway.received(Batches.batch(from: 0, (0..<100).map { .event(stream, site, Op($0), "x") }))
+        let wires = (0..<40).map { _ in
+            let (client, wire) = (SocketClient(gateway, access: Access(nil)), Wire())
+            client.opened(on: wire)
+            client.received(text: Array(#"{"t":"hello","client":"test/1"}"#.utf8))
+            client.received(text: Array(#"{"t":"subscribe","stream":"a","after":-1}"#.utf8))
+            return wire
+        }
+        func served() -> Int { wires.count { $0.proofs.contains("a 0…99") } }
+        var counts: [Int] = []
+        while host.step(&generator) { counts.append(served()) }
+        #expect(counts.last == 40)
+        #expect(zip([0] + counts, counts).allSatisfy { $1 - $0 <= 16 }, "\(counts)")
+    }
+
+    @Test func theLogIsAskedWhereItEndsOnceForAllWhoWaitForThat() throws {
+        var generator = Seeded(1)
+        let memory = try MemoryLog(partitions: 1)
+        let (host, log) = (HandLoop(), HeldLog(memory))
+        let gateway = try gateway(on: host, log)
+        var answers: [ReelError?] = []
+        for _ in 0..<100 { gateway.reach(0, of: 0) { answers.append($0) } }
+        // It is read before the log has answered.
+        gateway.received(Batches.batch(from: 0, [.event(stream, site, 0, "x")]))
+        while host.step(&generator) {}
+        #expect(log.boundsAsked == 1)
+        #expect(answers == [ReelError?](repeating: nil, count: 100))
+        gateway.reach(1, of: 0) { answers.append($0) }
+        while host.step(&generator) {}
+        #expect(log.boundsAsked == 2, "what was asked before is no answer to who comes later")
+        gateway.received(Batches.batch(from: 1, [.event(stream, site, 1, "x")]))
+        #expect(answers.count == 101)
+    }
+
+    @Test func whatIsSettledWhereTheLogTurnsOutToBeAnotherIsAnswered() throws {
+        let still = try StillGateway()
+        let (client, wire) = still.connect()
+        let events = (0...1).map { #"{"site":"\#(site)","op":\#($0),"type":"noop"}"# }.joined(separator: ",")
+        client.received(text: Array(#"{"t":"publish","stream":"a","events":[\#(events)]}"#.utf8))
+        let gateway = still.gateway
+        let flights = gateway.ledger.inFlight(0)
+        try #require(flights.count == 2)
+        _ = try gateway.ledger.reported(flights, at: [0, 1], head: .none, nowMs: still.loop.nowMs)
+        gateway.received(
+            Batches.batch(from: 0, [.raw(stream, site, 0, flights[0].value), .event(stream, site, 7, "another")])
+        )
+        let answers = wire.frames.flatMap { frame -> [String] in
+            switch frame {
+            case .ack(let ack): ack.acks.map { "ack \($0.op)" }
+            case .nack(let nack): ["nack \(nack.op) \(nack.error.code.rawValue)"]
+            default: []
+            }
+        }
+        #expect(answers == ["nack 0 diverged", "nack 1 diverged"])
+    }
+}
