@@ -92,6 +92,7 @@ public final class Gateway: Sendable {
                             share.gate.look()
                             share.look(at: announcer.awake, nowMs: gateway.nowMs)
                         }
+                        gateway.neighbours = Self.others(announcer.awake, than: settings.node.advertise)
                         gateway.tick()
                     }
                     return LoopBound(Part(gateway: gateway, http: http, server: server), on: loop)
@@ -141,10 +142,10 @@ public final class Gateway: Sendable {
         journal.info("listening", ["address": "\(address)", "node": share.nodeID, "epoch": "\(log.epoch)"])
     }
 
-    /// Where clients of this node may go.
+    /// Where clients of this node may go: so many others are enough for any client.
     static func others(_ nodes: [NodeAnnouncement], than own: String?) -> [String] {
         let urls = nodes.filter { $0.role != "snapshot" }.compactMap(\.advertised)
-        return Set(urls.filter { $0 != own }).sorted()
+        return Array(Set(urls.filter { $0 != own }).sorted().prefix(16))
     }
 
     /// Each batch goes to each loop once.

@@ -16,6 +16,8 @@ final class GatewayLoop {
     private let pages: LoopPages
     /// What lies far back in a stream, on other nodes.
     var snapshotIndex: SnapshotIndex?
+    /// Where clients reach other gateways, as far as those say so; looked up about once a second.
+    var neighbours: [String] = []
     var subscriptions: Subscriptions<SocketClient>
     var ledger: PublishLedger
     var intake: EventIntake

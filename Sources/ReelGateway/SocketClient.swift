@@ -218,7 +218,8 @@ final class SocketClient: Subscriber {
                 fetch: Int(settings.fetchSeqs)
             ),
             pingS: Int(settings.pingMs / 1_000),
-            tokenS: access?.grant.map { Int(max(0, $0.expiresAt - gateway.loop.wallMs / 1_000)) }
+            tokenS: access?.grant.map { Int(max(0, $0.expiresAt - gateway.loop.wallMs / 1_000)) },
+            nodes: gateway.neighbours
         )
     }
 

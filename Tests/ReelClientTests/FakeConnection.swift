@@ -114,7 +114,8 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
                     partitions: 1,
                     limits: .init(frame: 1 << 20, event: 256 << 10, batch: 50, subscriptions: 100, fetch: 100_000),
                     pingS: 20,
-                    tokenS: network.tokenS
+                    tokenS: network.tokenS,
+                    nodes: network.named
                 )
             )
         )

@@ -57,6 +57,8 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     var tokens: Set<String>?
     /// So long a token holds, as `welcome` says.
     var tokenS: Int?
+    /// The nodes that `welcome` names.
+    var named: [String] = []
     /// Connections that have opened so far.
     var opened = 0
     /// What clients said in `hello` and `renew`.

@@ -24,6 +24,21 @@ import Testing
         await client.close()
     }
 
+    @Test func whereTheOnlyNodeOfAClientIsKilledItGoesOnWithOneThatThisHadNamed() async throws {
+        let network = try FakeNetwork()
+        try await network.on { $0.named = ["b"] }
+        let client = try network.client(nodes: ["a"])
+        let stream = try await client.open("s", from: .all)
+        try await stream.publish(.insert("m", "0")).fate()
+        try await network.on { network in
+            network.down = ["a"]
+            for connection in network.connections { connection.end("reset") }
+        }
+        try await stream.publish(.insert("m", "1")).fate()
+        #expect(await client.connectedNode == "b")
+        await client.close()
+    }
+
     @Test func aSubscriptionThatTheNodeEndsWithAnErrorProvesNothingMore() async throws {
         let network = try FakeNetwork()
         let client = try network.client()

@@ -49,7 +49,8 @@ import Testing
                         number: 3,
                         partitions: 4,
                         limits: .init(frame: 1, event: 2, batch: 3, subscriptions: 4, fetch: 5),
-                        pingS: 20
+                        pingS: 20,
+                        nodes: ["https://b", "https://c"]
                     )
                 )
             ),

@@ -28,6 +28,14 @@ import Testing
         let live = try LiveGateway(log) { $0.node.announceMs = 20 }
         let sockets = [try await live.connect(), try await live.connect()]
         try await live.cluster(contains: "b.example")
+        try await eventually("a welcome names the other gateway too") {
+            let socket = try await live.open()
+            socket.send(#"{"t":"hello","client":"test/1"}"#)
+            let frame = try await socket.next { if case .welcome = $0.body { true } else { false } }
+            guard case .welcome(let welcome) = frame.body else { return false }
+            socket.close()
+            return welcome.nodes == ["https://b.example"]
+        }
         live.gateway.end.begin()
         var moments: [Int64] = []
         for socket in sockets {

@@ -52,5 +52,7 @@ import Testing
         ]
         #expect(Gateway.others(nodes, than: "ws://me") == ["ws://b"])
         #expect(Gateway.others(nodes, than: nil) == ["ws://b", "ws://me"])
+        let many = (0..<100).map { node("\($0)", "gateway", in: epoch, advertised: "ws://\($0)") }
+        #expect(Gateway.others(many, than: nil).count == 16)
     }
 }

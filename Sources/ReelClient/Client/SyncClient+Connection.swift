@@ -54,6 +54,7 @@ extension SyncClient {
             )
         }
         if welcome.number > logNumber { (logNumber, logNumberIsWritten) = (welcome.number, false) }
+        failover.learn(welcome.nodes)
         failover.welcomed(nowMs: transport.nowMs)
         eventLimit = welcome.limits.event
         if let lostAtMs {

@@ -96,7 +96,8 @@ extension ServerFrame {
                 fetch: try limits.number("fetch")
             ),
             pingS: try object.number("ping_s"),
-            tokenS: try object.integer("token_s").map { Int($0) }
+            tokenS: try object.integer("token_s").map { Int($0) },
+            nodes: try object.array("nodes") { (reader) throws(ReelError) in try reader.string() } ?? []
         )
     }
 }

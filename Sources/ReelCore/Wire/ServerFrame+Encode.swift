@@ -13,6 +13,7 @@ extension ServerFrame {
             writer.member("limits", raw: welcome.limits.encoded())
             writer.member("ping_s", welcome.pingS)
             writer.member("token_s", welcome.tokenS)
+            if !welcome.nodes.isEmpty { writer.member("nodes", welcome.nodes) { $0.append(quoted: $1) } }
         case .subscribed(let subscribed):
             writer.member("t", "subscribed")
             writer.member("stream", subscribed.stream.description)

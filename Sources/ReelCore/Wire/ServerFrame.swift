@@ -78,6 +78,8 @@ extension ServerFrame {
         public var pingS: Int
         /// Seconds for which the client's token still holds; nil: the node has no keys.
         public var tokenS: Int?
+        /// Where clients reach other nodes, as far as those say so: where to go on when this one is lost.
+        public var nodes: [String]
 
         /// A welcome.
         public init(
@@ -88,9 +90,11 @@ extension ServerFrame {
             partitions: Int,
             limits: Limits,
             pingS: Int,
-            tokenS: Int? = nil
+            tokenS: Int? = nil,
+            nodes: [String] = []
         ) {
             self.tokenS = tokenS
+            self.nodes = nodes
             self.node = node
             self.epoch = epoch
             self.log = log
