@@ -78,6 +78,8 @@ faults: setup build ## Break what can be broken while clients publish, and judge
 	@.build/release/reel-faults
 
 soak: build ## Break a local cluster under load for MINUTES=60, from SEED=n on; on real brokers where KAFKA_HOME names them
+	@[[ "$${MINUTES:-60}" =~ ^[1-9][0-9]*$$ ]] \
+		|| { echo "MINUTES is \`$$MINUTES\`; expected is a whole number of minutes from 1 on" >&2; exit 2; }
 	@$(REEL) chaos --seconds $$(($${MINUTES:-60} * 60)) $${SEED:+--seed "$$SEED"} $${KAFKA_HOME:+--apache-kafka "$$KAFKA_HOME"}
 
 bench: setup build ## Measure, beside the peer or the bare floor of each figure, in under six minutes

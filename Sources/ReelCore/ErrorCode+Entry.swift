@@ -41,7 +41,7 @@ extension ErrorCode {
             Entry(
                 400,
                 .no,
-                "No JSON",
+                "Not valid JSON",
                 "The text is no JSON as RFC 8259 and I-JSON have it: bad syntax or UTF-8, a key twice, a lone "
                     + "surrogate, or too many levels.",
                 "Correct the program that wrote it; the message says the byte."
@@ -58,7 +58,7 @@ extension ErrorCode {
             Entry(
                 400,
                 .no,
-                "No event",
+                "Not a valid event",
                 "An event with a member that is missing, unknown, out of place or of the wrong type; or one that "
                     + "carries `seq`, `by` or `at`, which are not a client's to give.",
                 "Correct the program that made it; the message says the place."
@@ -67,7 +67,7 @@ extension ErrorCode {
             Entry(
                 400,
                 .no,
-                "No name of a stream",
+                "Not a stream's name",
                 "A stream's name is 1 to 128 of `A-Z a-z 0-9 . _ : ~ -`, not of dots only, not with `~` in front.",
                 "Use another name."
             )
@@ -75,7 +75,7 @@ extension ErrorCode {
             Entry(
                 400,
                 .no,
-                "No range of seqs",
+                "Not a range of seqs",
                 "A range that ends before it begins, or more ranges or seqs than one request may name.",
                 "Ask for less at a time: 64 ranges, 100,000 seqs."
             )
@@ -124,7 +124,7 @@ extension ErrorCode {
             Entry(
                 401,
                 .changed,
-                "Who is it?",
+                "No valid token",
                 close: 4401,
                 "No token, or one that is not valid or no longer so.",
                 "Get a new token and connect again; `renew` takes a new one before the old one expires."
@@ -217,8 +217,9 @@ extension ErrorCode {
                 409,
                 .no,
                 "Ahead of the log",
-                "Who asks holds seqs of this epoch that the log does not have: the log has lost something.",
-                "Tell the operator. Serve nothing from this log until it is understood."
+                "The position lies beyond the log's end: nobody has read that here, or the log has lost something.",
+                "Correct the position. Only if it was read here has the log lost something: tell the operator, and "
+                    + "serve nothing from this log until it is understood."
             )
         case .diverged:
             Entry(

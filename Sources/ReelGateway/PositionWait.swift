@@ -44,7 +44,11 @@ struct PositionWait {
             phase = .nodeBehind(untilMs: nowMs + behindMs)
         } else if isLast {
             return .refuse(
-                ReelError(.aheadOfLog, "found the position \(seq), but the log ends at \(last): it has lost something")
+                ReelError(
+                    .aheadOfLog,
+                    "found the position \(seq), but the log ends at \(last): nobody has read that here, or the log has "
+                        + "lost something"
+                )
             )
         } else {
             phase = .logBehind(untilMs: nowMs + aheadMs)

@@ -13,9 +13,9 @@ extension LogError {
                 "; who reads a log writes beside it, too: copy the file, with its -wal if there is one, to where this"
                     + " user can write, and name the copy"
             case EACCES, EPERM: "; this user must be able to write the file and its folder"
-            case ENOENT: "; its folder must exist"
             default: ""
             }
         self.init(.logUnavailable, "cannot \(doing): \(String(cString: strerror(number)))\(advice)")
+        isLasting = [EACCES, EPERM, EROFS, ENOENT].contains(number)
     }
 }

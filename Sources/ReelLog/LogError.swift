@@ -11,6 +11,8 @@ public struct LogError: Error, Equatable, Sendable, CustomStringConvertible {
     /// With `truncated` the first seq that can be read, with `ahead_of_log` the last, with `diverged` the last that
     /// agreed.
     public var seq: Seq?
+    /// Whether it stays so until somebody puts it right: a file or folder is missing, or not this user's to open.
+    public var isLasting = false
 
     /// An error of this code.
     public init(_ code: ErrorCode, _ message: String, seq: Seq? = nil) {

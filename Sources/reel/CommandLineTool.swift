@@ -48,7 +48,9 @@ extension Complaint {
         case let error as ReelError:
             self.init(ExitCode(error.code), error.description + (error.code == .unauthorized ? Self.whoAsks : ""))
         case let error as LogError where error.code == .badRequest: self.init(.usage, error.message)
-        case let error as LogError: self.init(ExitCode(error.code), "\(error.message) (\(error.code.rawValue))")
+        case let error as LogError:
+            let code = error.isLasting ? ExitCode.failed : ExitCode(error.code)
+            self.init(code, "\(error.message) (\(error.code.rawValue))")
         case let error as SnapshotError: self.init(ExitCode(error.code), error.message)
         case let error as NetError where error.code == .addressInUse:
             self.init(.failed, "\(error.message); say with --listen where else")

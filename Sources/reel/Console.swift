@@ -9,16 +9,26 @@ final class Console: Sendable {
 
     /// Standard output is a terminal: a person reads along, and colours and tables are welcome.
     let isTerminal: Bool
+    /// Standard error is one: a person reads what is noted.
+    let isErrorTerminal: Bool
     private let sink: @Sendable (Channel, [UInt8]) throws(Complaint) -> Void
     private let gathered = Mutex<[UInt8]>([])
 
-    init(isTerminal: Bool, sink: @escaping @Sendable (Channel, [UInt8]) throws(Complaint) -> Void) {
+    init(
+        isTerminal: Bool,
+        isErrorTerminal: Bool = false,
+        sink: @escaping @Sendable (Channel, [UInt8]) throws(Complaint) -> Void
+    ) {
         self.isTerminal = isTerminal
+        self.isErrorTerminal = isErrorTerminal
         self.sink = sink
     }
 
     /// The process's own.
-    static let process = Console(isTerminal: isatty(STDOUT_FILENO) == 1) { channel, bytes throws(Complaint) in
+    static let process = Console(
+        isTerminal: isatty(STDOUT_FILENO) == 1,
+        isErrorTerminal: isatty(STDERR_FILENO) == 1
+    ) { channel, bytes throws(Complaint) in
         try writeAll(bytes, to: channel == .output ? STDOUT_FILENO : STDERR_FILENO)
     }
 

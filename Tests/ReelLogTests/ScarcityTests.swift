@@ -66,6 +66,7 @@ struct ScarcityTests {
             let error = #expect(throws: LogError.self) { try SQLiteLogStore(path: path).current() }
             #expect(error?.message.contains("copy the file") == true, "\(error?.message ?? "")")
             #expect(error?.message.contains("this user must be able") == false)
+            #expect(error?.isLasting == true)
         }
     }
 

@@ -1,5 +1,7 @@
 import Foundation
+import ReelCore
 import ReelLab
+import ReelLog
 import ReelNet
 import Synchronization
 import Testing
@@ -64,13 +66,45 @@ import Testing
         }
     }
 
+    /// What a command says of a setting in a sentence of its own, because it uses it otherwise than others do.
+    static let ownSentences = [
+        ("token make", "keys", "sign with a key of this file"), ("token make", "kid", "sign with the key"),
+        ("token make", "token-issuer", "write this `iss`"), ("token make", "token-audience", "write this `aud`"),
+        ("token show", "keys", "check it with"), ("fold", "partitions", "else the fewest"),
+        ("doctor", "log", "ask this log itself"), ("cluster", "log", "ask this log instead of a node"),
+        ("dump", "data", "the folder that log.sqlite lies in"),
+        ("epoch new", "data", "the folder that log.sqlite lies in"),
+        ("epoch new", "partitions", "else as many as the old one"),
+    ]
+
     @Test func aNameIsTheSameSettingEverywhere() {
         var helps: [String: String] = [:]
-        for setting in CommandTable.all.flatMap(\.settings) {
-            #expect(helps[setting.name, default: setting.help] == setting.help, "--\(setting.name) means two things")
-            helps[setting.name] = setting.help
+        for command in CommandTable.all {
+            for setting in command.settings
+            where !Self.ownSentences.contains(where: { ($0.0, $0.1) == (command.name, setting.name) }) {
+                #expect(
+                    helps[setting.name, default: setting.help] == setting.help,
+                    "--\(setting.name) means two things"
+                )
+                helps[setting.name] = setting.help
+            }
         }
         #expect(Set(CommandTable.all.map(\.name)).count == CommandTable.all.count)
+    }
+
+    @Test(arguments: ownSentences)
+    func aSettingIsExplainedAsTheCommandUsesIt(command: String, setting: String, says: String) async {
+        let words = ["help"] + command.split(separator: " ").map(String.init)
+        let lines = await CommandRun(words).output.split(separator: "\n").filter { $0.hasPrefix("  --\(setting) ") }
+        #expect(lines.count == 1 && lines.allSatisfy { $0.contains(says) }, "\(lines)")
+        #expect(!lines.contains { $0.contains("(default log.sqlite") }, "`\(command)` looks at no log by default")
+    }
+
+    @Test func whatStaysSoUntilSomebodyPutsItRightIsNoReasonToTryAgain() {
+        var error = LogError(.logUnavailable, "cannot write x: Permission denied")
+        #expect(Complaint(error).code == .unreachable)
+        error.isLasting = true
+        #expect(Complaint(error) == Complaint(.failed, "cannot write x: Permission denied (log_unavailable)"))
     }
 
     @Test func aSettingThatACommandCannotDoWithoutIsMarkedAndMissed() async {

@@ -336,6 +336,7 @@ import Testing
             reel_gateway_nacks_total{code="stale"} 3
             reel_gateway_nacks_total{code="log_unavailable"} 2
             reel_gateway_nacks_total{code="gap"} 0
+            reel_gateway_errors_total{code="ahead_of_log"} 1
             reel_gateway_void_records_total{reason="bad_event"} 4
             reel_gateway_in_flight_bytes 90
             reel_gateway_in_flight_limit_bytes 100
@@ -344,7 +345,9 @@ import Testing
             reel_node_refused_connections_total{limit="memory"} 0
             """
         let limits = try findings([node(1, metrics: page), node(2, "snapshot")]).filter { $0.about == "limits" }
-        #expect(limits.map(\.level) == [.warning, .warning, .warning, .warning, .note, .note])
+        #expect(limits.map(\.level) == [.warning, .warning, .warning, .warning, .note, .note, .note])
+        let ahead = limits.first { $0.text.contains("1 time: ahead_of_log") }
+        #expect(ahead?.advice?.hasPrefix("Correct the position. Only if it was read here has the log lost") == true)
         #expect(limits.contains { $0.text.contains("3 times: stale") && $0.advice == ErrorCode.stale.entry.advice })
         #expect(limits.contains { $0.text.contains("2 times: log_unavailable") && $0.level == .warning })
         #expect(limits.contains { $0.text.contains("4 bad_event") })

@@ -110,7 +110,7 @@ import Testing
 
     @Test func aLogThatIsNotThereIsNotMade() async throws {
         let run = await dump()
-        #expect(run.code == .unreachable)
+        #expect(run.code == .failed)
         #expect(run.errors.contains("there is no log at `\(folder.path)/log.sqlite`"))
         #expect(!FileManager.default.fileExists(atPath: folder.path + "/log.sqlite"))
         #expect(await CommandRun(["dump", "--log", "kafka:x"]).code == .usage)

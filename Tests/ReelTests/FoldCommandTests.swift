@@ -123,6 +123,6 @@ import Testing
         #expect(run.errors.contains("line 2: a member is missing"))
         let order = try await fold([line(1, "todo", insert(0)), line(1, "todo", insert(1))])
         #expect(order.errors.contains("expected are ascending seqs"))
-        #expect(await CommandRun(["fold", "/nowhere/at/all"]).code == .badData)
+        #expect(await CommandRun(["fold", "/nowhere/at/all"]).code == .failed)
     }
 }

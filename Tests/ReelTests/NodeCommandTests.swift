@@ -1,4 +1,5 @@
 import Foundation
+import ReelCore
 import ReelLab
 import Testing
 
@@ -15,6 +16,10 @@ import Testing
     /// Runs a command on the gateway. Where a node is too slow on a busy machine it says so, and whoever only reads
     /// asks again.
     private func reel(_ words: String..., isTerminal: Bool = false) async -> CommandRun {
+        await reel(words, isTerminal: isTerminal)
+    }
+
+    private func reel(_ words: [String], isTerminal: Bool = false) async -> CommandRun {
         let words = words + ["--url", cluster.gateway.url]
         var run = await CommandRun(words, isTerminal: isTerminal)
         for _ in 0..<5 where run.code == .unreachable && ["fetch", "get", "digest"].contains(words[0]) {
@@ -49,6 +54,13 @@ import Testing
         let list = await reel("get", "todo", "task")
         #expect(list.output.split(separator: "\n").last.map { $0 + "\n" } == one.output[...], "\(list.output)")
         #expect(await reel("get", "todo", "task", "2").code == .failed)
+
+        let none = await reel("get", "todo", "list")
+        #expect(none.code == .done && none.output.isEmpty && none.errors == "todo has no object of the model list\n")
+        for words in [["get", "nosuch"], ["get", "nosuch", "task"]] {
+            let run = await reel(words)
+            #expect(run.code == .done && run.errors.hasPrefix("nobody has written nosuch: "), "\(run)")
+        }
 
         let digest = await reel("digest", "todo", "--json")
         #expect(digest.code == .done, "\(digest.output)")
@@ -106,6 +118,14 @@ import Testing
         #expect(beyond.code == .done && beyond.output.isEmpty, "\(beyond)")
         #expect(beyond.errors.contains("nothing of todo from seq 100 on") && beyond.errors.contains("ends at seq 1"))
 
+        // A stream that nobody writes, in the partition of one that has events.
+        let partition = StreamName("todo")?.partition(of: 4)
+        let names = (0...).lazy.map { "nosuch-\($0)" }
+        let beside = try #require(names.first { StreamName($0)?.partition(of: 4) == partition })
+        let nothing = await reel("fetch", beside)
+        #expect(nothing.code == .done && nothing.output.isEmpty, "\(nothing)")
+        #expect(nothing.errors.hasPrefix("0 events of \(beside) in 0…1 of epoch "), "\(nothing)")
+
         let log = cluster.folder.path + "/log.sqlite"
         let tail = try ChildProcess(
             reelExecutable,
@@ -127,6 +147,26 @@ import Testing
         var line = try tail.readLine(timeoutMs: 60_000)
         if line?.contains("barrier") == true { line = try tail.readLine(timeoutMs: 60_000) }
         #expect(line?.contains("Milk 2") == true)
+        tail.killNow()
+    }
+
+    /// `script` gives the program a terminal.
+    @Test func onATerminalItIsSaidWhatIsWaitedForAndHowToEndIt() async throws {
+        guard try await Shell.has("command -v script", "script") else { return }
+        let words = "--url \(cluster.gateway.url)"
+        let publish = "'\(reelExecutable)' publish todo \(words)"
+        let typed = try await Shell.run(#"script -qec "\#(publish)" /dev/null < /dev/null"#)
+        #expect(typed.output.contains("reading events from standard input, Ctrl-D ends them"), "\(typed)")
+        let piped = try await Shell.run("\(publish) < /dev/null")
+        #expect(piped.code == ExitCode.usage.rawValue && !piped.errors.contains("Ctrl-D"), "\(piped)")
+        _ = await reel("publish", "todo", milk(0))
+        let tail = try ChildProcess(
+            "/bin/bash",
+            ["-c", #"exec script -qec "'\#(reelExecutable)' tail todo --after -1 \#(words)" /dev/null < /dev/null"#],
+            errorLog: cluster.folder.path + "/tail.log"
+        )
+        #expect(try tail.readLine(timeoutMs: 60_000)?.hasPrefix("following todo from seq 0, Ctrl-C ends it") == true)
+        #expect(try tail.readLine(timeoutMs: 60_000)?.hasPrefix("0  insert task/0 ") == true)
         tail.killNow()
     }
 

@@ -38,6 +38,7 @@ import Testing
         ] {
             let complaint = #expect(throws: Complaint.self) { try SentEvents(events.map { Array($0.utf8)[...] }) }
             #expect(complaint?.code == .badData && complaint?.message.contains(says) == true, "\(says)")
+            #expect(complaint?.message.hasSuffix("; no event is published") == true)
         }
     }
 

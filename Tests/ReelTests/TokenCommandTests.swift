@@ -1,4 +1,5 @@
 import Foundation
+import ReelNode
 import Testing
 
 @testable import reel
@@ -68,6 +69,36 @@ import Testing
         }
     }
 
+    @Test func whatARefusedTokenSaysIsShownAndThenWhyItIsRefused() async throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let keys = try write(await CommandRun(["token", "keys"]).output, "keys")
+        let key = try #require(
+            try TokenKeys(parsing: Array(String(contentsOfFile: keys, encoding: .utf8).utf8)).keys.first
+        )
+        let grant = TokenGrant(
+            subject: "ann",
+            expiresAt: 1_000,
+            read: [try #require(StreamPattern("todo-*"))],
+            publish: []
+        )
+        let expired = try #require(TokenMint(key).token(grant, now: 900))
+        let shown = await CommandRun(["token", "show", "--keys", keys, try write(expired, "expired")])
+        #expect(shown.code == .badData && shown.errors.contains("the token expired "), "\(shown)")
+        #expect(shown.output.hasPrefix("subject  ann\nexpires  ") && shown.output.contains(" s ago\nread     todo-*\n"))
+        let other = await CommandRun(["token", "show", "--keys", keys, try write("one.two", "other")])
+        #expect(other.code == .badData && other.output.isEmpty, "\(other)")
+        #expect(other.errors.contains("expected is a JWT, three parts parted by dots"), "\(other)")
+    }
+
+    @Test func aKeyFileThatIsNoneIsNamed() async throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = try write("[]", "letter")
+        for words in [["keys", "--public", file], ["make", "--keys", file, "--sub", "a"], ["show", "--keys", file]] {
+            let run = await CommandRun(["token"] + words)
+            #expect(run.code == .badData && run.errors.hasPrefix("reel: `\(file)`: "), "\(run)")
+        }
+    }
+
     @Test(arguments: ["serve", "gateway", "snapshot"])
     func aNodeForOtherMachinesWantsKeys(_ command: String) async throws {
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -77,8 +108,10 @@ import Testing
             #expect(run.errors.contains("--insecure"), "\(run.errors)")
         }
         let missing = await CommandRun([command, "--keys", folder.path + "/none"])
-        #expect(missing.code == .badData)
+        #expect(missing.code == .failed)
         #expect(missing.errors.contains("/none"))
+        let useless = await CommandRun([command, "--keys", try write("{}", "useless")])
+        #expect(useless.code == .badData && useless.errors.contains("/useless"), "\(useless)")
         let half = await CommandRun([command, "--tls-key", "x"])
         #expect(half.code == .usage)
         let wrong = await CommandRun([

@@ -94,8 +94,22 @@ struct LogFile: Sendable {
         }
     }
 
+    /// The folder of a file.
+    static func folder(_ path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
     /// The lock of a file that is a log's, or will be.
     static func lock(_ path: String) throws(LogError) -> FileLock {
+        if access(folder(path), F_OK) != 0, errno == ENOENT {
+            var error = LogError(
+                .logUnavailable,
+                "there is no folder \(folder(path)) for the log's file; make it first"
+            )
+            error.isLasting = true
+            throw error
+        }
         try refuseWhatIsNoFile(path)
         return try FileLock(path: path + ".lock")
     }
@@ -218,6 +232,7 @@ extension LogError {
                 "the log's file cannot be opened or written: it and its folder must be writable, and file descriptors "
                     + "left: \(path): \(error)"
             )
+            isLasting = error.kind == .readOnly || access(LogFile.folder(path), W_OK | X_OK) != 0
         default:
             self.init(.logUnavailable, "\(path): \(error)")
         }

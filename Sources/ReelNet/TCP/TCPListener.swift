@@ -58,7 +58,10 @@ final class TCPListener {
         let isListening =
             address.withSockaddr { bind(descriptor, $0, $1) == 0 } && Glibc.listen(descriptor, backlog) == 0
         guard isListening else {
-            let error = NetError(status: -errno, "listening on \(address)")
+            let error =
+                errno == EADDRNOTAVAIL
+                ? NetError(.badAddress, "listening on \(address): no interface of this machine has this address")
+                : NetError(status: -errno, "listening on \(address)")
             Glibc.close(descriptor)
             throw error
         }

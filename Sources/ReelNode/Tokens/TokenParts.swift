@@ -17,7 +17,12 @@ struct TokenParts {
     init(_ token: [UInt8]) throws(TokenRefusal) {
         guard token.count <= Self.largest else { throw TokenRefusal("the token has more than \(Self.largest) bytes") }
         let parts = token.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard parts.count == 3 else { throw TokenRefusal("the token has not three parts") }
+        guard parts.count == 3 else {
+            throw TokenRefusal(
+                "the token has not three parts; expected is a JWT, three parts parted by dots, as `reel token make` "
+                    + "prints"
+            )
+        }
         var decoded: [[UInt8]] = []
         for part in parts {
             guard let bytes = Base64URL.decode(part) else {

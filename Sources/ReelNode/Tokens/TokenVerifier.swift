@@ -32,6 +32,14 @@ public struct TokenVerifier: Sendable {
         return grant
     }
 
+    /// What a token says that it gives, unproven; nil if it cannot be read, or does not say for whom and how long.
+    public static func claims(of token: [UInt8]) -> TokenGrant? {
+        guard let claims = try? TokenParts(token).claims, let expiresAt = claims.expiresAt,
+            let subject = claims.subject, TokenGrant.isSubject(subject)
+        else { return nil }
+        return TokenGrant(subject: subject, expiresAt: expiresAt, read: claims.read, publish: claims.publish)
+    }
+
     private func key(_ parts: TokenParts) throws(TokenRefusal) -> SignatureKey {
         guard let found = keys.key(parts.keyID) else {
             throw TokenRefusal(

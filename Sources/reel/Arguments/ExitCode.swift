@@ -11,11 +11,14 @@ enum ExitCode: Int32, CaseIterable, Sendable {
     var meaning: String {
         switch self {
         case .done: "done"
-        case .failed: "failed: what was asked for was tried and did not succeed, or a check came out wrong"
+        case .failed:
+            "failed: what was asked for was tried and did not succeed, such as with a file that is missing or may not "
+                + "be opened; or a check came out wrong"
         case .usage: "usage: the command line or a `REEL_…` variable is not as it must be; nothing was done"
         case .unreachable: "the log or a node cannot be reached; the same may succeed later"
         case .badData:
-            "data is not as it must be: a file, a log or an answer that cannot be read, or histories that prove a loss"
+            "data is not as it must be: a file, a log or an answer whose content is wrong, or histories that prove a "
+                + "loss"
         case .unknown: "unknown: there is not enough evidence to say whether all is as it must be"
         }
     }

@@ -74,6 +74,21 @@ struct Setting<Value: Sendable>: AnySetting {
     }
 
     func value(of texts: [String]) -> (any Sendable)? { read(texts) }
+
+    /// The same setting for a command that uses it otherwise than others do, in a sentence of its own. `showsDefault`:
+    /// whether the default counts there, too.
+    func saying(_ help: String, showsDefault: Bool = true) -> Setting {
+        Setting(
+            name,
+            valueName,
+            fallback: fallback,
+            fallbackText: showsDefault ? fallbackText : nil,
+            repeats: repeats,
+            expected: expected,
+            help: help,
+            read: read
+        )
+    }
 }
 
 extension Setting<Bool> {

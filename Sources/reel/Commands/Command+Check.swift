@@ -25,7 +25,7 @@ extension Command {
         do throws(Fault) {
             trial = try Trial(folder: options.operands[0], logs: options[dumps])
         } catch {
-            throw Complaint(.badData, error.reason)
+            throw Complaint(InputFile.code(ofUseless: [options.operands[0]] + options[dumps]), error.reason)
         }
         let verdict = await trial.verdict()
         try console.print(verdict.text)

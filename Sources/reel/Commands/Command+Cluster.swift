@@ -12,7 +12,13 @@ extension Command {
             that has gone is shown for ten minutes more: as `left` if it left in good order. LAG is how many records of
             the partition the node has not read (gateway) or folded (snapshot node).
             """,
-        settings: NodeArguments.all + [LogArguments.log, KafkaArguments.properties, CommonSettings.json],
+        settings: NodeArguments.all + [
+            LogArguments.log.saying(
+                "ask this log instead of a node: sqlite:PATH or kafka:HOST:PORT,HOST:PORT",
+                showsDefault: false
+            ),
+            KafkaArguments.properties, CommonSettings.json,
+        ],
         examples: [
             Example("reel cluster", "what the node on this machine knows"),
             Example("reel cluster --log kafka:127.0.0.1:9092 --json", "from the log, a line of JSON for each node"),

@@ -17,7 +17,11 @@ extension Command {
             as a --stream that nobody has written, 3 if neither a node nor the log answers.
             """,
         settings: NodeArguments.all + [
-            LogArguments.log, KafkaArguments.properties, LogArguments.data, stream, site, CommonSettings.json,
+            LogArguments.log.saying(
+                "ask this log itself, too: sqlite:PATH or kafka:HOST:PORT,HOST:PORT",
+                showsDefault: false
+            ),
+            KafkaArguments.properties, stream, site, CommonSettings.json,
         ],
         examples: [
             Example("reel doctor", "the cluster that the node on this machine belongs to"),

@@ -15,7 +15,7 @@ extension Command {
             a copy.
             """,
         settings: [
-            LogArguments.log, KafkaArguments.properties, LogArguments.data, NodeArguments.epoch, stream, partition,
+            LogArguments.log, KafkaArguments.properties, LogArguments.logFolder, NodeArguments.epoch, stream, partition,
             after,
         ],
         examples: [

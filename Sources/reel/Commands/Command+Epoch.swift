@@ -18,9 +18,9 @@ extension Command {
             docs/epochs.md.
             """,
         settings: [
-            LogArguments.log, KafkaArguments.properties, LogArguments.data, LogArguments.partitions, replication,
-            fromSnapshot,
-            dryRun,
+            LogArguments.log, KafkaArguments.properties, LogArguments.logFolder,
+            LogArguments.partitions.saying("how many partitions the new log gets; else as many as the old one"),
+            replication, fromSnapshot, dryRun,
         ],
         examples: [
             Example("reel epoch new --dry-run", "what it would do with the log in ./reel-data, and how long it takes"),
@@ -56,7 +56,7 @@ extension Command {
         var status = stat()
         guard stat(folder, &status) == 0 else {
             throw Complaint(
-                .badData,
+                .failed,
                 "--from-snapshot is `\(folder)`: \(String(cString: strerror(errno))); expected is the data folder of a"
                     + " snapshot node, or a copy"
             )

@@ -27,7 +27,7 @@ extension Command {
         let start = options[from].map(Seq.init) ?? max(0, place.first)
         let last = options[to].map(Seq.init) ?? .max
         var after = start - 1
-        var proven: StreamAnswer?
+        var (proven, count): (StreamAnswer?, Int) = (nil, 0)
         // In another epoch the node has something to say, and of what lies beyond its end there is nothing to ask.
         while after < last, epoch != place.epoch || after < place.head {
             let answer = try StreamAnswer(
@@ -35,6 +35,7 @@ extension Command {
             )
             for event in answer.events where event.seq <= last {
                 try console.write(event.bytes + [UInt8(ascii: "\n")])
+                count += 1
             }
             guard answer.to > after else { break }
             after = answer.to
@@ -48,7 +49,9 @@ extension Command {
             )
             return .done
         }
-        console.note("all of \(stream) in \(start)…\(min(after, last)) of epoch \(proven.epoch)")
+        console.note(
+            "\(count == 0 ? "0 events" : "all") of \(stream) in \(start)…\(min(after, last)) of epoch \(proven.epoch)"
+        )
         return .done
     }
 

@@ -13,7 +13,10 @@ extension Command {
             asked for.
             """,
         operands: [Operand("FILE", .optional)],
-        settings: [stream, outcomes, judged, NodeArguments.epoch, LogArguments.partitions],
+        settings: [
+            stream, outcomes, judged, NodeArguments.epoch,
+            LogArguments.partitions.saying("how many partitions the log has; else the fewest that fit the records"),
+        ],
         examples: [
             Example("reel dump | reel fold --stream todo", "the state of one stream of a log"),
             Example("reel fold --outcomes events.jsonl", "what became of each event, then the state"),

@@ -20,7 +20,8 @@ extension Command {
         ]
     ) { options, console in
         let caller = try await NodeCaller(try NodeArguments.addresses(options))
-        let path = "/v1/streams/\(try streamName(options.operands[0]))"
+        let stream = try streamName(options.operands[0])
+        let path = "/v1/streams/\(stream)"
         let model = options.operands.dropFirst().first
         let asTable = console.isTerminal && !options[CommonSettings.json]
         if let model, let id = options.operands.dropFirst(2).first {
@@ -33,14 +34,22 @@ extension Command {
             return .done
         }
         let snapshot = try SnapshotLines(try await caller.get("\(path)/snapshot"))
+        let lines = snapshot.lines.dropFirst().dropLast()
+        if lines.isEmpty {
+            console.note("nobody has written \(stream): no event of it counts up to seq \(snapshot.seq)")
+        }
         if model == nil, !asTable {
             try console.write(snapshot.bytes)
             return .done
         }
-        var rows: [ObjectLine] = []
-        for line in snapshot.lines.dropFirst().dropLast() {
+        var (rows, count): ([ObjectLine], Int) = ([], 0)
+        for line in lines {
             guard let row = try ObjectLine(line), model == nil || row.model == model else { continue }
+            count += 1
             if asTable { rows.append(row) } else { try console.write(row.json) }
+        }
+        if count == 0, !lines.isEmpty {
+            console.note("\(stream) has no object\(model.map { " of the model \($0)" } ?? "")")
         }
         try print(rows, to: console)
         return .done

@@ -1,3 +1,4 @@
+import Glibc
 import ReelCore
 
 extension Command {
@@ -28,6 +29,9 @@ extension Command {
     ) { options, console in
         let stream = try streamName(options.operands[0])
         let given = options.operands.dropFirst().map { Array($0.utf8)[...] }
+        if given.isEmpty, console.isErrorTerminal, isatty(STDIN_FILENO) == 1 {
+            console.note("reading events from standard input, Ctrl-D ends them")
+        }
         let texts = given.isEmpty ? try InputFile.read("-").split(separator: UInt8(ascii: "\n")) : Array(given)
         let events = try SentEvents(texts)
         let caller = try await NodeCaller(try NodeArguments.addresses(options))
@@ -108,7 +112,7 @@ struct SentEvents {
                     try reader.skip()
                 }
             } catch {
-                throw Complaint(.badData, "event \(index + 1): \(error)")
+                throw Complaint(.badData, "event \(index + 1): \(error); no event is published")
             }
             var event = Array(text)
             if members.isDisjoint(with: ["site", "op"]), let brace = event.firstIndex(of: UInt8(ascii: "{")) {
@@ -117,7 +121,8 @@ struct SentEvents {
                 if let lastOwn, lastOwn.isEnd {
                     throw Complaint(
                         .badData,
-                        "event \(index + 1) stands behind one with \"last\", which ended their site"
+                        "event \(index + 1) stands behind one with \"last\", which ended their site; no event is "
+                            + "published"
                     )
                 }
                 op += 1

@@ -29,8 +29,10 @@ extension Command {
             let address = addresses[next % addresses.count]
             let before = position.seq
             let end: TailSocket.End
-            (position, end) = await TailSocket.follow(stream, from: position, on: address, loop: loop) {
-                event throws(Complaint) in
+            (position, end) = await TailSocket.follow(stream, from: position, on: address, loop: loop) { first in
+                guard console.isErrorTerminal else { return }
+                console.note("following \(stream) from seq \(first), Ctrl-C ends it")
+            } deliver: { event throws(Complaint) in
                 if asRows {
                     try console.print(EventRow(event).text)
                 } else {

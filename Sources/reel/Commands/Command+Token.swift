@@ -57,8 +57,10 @@ extension Command {
             names that begin so. Whoever has the token has what it gives until it expires.
             """,
         settings: [
-            ServingArguments.keys, keyID, subject, read, publishing, lifetime, ServingArguments.issuer,
-            ServingArguments.audience,
+            ServingArguments.keys.saying("sign with a key of this file, a JWK Set as `reel token keys` prints it"),
+            keyID.saying("sign with the key of this name; else with the first"), subject, read, publishing, lifetime,
+            ServingArguments.issuer.saying("write this `iss` into the token: who has made it"),
+            ServingArguments.audience.saying("write this `aud` into the token: whom it is for"),
         ],
         required: [ServingArguments.keys, subject],
         examples: [
@@ -90,8 +92,9 @@ extension Command {
         guard let token = mint.token(grant, now: now) else {
             throw Complaint(.badData, "the key in `\(file)` has no secret half: it cannot sign")
         }
-        let refusal = outcome(of: Array(token.utf8), TokenVerifier(TokenKeys([key])), now: now).refusal
-        if let refusal { throw Complaint(.usage, "nobody would take that: \(refusal)") }
+        if let refusal = refusal(of: Array(token.utf8), TokenVerifier(TokenKeys([key])), now: now) {
+            throw Complaint(.usage, "nobody would take that: \(refusal)")
+        }
         try console.print(token)
         return .done
     }
@@ -102,10 +105,13 @@ extension Command {
         "say what a token gives, and whether these keys take it",
         about: """
             Reads the token from a file or standard input, so that it stands in no list of processes. Prints what it
-            gives; the token itself and its signature are not repeated.
+            gives, also of one that is refused; the token itself and its signature are not repeated.
             """,
         operands: [Operand("FILE", .optional)],
-        settings: [ServingArguments.keys, ServingArguments.issuer, ServingArguments.audience],
+        settings: [
+            ServingArguments.keys.saying("check it with the keys of this file, a JWK Set"), ServingArguments.issuer,
+            ServingArguments.audience,
+        ],
         required: [ServingArguments.keys],
         examples: [Example("reel token show --keys public.json < token", "whether nodes with these keys take it")]
     ) { options, console in
@@ -116,24 +122,24 @@ extension Command {
         var token = try InputFile.read(options.operands.first ?? "-")
         while let last = token.last, last == 0x0A || last == 0x0D { token.removeLast() }
         let now = WallClock.nowMs() / 1_000
-        let (grant, refusal) = outcome(of: token, verifier, now: now)
-        guard let grant else { throw Complaint(.badData, refusal ?? "the token is refused") }
-        try console.print("subject  \(grant.subject)")
-        try console.print("expires  in \(grant.expiresAt - now) s")
-        try console.print("read     \(grant.read.map(\.description).joined(separator: " "))")
-        try console.print("publish  \(grant.publish.map(\.description).joined(separator: " "))")
+        if let grant = TokenVerifier.claims(of: token) {
+            let left = grant.expiresAt - now
+            try console.print("subject  \(grant.subject)")
+            try console.print("expires  \(left > 0 ? "in \(left) s" : "\(-left) s ago")")
+            try console.print("read     \(grant.read.map(\.description).joined(separator: " "))")
+            try console.print("publish  \(grant.publish.map(\.description).joined(separator: " "))")
+        }
+        if let refusal = refusal(of: token, verifier, now: now) { throw Complaint(.badData, refusal) }
         return .done
     }
 
-    private static func outcome(
-        of token: [UInt8],
-        _ verifier: TokenVerifier,
-        now: Int64
-    ) -> (grant: TokenGrant?, refusal: String?) {
+    /// Why the token is refused; nil: it is taken.
+    private static func refusal(of token: [UInt8], _ verifier: TokenVerifier, now: Int64) -> String? {
         do throws(TokenRefusal) {
-            return (try verifier.verify(token, now: now), nil)
+            _ = try verifier.verify(token, now: now)
+            return nil
         } catch {
-            return (nil, error.description)
+            return error.description
         }
     }
 
@@ -142,7 +148,7 @@ extension Command {
         do throws(TokenRefusal) {
             return try TokenKeys(parsing: bytes)
         } catch {
-            throw Complaint(.badData, error.description)
+            throw Complaint(.badData, "`\(file)`: \(error.description)")
         }
     }
 
@@ -156,7 +162,7 @@ extension Command {
     }
 
     private static let algorithm = Setting<String?>.text("alg", "ALG", otherwise: "EdDSA", "EdDSA, ES256 or HS256")
-    private static let keyID = Setting<String?>.text("kid", "NAME", "the key's name; else one by chance, or the first")
+    private static let keyID = Setting<String?>.text("kid", "NAME", "the key's name; else one by chance")
     private static let publicHalf = Setting<String?>.text(
         "public",
         "FILE",

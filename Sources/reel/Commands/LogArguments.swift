@@ -19,8 +19,11 @@ enum LogArguments {
         "partitions",
         "N",
         1...partitionsMax,
-        "how many partitions the log has; a new one gets 4, by `epoch new` as many as before"
+        "how many partitions the log has; a new one gets 4"
     )
+
+    /// `--data` of a command that takes nothing from it but the log.
+    static let logFolder = data.saying("the folder that log.sqlite lies in, where --log names no other log")
 
     /// The settings of a command that opens a log, or makes it.
     static let all: [any AnySetting] = [log, KafkaArguments.properties, data, partitions]
@@ -65,7 +68,7 @@ enum LogArguments {
 
     private static func openFile(_ path: String, epoch: Epoch?) throws -> any EventLog {
         guard access(path, F_OK) == 0 else {
-            throw Complaint(.unreachable, "there is no log at `\(path)`; say with --log or --data where it is")
+            throw Complaint(.failed, "there is no log at `\(path)`; say with --log or --data where it is")
         }
         let store = SQLiteLogStore(path: path)
         defer { store.close() }

@@ -68,6 +68,9 @@ struct NodeRun {
             ]
             if wasEmpty {
                 journal.warning("a new log was made in a file that was empty", fields)
+            } else if snapshots == nil {
+                // A gateway joins a log, mostly: its path may be mistyped.
+                journal.warning("a new log was made", fields)
             } else {
                 journal.info("a new log was made", fields)
             }

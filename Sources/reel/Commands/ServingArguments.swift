@@ -135,7 +135,18 @@ enum ServingArguments {
     /// What the options say for any kind of node.
     static func nodeSettings(_ options: Options) throws(Complaint) -> NodeSettings {
         guard SocketAddress.split(options[listen]) != nil else {
-            throw Complaint(.usage, "--listen is `\(options[listen])`; expected is HOST:PORT, such as 127.0.0.1:7350")
+            throw Complaint(
+                .usage,
+                "--listen is `\(options[listen])`; expected is HOST:PORT with a port from 0 to 65535, such as "
+                    + "127.0.0.1:7350"
+            )
+        }
+        guard (try? SocketAddress(parsing: options[listen])) != nil else {
+            throw Complaint(
+                .usage,
+                "--listen is `\(options[listen])`; expected is an IPv4 or IPv6 address of this machine, no name but "
+                    + "localhost, such as 127.0.0.1:7350"
+            )
         }
         if let url = options[nodeURL] { _ = try NodeAddress(url) }
         if let url = options[advertise], !["http://", "https://"].contains(where: { url.hasPrefix($0) }) {
@@ -186,13 +197,14 @@ enum ServingArguments {
                 settings.peerTLS = try TLSClient(authorities: options[NodeArguments.authorities])
             }
         } catch {
-            throw Complaint(.badData, error.message)
+            let files = [options[certificate], options[key], options[NodeArguments.authorities]]
+            throw Complaint(InputFile.code(ofUseless: files), error.message)
         }
         if let file = options[keys] {
             do throws(TokenRefusal) {
                 settings.tokens = try TokenGate(file: file, issuer: options[issuer], audience: options[audience])
             } catch {
-                throw Complaint(.badData, error.description)
+                throw Complaint(InputFile.code(ofUseless: [file]), error.description)
             }
         } else if options[issuer] != nil || options[audience] != nil {
             throw Complaint(.usage, "--token-issuer and --token-audience mean nothing without --keys")

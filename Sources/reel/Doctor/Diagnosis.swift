@@ -267,7 +267,7 @@ struct Diagnosis {
                 .problem,
                 "log",
                 "has lost what \(node.name) has read before: it serves nothing",
-                do: ErrorCode.aheadOfLog.entry.advice
+                do: "Tell the operator. Serve nothing from this log until it is understood."
             )
         case "diverged":
             Finding(

@@ -2,7 +2,7 @@ import Glibc
 
 /// A file that a person named, or standard input.
 enum InputFile {
-    /// All bytes of the file; `-` is standard input. Ends with 4 where it cannot be read.
+    /// All bytes of the file; `-` is standard input. Ends with 1 where it is missing or may not be read.
     static func read(_ path: String) throws(Complaint) -> [UInt8] {
         let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw unreadable(path) }
@@ -22,6 +22,12 @@ enum InputFile {
     }
 
     private static func unreadable(_ path: String) -> Complaint {
-        Complaint(.badData, "`\(path)` cannot be read: \(String(cString: strerror(errno)))")
+        Complaint(.failed, "`\(path)` cannot be read: \(String(cString: strerror(errno)))")
+    }
+
+    /// How a command ends that could not use one of these files: with 1 where one is missing or may not be read, else
+    /// with 4, for what it holds.
+    static func code(ofUseless paths: [String?]) -> ExitCode {
+        paths.allSatisfy { $0.map { access($0, R_OK) == 0 } ?? true } ? .badData : .failed
     }
 }

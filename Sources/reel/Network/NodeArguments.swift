@@ -44,7 +44,7 @@ enum NodeArguments {
         do throws(NetError) {
             return try TLSClient(authorities: options[authorities])
         } catch {
-            throw Complaint(.badData, error.message)
+            throw Complaint(InputFile.code(ofUseless: [options[authorities]]), error.message)
         }
     }
 }

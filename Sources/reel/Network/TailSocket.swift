@@ -26,6 +26,7 @@ final class TailSocket: WebSocketHandler {
     private let stream: StreamName
     private var position: Position
     private let token: String?
+    private let began: (Seq) -> Void
     private let deliver: (DeliveredEvent) throws(Complaint) -> Void
     private var finish: ((Position, End) -> Void)?
     private var pulse: LoopTimer?
@@ -40,28 +41,32 @@ final class TailSocket: WebSocketHandler {
         _ stream: StreamName,
         from position: Position,
         token: String?,
+        began: @escaping (Seq) -> Void,
         deliver: @escaping (DeliveredEvent) throws(Complaint) -> Void,
         finish: @escaping (Position, End) -> Void
     ) {
         self.stream = stream
         self.position = position
         self.token = token
+        self.began = began
         self.deliver = deliver
         self.finish = finish
     }
 
-    /// Follows the stream on a gateway; `deliver` is called on the loop for each event, once and in order. Returns
-    /// where it came to, and why no further.
+    /// Follows the stream on a gateway; `deliver` is called on the loop for each event, once and in order, and `began`
+    /// before them, with the first seq, where no gateway has answered for the position yet. Returns where it came to,
+    /// and why no further.
     static func follow(
         _ stream: StreamName,
         from position: Position,
         on address: NodeAddress,
         loop: EventLoop,
+        began: @escaping @Sendable (Seq) -> Void,
         deliver: @escaping @Sendable (DeliveredEvent) throws(Complaint) -> Void
     ) async -> (Position, End) {
         await withCheckedContinuation { continuation in
             let isTaken = loop.execute {
-                let socket = TailSocket(stream, from: position, token: address.token, deliver: deliver) {
+                let socket = TailSocket(stream, from: position, token: address.token, began: began, deliver: deliver) {
                     continuation.resume(returning: ($0, $1))
                 }
                 var target = WebSocketTarget(
@@ -151,6 +156,7 @@ final class TailSocket: WebSocketHandler {
             )
             socket.send(text: ClientFrame(.subscribe(subscribe)).encoded())
         case .subscribed(let subscribed):
+            if !position.isKnown { began(subscribed.after + 1) }
             (position.epoch, position.seq, position.isKnown) = (subscribed.epoch, subscribed.after, true)
             position.number = number
         case .events(let events):
