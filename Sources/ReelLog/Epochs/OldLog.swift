@@ -58,8 +58,8 @@ final class OldLog {
         switch store.find(current.epoch) {
         case .success(let log): (self.log, absence) = (log, "")
         case .failure(let error):
-            // A log that is only away is no lost one.
-            guard archive != nil, error.code != .logUnavailable else { throw error }
+            // A log that is only away, or that one may not look into, is no lost one.
+            guard archive != nil, ![.logUnavailable, .forbidden].contains(error.code) else { throw error }
             (log, absence) = (nil, known == nil ? "no log is known" : "the log cannot be opened: \(error.message)")
         }
     }
