@@ -16,7 +16,7 @@ enum EpochFolders {
     /// Makes the folder of an epoch. Files that lie beside it, as they did before there were such folders, are its.
     static func make(_ epoch: Epoch, in folder: String) throws(SnapshotError) {
         let path = path(of: epoch, in: folder)
-        guard mkdir(path, 0o755) == 0 || errno == EEXIST else {
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
             throw SnapshotError(.internal, "cannot make the folder \(path): \(String(cString: strerror(errno)))")
         }
         for name in names(in: folder) where name.hasPrefix("partition-") {

@@ -33,7 +33,7 @@ final class FolderLock: Sendable {
         flock(descriptor, LOCK_UN)
     }
 
-    /// Makes a folder and those above it.
+    /// Makes a folder and those above it, for this user alone.
     private static func make(_ folder: String) throws(SnapshotError) {
         var status = stat()
         if stat(folder, &status) == 0 {
@@ -45,7 +45,7 @@ final class FolderLock: Sendable {
         if let slash = folder.lastIndex(of: "/"), slash != folder.startIndex {
             try make(String(folder[..<slash]))
         }
-        guard mkdir(folder, 0o755) == 0 || errno == EEXIST else {
+        guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {
             throw SnapshotError(.internal, "cannot make the folder \(folder): \(String(cString: strerror(errno)))")
         }
     }

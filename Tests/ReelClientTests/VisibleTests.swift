@@ -35,6 +35,16 @@ import Testing
         await client.close()
     }
 
+    @Test func anObjectThatIsPrintedIsItsNameAndItsFieldsAsJSON() async throws {
+        let client = try FakeNetwork().client()
+        let todo = try await client.open("todo")
+        try await todo.publish(.insert("task", "1", ["title": "\"Milk\"", "done": true, "of": ["ann", 2, nil]]))
+        let tasks = await todo.objects("task")
+        #expect("\(tasks)" == #"[task/1 {"done":true,"of":["ann",2,null],"title":"\"Milk\""}]"#)
+        #expect("\(tasks.map(\.name))" == "[task/1]")
+        await client.close()
+    }
+
     @Test func betweenItsAckAndItsReturnItIsThereOnce() async throws {
         let network = try FakeNetwork()
         let client = try network.client()

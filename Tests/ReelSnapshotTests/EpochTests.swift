@@ -109,6 +109,30 @@ import Testing
         #expect(try EpochChange(store, archive: archive).run().new.number > 1_000_000)
     }
 
+    /// A store whose current log may not be opened by who asks.
+    private final class ClosedStore: LogStore {
+        let log: CurrentLog
+        init(_ log: CurrentLog) { self.log = log }
+        func current() -> CurrentLog? { log }
+        func create(_ epoch: Epoch, partitions: Int) throws(LogError) { throw LogError(.internal, "nothing is made") }
+        func open(_ epoch: Epoch) throws(LogError) -> any EventLog { throw LogError(.forbidden, "no right") }
+        func advance(to next: CurrentLog) throws(LogError) { throw LogError(.internal, "nothing follows") }
+        func close() {}
+    }
+
+    @Test("a log that one may not look into is no lost one, though there are snapshots of it")
+    func forbidden() async throws {
+        let lab = try Lab(partitions: 1)
+        try await lab.log.append([barrier(.open)], key: "~reel", to: 0)
+        let node = try node(lab.log, lab)
+        try await eventually("it is folded") { node.positions == [0] }
+        node.close()
+        let archive = try SnapshotArchive(folders: [lab.folder.path], of: nil)
+        let store = ClosedStore(CurrentLog(epoch: lab.log.epoch, partitions: 1, number: 0))
+        let error = #expect(throws: LogError.self) { try EpochChange(store, archive: archive).run() }
+        #expect(error == LogError(.forbidden, "no right"))
+    }
+
     @Test("files of a folder that had no epochs are those of the log") func filesOfBefore() async throws {
         let lab = try Lab(partitions: 1)
         var writer = Writer(seed: 5)

@@ -1,4 +1,5 @@
 import Foundation
+import ReelCore
 import Synchronization
 import Testing
 
@@ -28,5 +29,17 @@ import Testing
         #expect(state.withLock { $0.lost } == 0)
         lock.release()
         _ = try FolderLock(folder: folder.path)
+    }
+
+    @Test func whatItMakesIsForItsUserAloneAndWhatWasThereStaysAsItIs() throws {
+        let folder = try Folder()
+        #expect(chmod(folder.path, 0o755) == 0)
+        let lock = try FolderLock(folder: folder.path + "/a/b")
+        try EpochFolders.make(Epoch(1), in: folder.path + "/a/b")
+        for (made, mode) in [("", 0o755), ("/a", 0o700), ("/a/b", 0o700), ("/a/b/\(Epoch(1))", 0o700)] {
+            var status = stat()
+            #expect(stat(folder.path + made, &status) == 0 && status.st_mode & 0o777 == mode, "\(made)")
+        }
+        lock.release()
     }
 }

@@ -14,6 +14,11 @@ public struct ObjectName: Hashable, Sendable {
     }
 }
 
+extension ObjectName: CustomStringConvertible {
+    /// `MODEL/ID`.
+    public var description: String { "\(model)/\(id)" }
+}
+
 /// What has changed in a stream since the last batch. Batches that were not taken yet are merged into one, so that a
 /// slow reader holds back nobody and misses nothing but intermediate states.
 public struct ChangeBatch: Sendable {

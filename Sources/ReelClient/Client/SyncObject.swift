@@ -51,6 +51,15 @@ public struct SyncObject: Sendable, Equatable {
     }
 }
 
+extension SyncObject: CustomStringConvertible {
+    /// `MODEL/ID` and the fields as JSON: `task/1 {"done":true,"title":"Milk"}`.
+    public var description: String {
+        var bytes: [UInt8] = []
+        JSON.write(fields, to: &bytes) { $0.value.write(to: &$1) }
+        return "\(name) \(String(decoding: bytes, as: UTF8.self))"
+    }
+}
+
 extension ObjectName {
     init(escaped model: [UInt8], _ id: [UInt8]) {
         self.init(String(escaped: model), String(escaped: id))

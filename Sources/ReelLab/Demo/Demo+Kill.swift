@@ -6,7 +6,7 @@ extension Demo {
     /// All devices publish while a gateway gets SIGKILL.
     func killedGateway(_ publishers: [DemoDevice]) async throws {
         screen.chapter("A gateway is killed while four devices publish")
-        let start = try await publishers[0].client.open(counter)
+        let start = try await publishers[0].client.open(total)
         try await start.publish(.insert("counter", "1", ["total": 0])).acked()
         for device in publishers { screen.say("\(device.name) is at \(await device.node)") }
         let victim = cluster.a
@@ -27,7 +27,7 @@ extension Demo {
     /// second and a half.
     func killedBroker(of brokers: LocalKafka, _ publishers: [DemoDevice]) async throws {
         screen.chapter("The leading broker is killed while four devices publish")
-        let partition = StreamName(counter)?.partition(of: DemoCluster.partitions) ?? 0
+        let partition = StreamName(total)?.partition(of: DemoCluster.partitions) ?? 0
         let topic = "reel.\(try await epoch())"
         guard let victim = try brokers.leader(of: topic, partition) else {
             return screen.check(false, "nobody leads partition \(partition) of \(topic)")
@@ -52,10 +52,10 @@ extension Demo {
     /// longer for an ack than `pauseMs`.
     private func publish(from publishers: [DemoDevice], pauseMs: Int64, _ strike: () -> Void) async throws {
         var streams: [SyncStream] = []
-        for device in publishers { streams.append(try await device.client.open(counter)) }
+        for device in publishers { streams.append(try await device.client.open(total)) }
         let before = await streams[0].confirmed.object("counter", "1")?["total"]?.number ?? 0
         let each = 250
-        let total = each * publishers.count
+        let all = each * publishers.count
         let (struckAtMs, rounds) = try await withThrowingTaskGroup(of: [Round].self) { group in
             for stream in streams {
                 group.addTask { try await Self.publish(each, on: stream) }
@@ -67,7 +67,7 @@ extension Demo {
             for try await device in group { rounds += device }
             return (struckAtMs, rounds)
         }
-        screen.check(rounds.count == total, "\(rounds.count) of \(total) events acked, on \(publishers.count) devices")
+        screen.check(rounds.count == all, "\(rounds.count) of \(all) events acked, on \(publishers.count) devices")
         let pause = rounds.filter { $0.ackedAtMs >= struckAtMs }.map { $0.ackedAtMs - $0.publishedAtMs }.max() ?? 0
         screen.check(pause < pauseMs, "the longest wait for an ack around the kill: \(pause) ms")
 
@@ -75,7 +75,7 @@ extension Demo {
         for (device, stream) in zip(publishers, streams) {
             let count = await stream.confirmed.object("counter", "1")?["total"]?.number ?? -1
             screen.check(
-                count == before + Double(total),
+                count == before + Double(all),
                 "\(device.name) counts \(Int(count)): nothing lost, nothing twice"
             )
         }

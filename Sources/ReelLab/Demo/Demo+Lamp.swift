@@ -5,7 +5,7 @@ extension Demo {
     /// Two devices press one switch at once: merging keeps the data equal, but only `set` keeps the meaning.
     func lightSwitch(_ ann: DemoDevice, _ bob: DemoDevice) async throws {
         screen.chapter("The light switch: ann and bob see the lamp off, and both want it on")
-        let streams = [try await ann.client.open(lamp), try await bob.client.open(lamp)]
+        let streams = [try await ann.client.open(light), try await bob.client.open(light)]
         let made = try await streams[0].publish(.insert("lamp", "hall", ["presses": 0, "on": false])).acked() ?? 0
         try await settle(streams, to: made)
 

@@ -6,18 +6,18 @@ extension Demo {
     func lateDevice() async throws {
         screen.chapter("Finn joins last, from a snapshot")
         let finn = try await device("finn", at: cluster.b)
-        let head = try await devices[0].client.open(counter).seq
+        let head = try await devices[0].client.open(total).seq
         let before = await finn.client.statistics.snapshotBytes
         let start = Clock.nowMs()
-        let stream = try await finn.client.open(counter, from: .snapshot)
+        let stream = try await finn.client.open(total, from: .snapshot)
         try await stream.waitUntil(seq: head)
         let took = Clock.nowMs() - start
         let snapshot = await finn.client.statistics.snapshotBytes - before
-        let history = try await historyBytes(of: counter)
+        let history = try await historyBytes(of: total)
         screen.say("\(snapshot) bytes of snapshot instead of \(history) bytes of history, folded after \(took) ms")
         let isSmall = (1..<Int64(history) / 10).contains(snapshot)
         screen.check(isSmall, "the snapshot follows what is there, not what happened")
-        let gone = try await devices[0].client.open(counter).digest
+        let gone = try await devices[0].client.open(total).digest
         screen.check(await stream.digest == gone, "and its state is that of those who read everything")
     }
 

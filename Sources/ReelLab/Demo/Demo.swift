@@ -8,7 +8,7 @@ public final class Demo {
     let screen: DemoScreen
     let cluster: DemoCluster
     let transport: NetTransport
-    let lamp, todo, note, tape, counter: String
+    let light, todo, note, tape, total: String
     var devices: [DemoDevice] = []
 
     /// Starts the nodes: `reel` is the path of the program itself. The log is a SQLite file, or lies on three brokers
@@ -20,8 +20,8 @@ public final class Demo {
         if kafka != nil { screen.say("The log lies on three Kafka brokers; they take a while to start.") }
         cluster = try DemoCluster(reel: reel, folder: try TemporaryFolder(prefix: "reel-demo-"), kafka: kafka)
         transport = try NetTransport()
-        let names = DemoCluster.streamNames(["lamp", "todo", "note", "tape", "counter"])
-        (lamp, todo, note, tape, counter) = (names[0], names[1], names[2], names[3], names[4])
+        let names = DemoCluster.streamNames(["light", "todo", "note", "tape", "total"])
+        (light, todo, note, tape, total) = (names[0], names[1], names[2], names[3], names[4])
     }
 
     /// A snapshot node has 70 open, on Kafka 130; a broker has more.
@@ -72,7 +72,7 @@ public final class Demo {
         screen.title("The nodes go on. Try, in another terminal:")
         screen.say("reel tail \(todo) --url \(url)")
         screen.say("reel get \(todo) --url \(url)")
-        screen.say("reel digest \(counter) --url \(url) --url \(cluster.snapshot.url)")
+        screen.say("reel digest \(total) --url \(url) --url \(cluster.snapshot.url)")
         screen.say("reel dump --log \(cluster.log)")
         screen.say("curl \(url)/v1/cluster")
         screen.title("Ctrl-C ends them; their files stay in \(cluster.folder.path)")
@@ -94,7 +94,7 @@ public final class Demo {
     ) async throws -> DemoDevice {
         while true {
             let device = try DemoDevice(name, cluster, transport: transport, gaps: gaps)
-            try await device.client.open(lamp)
+            try await device.client.open(light)
             try await device.connected()
             if await device.client.connectedNode == node.url {
                 devices.append(device)

@@ -42,7 +42,8 @@ final class DemoCluster {
     func get(_ node: LocalNode, _ target: String) async throws -> [UInt8] { try await cluster.get(node, target) }
     func end() { cluster.end() }
 
-    /// A name for each stream so that no two share a partition, and seqs of a stream follow each other.
+    /// A name for each stream so that no two share a partition, and seqs of a stream follow each other. The demo's are
+    /// chosen so that they share none as they are: nobody would understand a number behind a name.
     static func streamNames(_ wanted: [String]) -> [String] {
         var taken: Set<Int> = []
         return wanted.map { name in

@@ -148,9 +148,10 @@ enum LogArguments {
     /// A path in the data folder.
     static func path(_ name: String, inDataOf options: Options) -> String { "\(options[data])/\(name)" }
 
-    /// Makes a folder if it is not there.
+    /// Makes a folder if it is not there, for this user alone: the files in it hold events, and by the usual umask
+    /// others could read them.
     static func makeFolder(_ path: String) throws(Complaint) {
-        guard mkdir(path, 0o755) == 0 || errno == EEXIST else {
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
             let advice = errno == ENOENT ? "; make the folder first in which it is to lie" : ""
             let reason = String(cString: strerror(errno))
             throw Complaint(.failed, "the folder `\(path)` cannot be made: \(reason)\(advice)")

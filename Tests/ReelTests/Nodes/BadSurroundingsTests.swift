@@ -119,6 +119,17 @@ import Testing
         }
     }
 
+    /// By the usual umask others may read the files themselves.
+    @Test func aDataFolderThatIsMadeIsForItsUserAloneAndOneThatWasThereStaysAsItIs() throws {
+        let (made, found) = (folder.path + "/made", folder.path + "/found")
+        try #require(mkdir(found, 0o755) == 0 && chmod(found, 0o755) == 0)
+        for (path, mode) in [(made, 0o700), (found, 0o755)] {
+            try LogArguments.makeFolder(path)
+            let attributes = try FileManager.default.attributesOfItem(atPath: path)
+            #expect(attributes[.posixPermissions] as? Int == mode, "\(path)")
+        }
+    }
+
     /// A name that is mistyped would be an empty log, and nobody would know.
     @Test func aLogThatIsMadeIsNamedAndOneThatIsFoundIsNot() async throws {
         let folder = try TemporaryFolder(prefix: "reel-new-")

@@ -37,6 +37,21 @@ import Testing
 
     private enum Event { case asked, heard, deadline }
 
+    @Test(arguments: ["foo", "ftp://foo:1", "foo:bar", ""])
+    func whatIsNoAddressIsToldWhatIsExpected(node: String) async throws {
+        let said = Mutex<[String]>([])
+        let device = try Device()
+        await device.use { transport in
+            _ = transport.connect(to: node) { if case .closed(let reason) = $0 { said.withLock { $0.append(reason) } } }
+            _ = transport.get(from: node, "/", token: nil) {
+                if case .failed(let reason) = $0 { said.withLock { $0.append(reason) } }
+            }
+        }
+        let expected = "\(node.debugDescription) is no address, expected http:// or https://HOST:PORT"
+        try await eventually("both are told") { said.withLock { $0.count } == 2 }
+        #expect(said.withLock { $0 } == [expected, expected])
+    }
+
     @Test func aProcessThatWasStoppedHearsWhatHasComeBeforeADeadlinePasses() async throws {
         let events = Seen()
         let answers = Atomic(true)
