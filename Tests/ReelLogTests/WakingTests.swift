@@ -164,15 +164,17 @@ struct WakingTests {
                 _ = try await log.append([LogAppend("s", "x")], to: 0)
                 return names.withLock(\.last) == "reel-log-write"
             }
-            let before = sink.count
+            let (before, batches) = (sink.count, names.withLock(\.count))
             isReady.withLock { $0 = false }
             _ = try await log.append([LogAppend("s", "y")], to: 0)
-            try await eventually("the reader delivers") { sink.count == before + 1 }
+            try await eventually("it is delivered") { names.withLock(\.count) == batches + 1 }
             #expect(names.withLock(\.last) == "reel-log-read")
             // Who commits much leaves it to the reader.
             isReady.withLock { $0 = true }
             _ = try await log.append((0..<65).map { LogAppend("s", "\($0)") }, to: 0)
-            try await eventually("all") { sink.count == before + 66 }
+            try await eventually("all are delivered") {
+                names.withLock(\.count) > batches + 1 && sink.count == before + 66
+            }
             #expect(names.withLock(\.last) == "reel-log-read")
             #expect(sink.records.map(\.seq) == Array(0..<Seq(sink.count)))
         }

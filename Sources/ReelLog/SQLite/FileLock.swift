@@ -40,8 +40,8 @@ final class FileLock: Sendable {
         return watch
     }
 
-    /// Wakes the readers of other processes, and of other users of the file in this one. Who begins to listen behind
-    /// the look finds what was committed before it.
+    /// Wakes the readers of other processes, and of other users of the file in this one; where there is one, also who
+    /// rings, if he listens. Who begins to listen behind the look finds what was committed before it.
     func ring() {
         var byte = Self.byte(F_WRLCK)
         if fcntl(descriptor, reel_open_file_getlk, &byte) == 0, byte.l_type == Int16(F_UNLCK) { return }

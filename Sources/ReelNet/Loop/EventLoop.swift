@@ -11,7 +11,7 @@ import Synchronization
 ///
 /// One round of the loop: wait, call back for what happened, run the bodies of `atRoundEnd`, then offer to the kernel
 /// what the connections have collected: one write per connection and round, and one for what a connection answers by
-/// itself to what it has read.
+/// itself to what it has read. Then the bodies of `behindRound`, which write to many by themselves.
 public final class EventLoop: SerialExecutor, @unchecked Sendable {
     private enum Job {
         case closure(@Sendable () -> Void)

@@ -3,7 +3,7 @@ import ReelLab
 /// From the moment an event is due to its ack on a WebSocket, at 1,000 a second. What the brokers take differs by more
 /// from minute to minute than the goals are: so the difference is that of two rounds side by side.
 enum KafkaLatencyBenchmark {
-    private static let (rounds, each) = (13, 2_000)
+    private static let (rounds, each) = (61, 1_000)
 
     @Sendable static func run() async throws -> [Measured] {
         let (ours, raw) = try await KafkaPaired.run(rounds: rounds) { node in
