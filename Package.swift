@@ -80,10 +80,13 @@ let package = Package(
             swiftSettings: settings
         ),
 
+        // What the suites wait by, and where they have their chance from.
+        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
+
         // What every log does, for the suites of all logs.
         .target(
             name: "EventLogConformance",
-            dependencies: ["ReelCore", "ReelLog"],
+            dependencies: ["ReelCore", "ReelLog", "TestSupport"],
             path: "Tests/EventLogConformance",
             swiftSettings: settings
         ),
@@ -118,29 +121,41 @@ let package = Package(
             swiftSettings: settings
         ),
 
-        tests("ReelCoreTests", ["ReelCheck", "ReelCore"]),
-        tests("ReelCheckTests", ["CZlib", "ReelCheck", "ReelCore", "ReelLog"]),
-        tests("ReelNetTests", ["ReelNet"]),
-        tests("ReelLogTests", ["EventLogConformance", "ReelCore", "ReelLog", "ReelSQLite", "log-writer"]),
-        tests("ReelKafkaTests", ["CRdkafka", "EventLogConformance", "ReelCore", "ReelKafka", "ReelLog"]),
-        tests("ReelNodeTests", ["EventLogConformance", "ReelCore", "ReelNet", "ReelNode"]),
+        tests("ReelCoreTests", ["ReelCheck", "ReelCore", "TestSupport"]),
+        tests("ReelCheckTests", ["CZlib", "ReelCheck", "ReelCore", "ReelLog", "TestSupport"]),
+        tests("ReelNetTests", ["ReelNet", "TestSupport"]),
+        tests(
+            "ReelLogTests",
+            ["EventLogConformance", "ReelCore", "ReelLog", "ReelSQLite", "log-writer", "TestSupport"]
+        ),
+        tests(
+            "ReelKafkaTests",
+            ["CRdkafka", "EventLogConformance", "ReelCore", "ReelKafka", "ReelLog", "TestSupport"]
+        ),
+        tests("ReelNodeTests", ["EventLogConformance", "ReelCore", "ReelNet", "ReelNode", "TestSupport"]),
         tests(
             "ReelGatewayTests",
-            ["EventLogConformance", "ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode", "ReelSnapshot"]
+            [
+                "EventLogConformance", "ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode", "ReelSnapshot",
+                "TestSupport",
+            ]
         ),
-        tests("ReelSnapshotTests", ["ReelCore", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "ReelSnapshot"]),
-        tests("ReelClientTests", ["ReelClient", "ReelCore", "ReelNet", "ReelSQLite", "example-todo"]),
+        tests(
+            "ReelSnapshotTests",
+            ["ReelCore", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "ReelSnapshot", "TestSupport"]
+        ),
+        tests("ReelClientTests", ["ReelClient", "ReelCore", "ReelNet", "ReelSQLite", "example-todo", "TestSupport"]),
         tests(
             "ReelTests",
             [
                 "reel", "CRdkafka", "ReelCheck", "ReelClient", "ReelCore", "ReelGateway", "ReelKafka", "ReelLab",
-                "ReelLog", "ReelNet", "ReelNode", "ReelSQLite",
+                "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "TestSupport",
             ]
         ),
         // Client, gateway and fold in virtual time.
         tests(
             "SimulationTests",
-            ["ReelCheck", "ReelClient", "ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode"]
+            ["ReelCheck", "ReelClient", "ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode", "TestSupport"]
         ),
         // Benchmarks, and the bare C that shows how far one can get.
         .target(name: "CFanOutFloor", dependencies: ["COpenSSL"], path: "Tests/Benchmarks/FanOutFloor"),

@@ -1,6 +1,7 @@
 import ReelCore
 import ReelLog
 import Synchronization
+import TestSupport
 import Testing
 
 extension LogRequirement {

@@ -1,5 +1,6 @@
 package import ReelCore
 package import ReelLog
+import TestSupport
 import Testing
 
 /// One thing that every log does whose beginning can be removed.

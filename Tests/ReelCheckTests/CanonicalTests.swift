@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import ReelCheck
@@ -22,7 +23,7 @@ import Testing
     }
 
     @Test func `Any double reads back from its print, and no shorter print does`() {
-        var random = Random(testSeed(11))
+        var random = SeededNumbers(TestSeed.given(or: 11))
         for _ in 0..<2_000 * effort {
             let number = Double(bitPattern: random.next())
             guard number.isFinite else { continue }

@@ -1,4 +1,5 @@
 import ReelCore
+import TestSupport
 import Testing
 
 @testable import ReelCheck
@@ -6,7 +7,7 @@ import Testing
 /// The real fold against the naive one. What they disagree on is wrong in one of them, and the rules in docs/fold.md
 /// say in which.
 @Suite struct DifferentialTests {
-    @Test(arguments: (0..<UInt64(8 * effort)).map { testSeed(1_000) + $0 })
+    @Test(arguments: (0..<UInt64(8 * effort)).map { TestSeed.given(or: 1_000) + $0 })
     func `Both folds agree on every record of a random history`(seed: UInt64) throws {
         var pair = FoldPair(HistoryGenerator(seed: seed), name: "seed \(seed)")
         for step in 0..<HistoryGenerator.steps {
@@ -18,7 +19,7 @@ import Testing
         }
     }
 
-    @Test(arguments: (0..<UInt64(effort)).map { testSeed(2_000) + $0 })
+    @Test(arguments: (0..<UInt64(effort)).map { TestSeed.given(or: 2_000) + $0 })
     func `Both folds agree where an object comes to its limits`(seed: UInt64) throws {
         var pair = FoldPair(HistoryGenerator(seed: seed, hasBigObject: true), name: "seed \(seed)")
         for _ in 0..<100 {

@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelLog
+import TestSupport
 import Testing
 
 @testable import ReelCheck
@@ -29,7 +30,7 @@ import Testing
         try JudgedLog(store.currentLog())
     }
 
-    @Test(arguments: (0..<UInt64(6 * effort)).map { testSeed(3_000) + $0 })
+    @Test(arguments: (0..<UInt64(6 * effort)).map { TestSeed.given(or: 3_000) + $0 })
     func `A new epoch has the state of the old one, with any number of partitions, again and again`(
         seed: UInt64
     ) async throws {
@@ -50,7 +51,7 @@ import Testing
         }
     }
 
-    @Test(arguments: (0..<UInt64(2 * effort)).map { testSeed(3_100) + $0 }, FragileStore.Death.allCases)
+    @Test(arguments: (0..<UInt64(2 * effort)).map { TestSeed.given(or: 3_100) + $0 }, FragileStore.Death.allCases)
     func `Killed at any step and run again it comes to the same`(seed: UInt64, death: FragileStore.Death) async throws {
         var step = 0
         while true {
@@ -70,7 +71,7 @@ import Testing
     }
 
     @Test func `Sites go on with their ops, and what was consumed stays consumed`() async throws {
-        let store = try await store(seed: testSeed(3_200), steps: 0)
+        let store = try await store(seed: TestSeed.given(or: 3_200), steps: 0)
         let log = try store.currentLog()
         let (site, ended) = (ReelCore.Site(high: 1, low: 1), ReelCore.Site(high: 1, low: 2))
         func event(_ op: Int, of site: ReelCore.Site, base: Seq, last: Bool = false) -> LogAppend {
@@ -106,7 +107,7 @@ import Testing
     }
 
     @Test func `A new log that does not hold what was written to it does not become the current one`() async throws {
-        let store = try await store(seed: testSeed(3_250), steps: 200)
+        let store = try await store(seed: TestSeed.given(or: 3_250), steps: 200)
         let before = try judged(store)
         store.loseSeed()
         let error = #expect(throws: LogError.self) { try EpochChange(store, partitions: 2).run() }
@@ -120,7 +121,7 @@ import Testing
     @Test func `A broker that lags behind is asked once more, and what it has not is not left out`() async throws {
         var reads = 0
         while true {
-            let store = try await store(seed: testSeed(3_270), steps: 120)
+            let store = try await store(seed: TestSeed.given(or: 3_270), steps: 120)
             let before = try judged(store)
             store.lag(afterReads: reads)
             do {
@@ -153,7 +154,7 @@ import Testing
     @Test func `What is lost is said by the run that comes to the end, wherever it was killed before`() async throws {
         var step = 0
         while true {
-            let store = try await store(seed: testSeed(3_295), steps: 30)
+            let store = try await store(seed: TestSeed.given(or: 3_295), steps: 30)
             var archive = BareArchive(epoch: Epoch(0xaa), partitions: 1, number: 0)
             var fold = PartitionFold(partition: 0, of: 1, epoch: Epoch(0xaa))
             try store.currentLog().scan(0, from: 0) { batch in
@@ -182,7 +183,7 @@ import Testing
     private func trimmed(
         toItsEnd: Bool = false
     ) async throws -> (store: FragileStore, half: BareArchive, whole: BareArchive) {
-        let store = try await store(seed: testSeed(3_297), steps: 60)
+        let store = try await store(seed: TestSeed.given(or: 3_297), steps: 60)
         let log = try store.currentLog()
         let last = try log.bounds(0).last
         func archive(upTo seq: Seq) throws -> BareArchive {
@@ -256,7 +257,7 @@ import Testing
     }
 
     @Test func `A log that nobody names any more is gone on with all the same`() async throws {
-        let store = try await store(seed: testSeed(3_280), steps: 120)
+        let store = try await store(seed: TestSeed.given(or: 3_280), steps: 120)
         let before = try judged(store)
         store.forget()
         let report = try EpochChange(store, archive: BareArchive(epoch: Epoch(0xaa), partitions: 1, number: 5)).run()
@@ -266,7 +267,7 @@ import Testing
     }
 
     @Test func `Of a log that is gone the nodes say how far it went, and those of other logs do not`() async throws {
-        let store = try await store(seed: testSeed(3_290), steps: 50)
+        let store = try await store(seed: TestSeed.given(or: 3_290), steps: 50)
         let log = try store.open(Epoch(0xaa))
         for (id, epoch, seq) in [("a", 0xaa, 70), ("b", 0xaa, 60), ("c", 0xbb, 90)] as [(String, UInt64, Seq)] {
             try log.announce(
@@ -288,7 +289,7 @@ import Testing
     }
 
     @Test func `A stream in which no event has an effect holds up nobody`() async throws {
-        let store = try await store(seed: testSeed(3_260), steps: 0)
+        let store = try await store(seed: TestSeed.given(or: 3_260), steps: 0)
         let site = ReelCore.Site(high: 1, low: 1)
         let gap = #"{"base":-1,"id":"0","model":"m","op":1,"site":"\#(site)","type":"insert"}"#
         try await store.currentLog().append([LogAppend(key: Array("todo".utf8), value: Array(gap.utf8))])
@@ -297,7 +298,7 @@ import Testing
     }
 
     @Test func `Of two operators at once both come to the same epoch`() async throws {
-        let store = try await store(seed: testSeed(3_300), steps: 200)
+        let store = try await store(seed: TestSeed.given(or: 3_300), steps: 200)
         let before = try judged(store)
         let reports = await withTaskGroup(of: EpochReport?.self) { group in
             for _ in 0..<2 { group.addTask { try? EpochChange(store, partitions: 2).run() } }
@@ -310,7 +311,7 @@ import Testing
     }
 
     @Test func `A rehearsal writes nothing and counts the same`() async throws {
-        let store = try await store(seed: testSeed(3_400), steps: 200)
+        let store = try await store(seed: TestSeed.given(or: 3_400), steps: 200)
         let steps = store.steps
         let rehearsed = try EpochChange(store).rehearse()
         #expect(store.steps == steps)
@@ -320,7 +321,7 @@ import Testing
     }
 
     @Test func `An old log that holds a barrier of a later version is left as it is`() async throws {
-        let store = try await store(seed: testSeed(3_500), steps: 50)
+        let store = try await store(seed: TestSeed.given(or: 3_500), steps: 50)
         let log = try store.currentLog()
         try await log.append([LogAppend(key: Array("~reel".utf8), value: Array(#"{"fold":2,"type":"barrier"}"#.utf8))])
         let last = try log.bounds(0).last

@@ -1,3 +1,5 @@
+import TestSupport
+
 @testable import ReelCheck
 
 /// A record as it lies in the log.
@@ -20,7 +22,7 @@ struct HistoryGenerator {
         var base: Int64 = -1
     }
 
-    var random: Random
+    var random: SeededNumbers
     private(set) var fold = NaiveFold(epoch: "00000000000000aa", partition: 0, of: 1)
     private var writers: [Writer] = []
     private var sent: [LogRecord] = []
@@ -34,7 +36,7 @@ struct HistoryGenerator {
 
     /// With `hasBigObject` every third change is of an object that comes near its limits.
     init(seed: UInt64, hasBigObject: Bool = false) {
-        random = Random(seed)
+        random = SeededNumbers(seed)
         self.hasBigObject = hasBigObject
         writers = (0..<5).map { _ in newWriter() }
         if random.oneIn(2) { seedsLeft = 1 + random.below(40) }

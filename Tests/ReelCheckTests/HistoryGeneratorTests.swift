@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import ReelCheck
@@ -5,7 +6,7 @@ import Testing
 @Suite struct HistoryGeneratorTests {
     @Test func `Random histories come to every outcome and every code`() {
         var counts: [String: Int] = [:]
-        for seed in testSeed(1_000)..<testSeed(1_000) + 12 {
+        for seed in TestSeed.given(or: 1_000)..<TestSeed.given(or: 1_000) + 12 {
             var generator = HistoryGenerator(seed: seed)
             for step in 0..<HistoryGenerator.steps {
                 if generator.isToAge(at: step) { generator.age(toMarkWithin: 1 + generator.random.below(45)) }
@@ -13,7 +14,7 @@ import Testing
                 counts[generator.next().judgement?.description ?? "nothing", default: 0] += 1
             }
         }
-        var big = HistoryGenerator(seed: testSeed(2_000), hasBigObject: true)
+        var big = HistoryGenerator(seed: TestSeed.given(or: 2_000), hasBigObject: true)
         for _ in 0..<100 { counts[big.next().judgement?.description ?? "nothing", default: 0] += 1 }
 
         // A hundred thousand sites have a test of their own.

@@ -1,10 +1,12 @@
+import TestSupport
+
 @testable import ReelCheck
 
 /// A random run in which all is well: publishers whose gateways die and who send again, readers who lose their
 /// connection, jump and fetch, void records, empty seqs and barriers in between.
 struct RandomRun {
     private(set) var run = RecordedRun()
-    private var random: Random
+    private var random: SeededNumbers
     private var streams: [String] = []
     private var publishers: [Publisher] = []
     private var readers: [Reader] = []
@@ -26,7 +28,7 @@ struct RandomRun {
     }
 
     init(seed: UInt64) {
-        random = Random(seed)
+        random = SeededNumbers(seed)
         run.partitions = 1 + random.below(3)
         run.log = [[(key: String, value: String)?]](repeating: [], count: run.partitions)
         run.histories = [:]

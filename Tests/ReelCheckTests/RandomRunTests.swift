@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import ReelCheck
@@ -5,7 +6,7 @@ import Testing
 /// The judge on random runs: all is valid as it was written, and nothing is once one thing is changed.
 @Suite struct RandomRunTests {
     @Test func randomRunsInWhichAllIsWellAreValid() async throws {
-        let seed = testSeed(1)
+        let seed = TestSeed.given(or: 1)
         for seed in seed..<seed + UInt64(25 * effort) {
             let verdict = try await RandomRun(seed: seed).run.verdict()
             #expect(verdict.word == .valid, "seed \(seed)\n\(verdict.text)")
@@ -15,10 +16,10 @@ import Testing
 
     @Test(arguments: Damage.allCases)
     func oneThingThatIsChangedIsFound(damage: Damage) async throws {
-        let seed = testSeed(1_000)
+        let seed = TestSeed.given(or: 1_000)
         var done = 0
         for seed in seed..<seed + UInt64(10 * effort) {
-            var random = Random(seed)
+            var random = SeededNumbers(seed)
             var run = RandomRun(seed: seed).run
             guard damage.strike(&run, &random) else { continue }
             done += 1
@@ -35,7 +36,7 @@ import Testing
         case snapshotLine, uptoTooFar, acksSwapped, unacked, eventTwice, pushSkips, logCut
 
         /// Does it; false if there is nothing to do it to.
-        func strike(_ run: inout RecordedRun, _ random: inout Random) -> Bool {
+        func strike(_ run: inout RecordedRun, _ random: inout SeededNumbers) -> Bool {
             switch self {
             case .eventLeftOut:
                 return change(&run, "events", /\[\d+,\d+,\d+,"[0-9a-f]+"\],/, &random) { _ in "" }
@@ -101,7 +102,7 @@ import Testing
             _ run: inout RecordedRun,
             _ kind: String,
             _ pattern: some RegexComponent,
-            _ random: inout Random,
+            _ random: inout SeededNumbers,
             _ new: (Substring) -> String
         ) -> Bool {
             let places = run.histories.keys.sorted().flatMap { name in
@@ -120,7 +121,7 @@ import Testing
         /// Does something to the record of a random ack.
         private func record(
             _ run: inout RecordedRun,
-            _ random: inout Random,
+            _ random: inout SeededNumbers,
             _ body: (inout RecordedRun, Int, Int) -> Bool
         ) -> Bool {
             let acks = run.histories.values.joined().filter { $0.hasPrefix(#"{"e":"ack""#) }.sorted()

@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import TestSupport
 import Testing
 
 @testable import ReelClient

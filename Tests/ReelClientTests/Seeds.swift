@@ -1,19 +1,19 @@
-import Foundation
+import TestSupport
 
 @testable import ReelClient
 
 /// Seeded runs: `REEL_SEED` plays one seed again, `REEL_EFFORT` scales their number.
 enum Seeds {
     static func run(_ count: Int, _ body: (UInt64) throws -> Void) rethrows {
-        let environment = ProcessInfo.processInfo.environment
-        if let seed = environment["REEL_SEED"].flatMap(UInt64.init) {
-            print("seed \(seed)")
-            return try body(seed)
+        if let seed = TestSeed.given { return try body(seed) }
+        for seed in TestSeed.value..<TestSeed.value + UInt64(count * effort) {
+            do {
+                try body(seed)
+            } catch {
+                print("REEL_SEED=\(seed) failed")
+                throw error
+            }
         }
-        let effort = environment["REEL_EFFORT"].flatMap(Int.init) ?? 1
-        let first = UInt64.random(in: 0..<1 << 32)
-        print("seeds from \(first), \(count * effort) of them")
-        for seed in first..<first + UInt64(count * effort) { try body(seed) }
     }
 }
 

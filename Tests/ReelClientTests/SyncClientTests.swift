@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import TestSupport
 import Testing
 
 @testable import ReelClient
@@ -334,9 +335,4 @@ func temporaryPath() -> String {
 
 func removeStore(_ path: String) {
     for end in ["", "-wal", "-shm", "-journal"] { try? FileManager.default.removeItem(atPath: path + end) }
-}
-
-/// Waits for a condition.
-func eventually(_ condition: () async -> Bool) async throws {
-    while !(await condition()) { try await Task.sleep(for: .milliseconds(2)) }
 }

@@ -1,5 +1,6 @@
 import ReelCore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ReelClient

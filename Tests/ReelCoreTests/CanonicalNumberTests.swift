@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import TestSupport
 import Testing
 
 @Suite struct CanonicalNumberTests {
@@ -34,9 +35,8 @@ import Testing
     }
 
     @Test func everyDoubleIsPrintedAsItsShortestName() throws {
-        let seeded = Seeded()
-        var random = seeded.generator
-        for round in 0..<seeded.count(2_000) {
+        var random = SeededNumbers(TestSeed.value)
+        for round in 0..<2_000 * effort {
             var value = Double(bitPattern: random.next())
             if round % 2 == 0 { value = Double(Int64.random(in: -(1 << 60)...1 << 60, using: &random)) / 1024 }
             guard value.isFinite, value != 0 else { continue }
@@ -51,7 +51,7 @@ import Testing
             try Array(text.utf8).withUnsafeBytes { try CanonicalJSON.check($0) }
             #expect(
                 Double(text) == value && isShortest && isStable && text.contains("e") != isPlain,
-                "\(text) \(seeded)"
+                "\(text) REEL_SEED=\(TestSeed.value)"
             )
         }
     }

@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import TestSupport
 import Testing
 
 @Suite struct DecoderFuzzTests {
@@ -11,15 +12,16 @@ import Testing
     )
     func mutations(_ folder: String, _ property: @Sendable (Bytes) -> String?) throws {
         let corpus = try Self.corpus(folder)
-        let seeded = Seeded()
-        var random = seeded.generator
+        var random = SeededNumbers(TestSeed.value)
         for input in corpus {
             #expect(input.withUnsafeBytes(property) == nil)
         }
-        for _ in 0..<seeded.count(4_000) {
+        for _ in 0..<4_000 * effort {
             let input = Self.mutated(corpus, &random)
             let fault = input.withUnsafeBytes(property)
-            if let fault { Issue.record("\(fault): \(String(decoding: input, as: UTF8.self)) \(seeded)") }
+            if let fault {
+                Issue.record("\(fault): \(String(decoding: input, as: UTF8.self)) REEL_SEED=\(TestSeed.value)")
+            }
         }
     }
 
@@ -35,7 +37,7 @@ import Testing
     }
 
     /// One input with a few bytes changed, taken out, put in, doubled, or joined with a piece of another.
-    private static func mutated(_ corpus: [[UInt8]], _ random: inout SplitMix64) -> [UInt8] {
+    private static func mutated(_ corpus: [[UInt8]], _ random: inout SeededNumbers) -> [UInt8] {
         var bytes = corpus.randomElement(using: &random) ?? []
         let tokens = ["\"", "\\", "{", "}", "[", "]", ",", ":", "0", "-", "e", "\\u0000", "\\ud800", "\u{1F602}", " "]
         for _ in 0...Int.random(in: 0...3, using: &random) where !bytes.isEmpty {

@@ -1,3 +1,5 @@
+import TestSupport
+
 @testable import ReelCore
 
 /// A random history of one stream: events of several sites with all that may be right or wrong with them. It folds what
@@ -18,7 +20,7 @@ struct FoldHistory {
 
     private(set) var fold: Fold
     private(set) var records: [Record] = []
-    var random: SeededRandom
+    var random: SeededNumbers
     private var authors: [Author] = []
     private var event = ParsedEvent()
 
@@ -30,7 +32,7 @@ struct FoldHistory {
     static let epoch = Epoch(0x9f)
 
     init(seed: UInt64, listsChanges: Bool = false) {
-        random = SeededRandom(seed)
+        random = SeededNumbers(seed)
         fold = Fold(stream: Self.stream, partition: 0, epoch: Self.epoch, listsChanges: listsChanges)
         for _ in 0..<5 { addAuthor() }
     }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import ReelCore
@@ -5,7 +6,7 @@ import Testing
 @Suite struct FoldObjectTableTests {
     @Test("objects are found after any insertions and removals around them")
     func model() {
-        var random = SeededRandom(TestSeed.value &+ 6_000)
+        var random = SeededNumbers(TestSeed.value &+ 6_000)
         var table = ObjectTable()
         var slots: [String: Int] = [:]
         for _ in 0..<3_000 {

@@ -1,11 +1,12 @@
 import ReelCheck
+import TestSupport
 import Testing
 
 @testable import ReelCore
 
 /// What must hold for every history; each test prints its seed.
 @Suite struct FoldPropertyTests {
-    private static let histories: Range<UInt64> = 0..<UInt64(2 * TestSeed.effort)
+    private static let histories: Range<UInt64> = 0..<UInt64(2 * effort)
 
     private func read(_ lines: [UInt8]) throws -> Fold {
         try lines.withUnsafeBytes { try Fold(snapshot: $0) }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import ReelCore
@@ -153,7 +154,7 @@ import Testing
         #expect(error("") != nil)
     }
 
-    @Test("damaged snapshots and rows are errors, never traps", arguments: 0..<UInt64(2 * TestSeed.effort))
+    @Test("damaged snapshots and rows are errors, never traps", arguments: 0..<UInt64(2 * effort))
     func damaged(number: UInt64) throws {
         var history = FoldHistory(seed: TestSeed.value &+ 5_000 &+ number)
         for _ in 0..<120 { history.step() }
@@ -204,7 +205,7 @@ import Testing
         }
     }
 
-    private static func damage(_ bytes: inout [UInt8], _ random: inout SeededRandom) {
+    private static func damage(_ bytes: inout [UInt8], _ random: inout SeededNumbers) {
         for _ in 0..<Int.random(in: 1...3, using: &random) where !bytes.isEmpty {
             let at = Int.random(in: 0..<bytes.count, using: &random)
             switch Int.random(in: 0..<5, using: &random) {

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import ReelCore
@@ -47,7 +48,7 @@ private struct NaiveText {
 @Suite struct FoldSplicedTextTests {
     private static let alphabet = Array("abcdefghij \"\\\n\u{1}é漢😀e\u{301}".unicodeScalars)
 
-    private static func random(_ count: Int, _ random: inout SeededRandom) -> String {
+    private static func random(_ count: Int, _ random: inout SeededNumbers) -> String {
         var text = String.UnicodeScalarView()
         for _ in 0..<count { text.append(alphabet.randomElement(using: &random)!) }
         return String(text)
@@ -55,7 +56,7 @@ private struct NaiveText {
 
     @Test("concurrent splices leave the text that the rule says, whoever typed when", arguments: 0..<2)
     func agreesWithTheRule(history: UInt64) {
-        var random = SeededRandom(TestSeed.value &+ history)
+        var random = SeededNumbers(TestSeed.value &+ history)
         let sites = (1...5).map { Site(high: 7, low: UInt64($0)) }
         let first = Self.random(history.isMultiple(of: 2) ? 30 : 3_000, &random)
         var seq: Seq = 10
@@ -64,7 +65,7 @@ private struct NaiveText {
         naive.splice(0, 0, first, mark: written, viewer: TextViewer(site: sites[0], base: seq))
         var text = JSONText.withEscaped(first) { SplicedText($0, written: written) }
         var horizon = Seq.none
-        for step in 0..<300 * TestSeed.effort {
+        for step in 0..<300 * effort {
             seq += Seq.random(in: 1...3, using: &random)
             let site = sites.randomElement(using: &random)!
             let lag = Seq.random(in: 1...60, using: &random)

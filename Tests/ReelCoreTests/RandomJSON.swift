@@ -1,3 +1,5 @@
+import TestSupport
+
 /// A random JSON value that can be written in many ways.
 indirect enum RandomJSON {
     case word(String)
@@ -6,7 +8,7 @@ indirect enum RandomJSON {
     case array([RandomJSON])
     case object([(name: [Unicode.Scalar], value: RandomJSON)])
 
-    static func value(levels: Int, _ random: inout SplitMix64) -> RandomJSON {
+    static func value(levels: Int, _ random: inout SeededNumbers) -> RandomJSON {
         switch Int.random(in: 0..<(levels > 0 ? 6 : 3), using: &random) {
         case 0: .word(["true", "false", "null"].randomElement(using: &random) ?? "null")
         case 1: .number(Double(Int.random(in: -99_999...99_999, using: &random)) / 64)
@@ -16,7 +18,7 @@ indirect enum RandomJSON {
         }
     }
 
-    static func object(levels: Int, _ random: inout SplitMix64) -> RandomJSON {
+    static func object(levels: Int, _ random: inout SeededNumbers) -> RandomJSON {
         var members: [(name: [Unicode.Scalar], value: RandomJSON)] = []
         for _ in 0..<Int.random(in: 0...5, using: &random) {
             let name = text(&random)
@@ -28,7 +30,7 @@ indirect enum RandomJSON {
     }
 
     /// Scalars from where encodings and orders differ.
-    static func text(_ random: inout SplitMix64) -> [Unicode.Scalar] {
+    static func text(_ random: inout SeededNumbers) -> [Unicode.Scalar] {
         let ranges: [ClosedRange<UInt32>] = [
             0x61...0x63, 0x20...0x7f, 0x00...0x1f, 0x22...0x22, 0x5c...0x5c, 0x80...0x7ff, 0xd000...0xd7ff,
             0xe000...0xffff, 0x10000...0x10ffff,
@@ -40,7 +42,7 @@ indirect enum RandomJSON {
     }
 
     /// The value as some program might write it: members in any order, needless escapes, white space.
-    func written(_ random: inout SplitMix64) -> String {
+    func written(_ random: inout SeededNumbers) -> String {
         let space = ["", "", "", " ", "\n\t"].randomElement(using: &random) ?? ""
         switch self {
         case .word(let word): return space + word
@@ -58,7 +60,7 @@ indirect enum RandomJSON {
         }
     }
 
-    private static func quoted(_ scalars: [Unicode.Scalar], _ random: inout SplitMix64) -> String {
+    private static func quoted(_ scalars: [Unicode.Scalar], _ random: inout SeededNumbers) -> String {
         var text = "\""
         for scalar in scalars {
             let mustEscape = scalar.value < 0x20 || scalar == "\"" || scalar == "\\"

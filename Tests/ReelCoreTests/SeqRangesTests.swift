@@ -1,4 +1,5 @@
 import ReelCore
+import TestSupport
 import Testing
 
 @Suite struct SeqRangesTests {
@@ -20,9 +21,8 @@ import Testing
     }
 
     @Test func agreesWithABitset() {
-        let seeded = Seeded()
-        var random = seeded.generator
-        for _ in 0..<seeded.count(100) {
+        var random = SeededNumbers(TestSeed.value)
+        for _ in 0..<100 * effort {
             var (ranges, bits) = (SeqRanges(), Set<Seq>())
             for _ in 0..<30 {
                 let low = Int64.random(in: -1...60, using: &random)
@@ -46,14 +46,17 @@ import Testing
                     bits.formUnion(range)
                 }
                 let seqs = ranges.ranges.flatMap { Array($0) }
-                #expect(seqs == bits.sorted(), "\(seeded)")
+                #expect(seqs == bits.sorted(), "REEL_SEED=\(TestSeed.value)")
                 #expect(zip(ranges.ranges, ranges.ranges.dropFirst()).allSatisfy { $0.upperBound + 1 < $1.lowerBound })
                 #expect(ranges.count == bits.count)
                 #expect(ranges.contains(range) == range.allSatisfy(bits.contains))
                 let end = sequence(first: low) { bits.contains($0 + 1) ? $0 + 1 : nil }.suffix(1)[0]
-                #expect(ranges.contiguous(after: low) == end, "\(seeded)")
+                #expect(ranges.contiguous(after: low) == end, "REEL_SEED=\(TestSeed.value)")
                 #expect(ranges.gaps(in: range).ranges.flatMap { Array($0) } == range.filter { !bits.contains($0) })
-                #expect((-2...100).allSatisfy { ranges.contains($0) == bits.contains($0) }, "\(seeded)")
+                #expect(
+                    (-2...100).allSatisfy { ranges.contains($0) == bits.contains($0) },
+                    "REEL_SEED=\(TestSeed.value)"
+                )
             }
         }
     }

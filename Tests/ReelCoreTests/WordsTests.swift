@@ -1,10 +1,10 @@
 import ReelCore
+import TestSupport
 import Testing
 
 @Suite struct WordsTests {
     @Test func aSiteIsWrittenAsItIsRead() throws {
-        let seeded = Seeded()
-        var random = seeded.generator
+        var random = SeededNumbers(TestSeed.value)
         var sites: [Site] = []
         for _ in 0..<100 {
             let site = Site.random(using: &random)

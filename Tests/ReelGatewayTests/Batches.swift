@@ -83,23 +83,3 @@ enum Batches {
         return frames
     }
 }
-
-/// A seeded generator; `REEL_SEED` in the environment overrides the seed.
-struct Seeded: RandomNumberGenerator {
-    private var state: UInt64
-
-    /// A seed for this run, to be printed by who uses it.
-    static var seed: UInt64 {
-        ProcessInfo.processInfo.environment["REEL_SEED"].flatMap(UInt64.init) ?? .random(in: 0...UInt64.max)
-    }
-
-    init(_ seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ z >> 30) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ z >> 27) &* 0x94d0_49bb_1331_11eb
-        return z ^ z >> 31
-    }
-}

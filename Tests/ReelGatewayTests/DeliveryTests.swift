@@ -3,6 +3,7 @@ import ReelCore
 import ReelLog
 import ReelNet
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ReelGateway
@@ -68,9 +69,8 @@ import Testing
     }
 
     @Test func eachSubscriptionGoesOnFromItsOwnPositionHoweverOftenItChanges() async throws {
-        let seed = Seeded.seed
-        print("seed \(seed)")
-        var random = Seeded(seed)
+        let seed = TestSeed.value
+        var random = SeededNumbers(seed)
         let log = try await log(3_000)
         try await LiveGateway.with(
             log,

@@ -3,6 +3,7 @@ import ReelCore
 import ReelNet
 import ReelNode
 import Synchronization
+import TestSupport
 import Testing
 
 /// An answer of events that is longer than what is sent at once.

@@ -1,4 +1,5 @@
 import EventLogConformance
+import TestSupport
 
 @testable import ReelGateway
 
@@ -12,7 +13,7 @@ final class HandLoop: HostLoop, @unchecked Sendable {
     private var works: [() -> Void] = []
 
     /// Does something; false if there is nothing to do.
-    func step(_ generator: inout Seeded) -> Bool {
+    func step(_ generator: inout SeededNumbers) -> Bool {
         if !works.isEmpty, jobs.isEmpty || Int.random(in: 0..<4, using: &generator) == 0 {
             works.remove(at: .random(in: 0..<works.count, using: &generator))()
         } else if let job = jobs.popFirst() {

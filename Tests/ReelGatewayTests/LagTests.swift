@@ -3,6 +3,7 @@ import ReelCore
 import ReelLog
 import ReelNet
 import ReelNode
+import TestSupport
 import Testing
 
 @testable import ReelGateway

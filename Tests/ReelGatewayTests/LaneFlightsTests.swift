@@ -1,4 +1,5 @@
 import ReelCore
+import TestSupport
 import Testing
 
 @testable import ReelGateway
@@ -6,9 +7,8 @@ import Testing
 /// What of a lane is on its way, against a plain list of it.
 @Suite struct LaneFlightsTests {
     @Test func itFindsWhatAListWouldFind() {
-        let seed = Seeded.seed
-        print("seed \(seed)")
-        var random = Seeded(seed)
+        let seed = TestSeed.value
+        var random = SeededNumbers(seed)
         let lane = Lane(stream: StreamName("todo")!, site: Site(high: 1, low: 1))
         for _ in 0..<600 {
             let flights = LaneFlights()

@@ -3,6 +3,7 @@ import ReelCore
 import ReelLog
 import ReelNode
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ReelGateway
@@ -45,7 +46,7 @@ import Testing
         }
 
         /// Until nothing is left to do.
-        func run(_ generator: inout Seeded) {
+        func run(_ generator: inout SeededNumbers) {
             var isBusy = true
             while isBusy {
                 isBusy = false
@@ -95,7 +96,7 @@ import Testing
         log.append(records, to: partition) { _ in }
     }
 
-    private func event(_ number: Seq, _ stream: StreamName, _ generator: inout Seeded) -> LogAppend {
+    private func event(_ number: Seq, _ stream: StreamName, _ generator: inout SeededNumbers) -> LogAppend {
         let model = ["task", "note"].randomElement(using: &generator)!
         let text = String(repeating: "x", count: .random(in: 0...300, using: &generator))
         let value =
@@ -105,7 +106,7 @@ import Testing
     }
 
     /// Everything that a partition can hold. Gives where its epoch ends, if it does.
-    private func fill(_ log: MemoryLog, _ count: Seq, _ generator: inout Seeded) throws -> EpochEnd? {
+    private func fill(_ log: MemoryLog, _ count: Seq, _ generator: inout SeededNumbers) throws -> EpochEnd? {
         let barrierKey = Array(StreamName.barrierKey.utf8)
         if Bool.random(using: &generator) {
             let seeds = (0..<Int.random(in: 1...20, using: &generator)).map { number in
@@ -172,8 +173,8 @@ import Testing
     }
 
     @Test(arguments: 0..<20) func whoeverReadsGetsWhatAPlainScanFinds(_ turn: Int) throws {
-        let seed = Seeded.seed &+ UInt64(turn)
-        var generator = Seeded(seed)
+        let seed = TestSeed.value &+ UInt64(turn)
+        var generator = SeededNumbers(seed)
         let log = try MemoryLog(partitions: 1)
         defer { log.close() }
         let end = try fill(log, 600, &generator)
@@ -223,7 +224,7 @@ import Testing
     }
 
     @Test func allWhoWantARangeHaveItReadOnce() throws {
-        var generator = Seeded(1)
+        var generator = SeededNumbers(1)
         let log = try MemoryLog(partitions: 1)
         defer { log.close() }
         append((0..<20_000).map { event(Seq($0), streams[$0 % 2], &generator) }, to: log)
@@ -251,7 +252,7 @@ import Testing
     }
 
     @Test func anErrorGoesToAllWhoWaitAndIsForgotten() throws {
-        var generator = Seeded(1)
+        var generator = SeededNumbers(1)
         let log = try MemoryLog(partitions: 1)
         defer { log.close() }
         append((0..<100).map { event($0, streams[0], &generator) }, to: log)
@@ -274,7 +275,7 @@ import Testing
     }
 
     @Test func whoStandsWhereTheLogBeginsIsNotToldThatItWasTrimmedForAnother() throws {
-        var generator = Seeded(1)
+        var generator = SeededNumbers(1)
         let log = try MemoryLog(partitions: 1)
         defer { log.close() }
         append((0..<100).map { event($0, streams[0], &generator) }, to: log)
@@ -291,7 +292,7 @@ import Testing
     }
 
     @Test func aPageForWhichSomebodyCameIsKeptLonger() throws {
-        var generator = Seeded(1)
+        var generator = SeededNumbers(1)
         let log = try MemoryLog(partitions: 1)
         defer { log.close() }
         append((0..<6 * LogPages.seqsMax).map { event($0, streams[0], &generator) }, to: log)

@@ -2,6 +2,7 @@ import EventLogConformance
 import ReelCore
 import ReelLog
 import ReelNode
+import TestSupport
 import Testing
 
 @testable import ReelGateway

@@ -3,6 +3,7 @@ import Foundation
 import ReelCore
 import ReelLog
 import ReelNet
+import TestSupport
 import Testing
 
 @testable import ReelGateway

@@ -3,6 +3,7 @@ import ReelCore
 import ReelLog
 import ReelNet
 import ReelNode
+import TestSupport
 import Testing
 
 @testable import ReelGateway
@@ -175,9 +176,8 @@ import Testing
     }
 
     @Test func aTailThatBreaksGoesOnWhereItWas() async throws {
-        let seed = Seeded.seed
-        print("seed \(seed)")
-        var random = Seeded(seed)
+        let seed = TestSeed.value
+        var random = SeededNumbers(seed)
         let log = try MemoryLog(partitions: 1)
         try await LiveGateway.with(log, { $0.tailPauseMs = 1 }) { live in
             let (writer, reader) = (try await live.connect(), try await live.connect())

@@ -4,6 +4,7 @@ import ReelLog
 import ReelNet
 import ReelNode
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ReelGateway

@@ -2,6 +2,7 @@ import EventLogConformance
 import Foundation
 import ReelNet
 import Synchronization
+import TestSupport
 import Testing
 
 /// One request of a test whose answer is read as it comes: server-sent events, or any bytes.

@@ -1,5 +1,6 @@
 import ReelCore
 import ReelNode
+import TestSupport
 import Testing
 
 @testable import ReelGateway
@@ -421,9 +422,8 @@ import Testing
     }
 
     @Test func nothingIsAckedThatTheLogDoesNotHold() {
-        let seed = Seeded.seed
-        print("seed \(seed)")
-        var random = Seeded(seed)
+        let seed = TestSeed.value
+        var random = SeededNumbers(seed)
         for _ in 0..<200 {
             var bench = Bench()
             var nextOp: [Site: Op] = [:]

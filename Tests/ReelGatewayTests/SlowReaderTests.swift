@@ -4,6 +4,7 @@ import ReelCore
 import ReelLog
 import ReelNet
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ReelGateway

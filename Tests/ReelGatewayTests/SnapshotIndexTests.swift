@@ -6,6 +6,7 @@ import ReelNet
 import ReelNode
 import ReelSnapshot
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ReelGateway

@@ -97,21 +97,7 @@ final class StillGateway {
         log = try MemoryLog(partitions: 1)
         // An answer would come on a thread of the log's.
         log.onAppend { _, _ in .late }
-        var settings = GatewaySettings()
-        settings.node.loops = 1
-        change(&settings)
-        let share = GatewayShare(
-            nodeID: "n",
-            log: log,
-            number: 0,
-            bounds: [.empty],
-            starts: [WarmStart(from: 0)],
-            settings: settings,
-            journal: Journal { _ in },
-            metrics: metrics,
-            state: nil
-        )
-        gateway = GatewayLoop(on: loop, index: 0, share: share, from: [0])
+        gateway = GatewayLoop(on: loop, over: log, metrics, change)
     }
 
     /// A client that has said hello.
@@ -135,5 +121,31 @@ final class StillGateway {
     func metric(_ name: String) -> Int? {
         metrics.text().split(separator: "\n").first { $0.hasPrefix(name + " ") }
             .flatMap { Int($0.dropFirst(name.count + 1)) }
+    }
+}
+
+extension GatewayLoop {
+    /// The only loop of a gateway on an empty log of one partition.
+    convenience init(
+        on loop: any HostLoop,
+        over log: any EventLog,
+        _ metrics: Metrics = Metrics(),
+        _ change: (inout GatewaySettings) -> Void = { _ in }
+    ) {
+        var settings = GatewaySettings()
+        settings.node.loops = 1
+        change(&settings)
+        let share = GatewayShare(
+            nodeID: "n",
+            log: log,
+            number: 0,
+            bounds: [.empty],
+            starts: [WarmStart(from: 0)],
+            settings: settings,
+            journal: Journal { _ in },
+            metrics: metrics,
+            state: nil
+        )
+        self.init(on: loop, index: 0, share: share, from: [0])
     }
 }

@@ -3,6 +3,7 @@ import ReelLog
 import ReelNet
 import ReelNode
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ReelGateway
@@ -254,9 +255,8 @@ import Testing
     }
 
     @Test func nothingIsSkippedOrDoubledHoweverTheyComeAndGo() {
-        let seed = Seeded.seed
-        print("seed \(seed)")
-        var random = Seeded(seed)
+        let seed = TestSeed.value
+        var random = SeededNumbers(seed)
         for _ in 0..<50 {
             var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1_000)
             var ring = Ring(from: 0, byteLimit: 1 << 20)
@@ -355,9 +355,8 @@ import Testing
     }
 
     @Test func aConflictIsSaidOnlyWithWhatTheFoldHasConsumed() {
-        let seed = Seeded.seed
-        print("seed \(seed)")
-        var random = Seeded(seed)
+        let seed = TestSeed.value
+        var random = SeededNumbers(seed)
         var conflicts = 0
         for _ in 0..<100 {
             var (ring, fold) = (Ring(from: 0, byteLimit: 20_000), Fold(stream: todo, partition: 0, epoch: Epoch(1)))

@@ -5,6 +5,7 @@ import ReelLog
 import ReelNet
 import ReelNode
 import ReelSnapshot
+import TestSupport
 import Testing
 
 @testable import ReelGateway

@@ -2,6 +2,7 @@ import EventLogConformance
 import ReelCore
 import ReelLog
 import ReelNode
+import TestSupport
 import Testing
 
 @testable import ReelGateway
@@ -11,25 +12,8 @@ import Testing
     private let stream = StreamName("a")!
     private let site = Site(high: 1, low: 1)
 
-    private func gateway(on host: HandLoop, _ log: any EventLog) throws -> GatewayLoop {
-        var settings = GatewaySettings()
-        settings.node.loops = 1
-        let share = GatewayShare(
-            nodeID: "n",
-            log: log,
-            number: 0,
-            bounds: [.empty],
-            starts: [WarmStart(from: 0)],
-            settings: settings,
-            journal: Journal { _ in },
-            metrics: Metrics(),
-            state: nil
-        )
-        return GatewayLoop(on: host, index: 0, share: share, from: [0])
-    }
-
     @Test func sixteenTakeTheirTurnsAndThenWhatElseThereIs() {
-        var generator = Seeded(1)
+        var generator = SeededNumbers(1)
         let host = HandLoop()
         let turns = Turns(on: host)
         var order: [Int] = []
@@ -40,9 +24,9 @@ import Testing
     }
 
     @Test func thoseWhoCatchUpFromTheRingComeInTurn() throws {
-        var generator = Seeded(1)
+        var generator = SeededNumbers(1)
         let (host, log) = (HandLoop(), try MemoryLog(partitions: 1))
-        let gateway = try gateway(on: host, log)
+        let gateway = GatewayLoop(on: host, over: log)
         gateway.received(Batches.batch(from: 0, (0..<100).map { .event(stream, site, Op($0), "x") }))
         let wires = (0..<40).map { _ in
             let (client, wire) = (SocketClient(gateway, access: Access(nil)), Wire())
@@ -59,10 +43,10 @@ import Testing
     }
 
     @Test func theLogIsAskedWhereItEndsOnceForAllWhoWaitForThat() throws {
-        var generator = Seeded(1)
+        var generator = SeededNumbers(1)
         let memory = try MemoryLog(partitions: 1)
         let (host, log) = (HandLoop(), HeldLog(memory))
-        let gateway = try gateway(on: host, log)
+        let gateway = GatewayLoop(on: host, over: log)
         var answers: [ReelError?] = []
         for _ in 0..<100 { gateway.reach(0, of: 0) { answers.append($0) } }
         // It is read before the log has answered.

@@ -4,6 +4,7 @@ import Glibc
 import ReelCore
 import ReelLog
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ReelKafka

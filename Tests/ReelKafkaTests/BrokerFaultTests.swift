@@ -4,6 +4,7 @@ import ReelCore
 import ReelKafka
 import ReelLog
 import Synchronization
+import TestSupport
 import Testing
 
 /// What brokers and networks do to a log, on librdkafka's mock cluster.

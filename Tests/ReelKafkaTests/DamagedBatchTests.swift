@@ -3,6 +3,7 @@ import Foundation
 import ReelCore
 import ReelKafka
 import ReelLog
+import TestSupport
 import Testing
 
 /// A batch that a broker's disk has damaged, between others. The mock cluster keeps whatever a producer sends, so the

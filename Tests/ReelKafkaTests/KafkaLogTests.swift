@@ -3,6 +3,7 @@ import EventLogConformance
 import ReelCore
 import ReelKafka
 import ReelLog
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))

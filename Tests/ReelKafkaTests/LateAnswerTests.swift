@@ -5,6 +5,7 @@ import ReelCore
 import ReelKafka
 import ReelLog
 import Synchronization
+import TestSupport
 import Testing
 
 /// Brokers that answer late, with errors, or not at all, on librdkafka's mock cluster.

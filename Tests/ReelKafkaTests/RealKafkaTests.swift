@@ -2,6 +2,7 @@ import EventLogConformance
 import ReelCore
 import ReelKafka
 import ReelLog
+import TestSupport
 import Testing
 
 /// What only a real broker does.

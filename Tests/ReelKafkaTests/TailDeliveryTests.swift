@@ -2,13 +2,14 @@ import EventLogConformance
 import ReelCore
 import ReelLog
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ReelKafka
 
 @Suite(.timeLimit(.minutes(15))) struct TailDeliveryTests {
     @Test func batchesComeInOrderWhoeverDelivers() throws {
-        var random = SeededNumbers("tail-delivery")
+        var random = SeededNumbers(TestSeed.value)
         for _ in 0..<20 * effort { try deliverSome(&random) }
     }
 

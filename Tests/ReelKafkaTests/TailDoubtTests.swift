@@ -3,6 +3,7 @@ import EventLogConformance
 import ReelCore
 import ReelLog
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ReelKafka

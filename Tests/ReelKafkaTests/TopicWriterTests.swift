@@ -2,6 +2,7 @@ import CRdkafka
 import EventLogConformance
 import ReelCore
 import ReelLog
+import TestSupport
 import Testing
 
 @testable import ReelKafka

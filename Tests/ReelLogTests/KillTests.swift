@@ -2,6 +2,7 @@ import EventLogConformance
 import Foundation
 import ReelCore
 import ReelLog
+import TestSupport
 import Testing
 
 /// Processes that are killed while they write: what was acked is there, at its seq, and no seq is left out.
@@ -28,7 +29,7 @@ struct KillTests {
 
     @Test("a writer killed at any moment loses nothing that it had acked")
     func killedWriter() async throws {
-        var numbers = SeededNumbers("killedWriter")
+        var numbers = SeededNumbers(TestSeed.value)
         try await withFolder { folder in
             try SQLiteLog(path: folder + "/log.db", partitions: 2, checkpointFrames: 4).close()
             var acked = Set<WriterProcess.Acked>()
@@ -48,7 +49,7 @@ struct KillTests {
 
     @Test("four processes on one log, checkpoints all the time, two of them killed and followed: nothing is lost")
     func fourProcesses() async throws {
-        var numbers = SeededNumbers("fourProcesses")
+        var numbers = SeededNumbers(TestSeed.value)
         try await withFolder { folder in
             try SQLiteLog(path: folder + "/log.db", partitions: 3, checkpointFrames: 2).close()
             let count = 200 * effort

@@ -2,6 +2,7 @@ import EventLogConformance
 import ReelCore
 import ReelLog
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))

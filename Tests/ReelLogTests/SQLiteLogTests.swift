@@ -4,6 +4,7 @@ import ReelCore
 import ReelLog
 import ReelSQLite
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))

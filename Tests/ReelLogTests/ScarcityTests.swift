@@ -3,6 +3,7 @@ import Foundation
 import ReelCore
 import ReelLog
 import ReelSQLite
+import TestSupport
 import Testing
 
 /// A log that runs out of disk or of file descriptors.

@@ -2,6 +2,7 @@ import EventLogConformance
 import Foundation
 import ReelCore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ReelLog

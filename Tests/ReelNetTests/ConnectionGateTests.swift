@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import ReelNet
@@ -37,7 +38,7 @@ import Testing
         let gate = ConnectionGate(limit: 10, addressLimit: 2)
         let server = try EchoServer(gate: gate)
         let inside = try (0..<2).map { _ in try RawSocket(server.address) }
-        await eventually { gate.open == 2 }
+        try await eventually { gate.open == 2 }
         for _ in 0..<3 {
             let answer = try RawSocket(server.address).receiveAll()
             #expect(answer.hasPrefix("HTTP/1.1 503") && answer.contains("of this address"))
@@ -47,7 +48,7 @@ import Testing
             #expect(socket.receiveAll().hasPrefix("HTTP/1.1 200"))
             socket.endSending()
         }
-        await eventually { gate.open == 0 }
+        try await eventually { gate.open == 0 }
         let later = try RawSocket(server.address)
         later.send("GET /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         #expect(later.receiveAll().hasPrefix("HTTP/1.1 200"))
@@ -67,7 +68,7 @@ import Testing
         let long = [
             try begin("Content-Length: 900000\r\n\r\n"), try begin("Transfer-Encoding: chunked\r\n\r\nDBBA0\r\n"),
         ]
-        await eventually { gate.open == 3 }
+        try await eventually { gate.open == 3 }
         gate.lacksMemory = true
         for socket in long {
             socket.send([UInt8](repeating: UInt8(ascii: "x"), count: 20_000))
@@ -107,12 +108,11 @@ import Testing
 
     /// Far more than there is room for, all at once: who is inside is served on, everybody else is told.
     @Test func aCrowdAtTheDoorIsToldAndHarmsNobody() async throws {
-        let effort = ProcessInfo.processInfo.environment["REEL_EFFORT"].flatMap(Int.init) ?? 1
         let (room, crowd) = (50, min(300 * effort, 10_000))
         let gate = ConnectionGate(limit: room)
         let server = try EchoServer(gate: gate)
         let inside = try (0..<room).map { _ in try RawSocket(server.address) }
-        await eventually { gate.open == room }
+        try await eventually { gate.open == room }
         for start in stride(from: 0, to: crowd, by: 100) {
             let outside = try (start..<start + 100).map { _ in try RawSocket(server.address) }
             for socket in outside { #expect(socket.receiveAll().hasPrefix("HTTP/1.1 503")) }
@@ -122,6 +122,6 @@ import Testing
         }
         #expect(gate.refused(.connections) == crowd)
         for socket in inside { socket.endSending() }
-        await eventually { gate.open == 0 }
+        try await eventually { gate.open == 0 }
     }
 }

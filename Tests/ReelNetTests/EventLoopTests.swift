@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ReelNet
@@ -45,7 +46,7 @@ import Testing
                     if fired.add("again") == 5 { again.value?.cancel() }
                 }
             }
-            await eventually { fired["again"] == 5 && fired["once"] == 1 }
+            try await eventually { fired["again"] == 5 && fired["once"] == 1 }
             try await loop.run {}
             #expect(fired["never"] == 0)
         }
@@ -75,7 +76,7 @@ import Testing
                 kept.append(cleared)
                 kept.append(sooner)
             }
-            await eventually { fired["a"] == 1 && fired["b"] == 1 && fired["sooner"] == 1 }
+            try await eventually { fired["a"] == 1 && fired["b"] == 1 && fired["sooner"] == 1 }
             #expect(fired["early"] == 0)
             #expect(fired["moved"] == 0)
             #expect(fired["cleared"] == 0)
@@ -96,7 +97,7 @@ import Testing
                 deadline.set(.seconds(1))
                 kept.append(deadline)
             }
-            await eventually { fired["early"] + fired["late"] == 1 }
+            try await eventually { fired["early"] + fired["late"] == 1 }
             #expect(fired["early"] == 0)
             try await loop.run { kept.removeAll() }
         }
@@ -115,7 +116,7 @@ import Testing
                 }
                 seen.lists.withLock { $0[0] = [-1] }
             }
-            await eventually { seen.lists.withLock { $0[0]?.count } == 7 }
+            try await eventually { seen.lists.withLock { $0[0]?.count } == 7 }
             #expect(seen.lists.withLock { $0[0] } == [-1, 0, 10, 1, 11, 2, 12])
         }
     }
@@ -134,7 +135,7 @@ import Testing
                     }
                 }
             }
-            await eventually { seen.lists.withLock { $0[0]?.count } == 2_001 }
+            try await eventually { seen.lists.withLock { $0[0]?.count } == 2_001 }
             #expect(ContinuousClock.now - begin > .milliseconds(100), "they take turns")
             let all = seen.lists.withLock { $0[0] ?? [] }
             #expect(all.firstIndex(of: -1) == 15)
@@ -146,7 +147,7 @@ import Testing
                     return true
                 }
             }
-            await eventually { seen.lists.withLock { $0[1] } == [7] }
+            try await eventually { seen.lists.withLock { $0[1] } == [7] }
         }
     }
 
@@ -157,7 +158,7 @@ import Testing
                 loop.behindRound { seen.lists.withLock { $0[0, default: []].append(2) } }
                 loop.atRoundEnd { seen.lists.withLock { $0[0, default: []].append(1) } }
             }
-            await eventually { seen.lists.withLock { $0[0] } == [1, 2] }
+            try await eventually { seen.lists.withLock { $0[0] } == [1, 2] }
         }
     }
 
@@ -175,7 +176,7 @@ import Testing
                 }
             }
             try await loop.run { _ = gate.signal() }
-            await eventually { fired["42"] == 1 }
+            try await eventually { fired["42"] == 1 }
         }
     }
 
@@ -193,10 +194,10 @@ import Testing
                 }
                 for _ in 0..<100 { loop.offload({}, then: { fired.add("short") }) }
             }
-            await eventually { fired["short"] == 100 }
+            try await eventually { fired["short"] == 100 }
             #expect(fired["long"] == 0)
             for _ in 0..<100 { gate.signal() }
-            await eventually { fired["long"] == 100 }
+            try await eventually { fired["long"] == 100 }
         }
     }
 
@@ -215,7 +216,7 @@ import Testing
                     loop.offload(niceness, then: { fired.add("short nice \($0)") })
                 }
             }
-            await eventually { fired["nice \(LongWork.niceness)"] == 50 && fired["short nice 0"] == 50 }
+            try await eventually { fired["nice \(LongWork.niceness)"] == 50 && fired["short nice 0"] == 50 }
             #expect(fired.names.count { $0.hasPrefix("thread ") } <= LongWork.threads)
         }
     }
@@ -235,7 +236,7 @@ import Testing
             let fired = Counts()
             try await loop.run { _ = loop.onSignal(SIGUSR2) { fired.add("signal") } }
             kill(getpid(), SIGUSR2)
-            await eventually { fired["signal"] == 1 }
+            try await eventually { fired["signal"] == 1 }
         }
     }
 
@@ -294,11 +295,6 @@ final class Counts: Sendable {
     subscript(_ name: String) -> Int { counts.withLock { $0[name, default: 0] } }
 
     var names: [String] { counts.withLock { Array($0.keys) } }
-}
-
-/// Waits until it is so; a test that waits in vain is ended by its time limit.
-func eventually(_ condition: () throws -> Bool) async rethrows {
-    while try !condition() { try? await Task.sleep(for: .milliseconds(2)) }
 }
 
 private final class Seen: Sendable { let lists = Mutex<[Int: [Int]]>([:]) }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import ReelNet
@@ -245,7 +246,7 @@ import Testing
         #expect(answer.hasSuffix("\r\n\r\nhalf") && answer.contains("connection: close"))
         idle.endSending()
         busy.endSending()
-        await eventually { counts["drained"] == 1 }
+        try await eventually { counts["drained"] == 1 }
     }
 
     @Test func oneConnectionTooManyIsAnswered503() async throws {
@@ -253,7 +254,7 @@ import Testing
         let server = try EchoServer(gate: gate)
         let first = try RawSocket(server.address)
         let second = try RawSocket(server.address)
-        await eventually { gate.open == 2 }
+        try await eventually { gate.open == 2 }
         let third = try RawSocket(server.address)
         #expect(third.receiveAll().hasPrefix("HTTP/1.1 503"))
         for socket in [first, second] {

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import ReelNet
@@ -8,7 +9,7 @@ import Testing
     @Test(arguments: ["http-request", "http-answer", "websocket"]) func nothingTrapsAndCutsDoNotMatter(_ name: String)
         throws
     {
-        var random = SeededRandom.printed(name)
+        var random = SeededNumbers(TestSeed.value)
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .appendingPathComponent("Corpus/\(name)")
         let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
@@ -29,7 +30,7 @@ import Testing
         }
     }
 
-    private func mutate(_ bytes: inout [UInt8], _ corpus: [[UInt8]], _ random: inout SeededRandom) {
+    private func mutate(_ bytes: inout [UInt8], _ corpus: [[UInt8]], _ random: inout SeededNumbers) {
         let place = Int.random(in: 0...bytes.count, using: &random)
         let end = min(bytes.count, place + Int.random(in: 1...8, using: &random))
         switch Int.random(in: 0..<6, using: &random) {

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import ReelNet
@@ -5,7 +6,7 @@ import Testing
 /// Bytes come out of the queue as they went in, however they were cut.
 @Suite struct WriteQueueTests {
     @Test func bytesComeOutInTheirOrder() {
-        var random = SeededRandom.printed()
+        var random = SeededNumbers(TestSeed.value)
         let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 100, alignment: 1)
         defer { scratch.deallocate() }
         for _ in 0..<20 {

@@ -2,6 +2,7 @@ import EventLogConformance
 import Glibc
 import ReelNet
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ReelNode

@@ -3,6 +3,7 @@ import ReelCore
 import ReelLog
 import ReelNode
 import ReelSQLite
+import TestSupport
 import Testing
 
 @testable import ReelSnapshot
@@ -13,8 +14,22 @@ import Testing
 
     private func barrier(_ barrier: Barrier) -> String { String(decoding: barrier.value, as: UTF8.self) }
 
-    private func node(_ log: MemoryLog, _ lab: Lab) throws -> SnapshotNode {
-        try SnapshotNode(log: log, settings: lab.settings, journal: Journal(threshold: .error), metrics: Metrics())
+    private func node(_ log: MemoryLog, _ lab: Lab, number: Int = 0) throws -> SnapshotNode {
+        try SnapshotNode(
+            log: log,
+            number: number,
+            settings: lab.settings,
+            journal: Journal(threshold: .error),
+            metrics: Metrics()
+        )
+    }
+
+    /// What a node keeps that has folded this, the whole of a log of one partition.
+    private func keep(_ value: Barrier, of log: MemoryLog, number: Int = 0, in lab: Lab) async throws {
+        try await log.append([barrier(value)], key: "~reel", to: 0)
+        let node = try node(log, lab, number: number)
+        try await eventually("it is folded") { node.positions == [0] }
+        node.close()
     }
 
     private func isThere(_ epoch: Epoch, _ lab: Lab) -> Bool {
@@ -46,13 +61,8 @@ import Testing
     @Test("an epoch that leads elsewhere, or has not ended, is kept") func otherEpochs() async throws {
         let lab = try Lab(partitions: 1)
         let (open, other) = (Epoch(0x55), Epoch(0x66))
-        for (epoch, values) in [(open, [barrier(.open)]), (other, [barrier(.end(Epoch(0x99)))])] {
-            let log = try MemoryLog(epoch: epoch, partitions: 1)
-            try await log.append(values, key: "~reel", to: 0)
-            let node = try node(log, lab)
-            try await eventually("it is folded") { node.positions == [0] }
-            node.close()
-        }
+        try await keep(.open, of: try MemoryLog(epoch: open, partitions: 1), in: lab)
+        try await keep(.end(Epoch(0x99)), of: try MemoryLog(epoch: other, partitions: 1), in: lab)
         EpochFolders.removeEnded(before: lab.log.epoch, in: lab.folder.path)
         #expect(isThere(open, lab) && isThere(other, lab))
         EpochFolders.removeEnded(before: Epoch(0x99), in: lab.folder.path)
@@ -78,17 +88,7 @@ import Testing
     func lostEpochs() async throws {
         let lab = try Lab(partitions: 1)
         for (number, epoch) in [Epoch(0x99), Epoch(0x11), Epoch(0x55)].enumerated() {
-            let log = try MemoryLog(epoch: epoch, partitions: 1)
-            try await log.append([barrier(.open)], key: "~reel", to: 0)
-            let node = try SnapshotNode(
-                log: log,
-                number: number,
-                settings: lab.settings,
-                journal: Journal(threshold: .error),
-                metrics: Metrics()
-            )
-            try await eventually("it is folded") { node.positions == [0] }
-            node.close()
+            try await keep(.open, of: try MemoryLog(epoch: epoch, partitions: 1), number: number, in: lab)
             let archive = try SnapshotArchive(folders: [lab.folder.path], of: nil)
             #expect(archive.epoch == epoch && archive.number == number)
         }
@@ -97,10 +97,7 @@ import Testing
     @Test("files that do not know the log's number give the next log one that no device stays away from")
     func unknownNumber() async throws {
         let lab = try Lab(partitions: 1)
-        try await lab.log.append([barrier(.open)], key: "~reel", to: 0)
-        let node = try node(lab.log, lab)
-        try await eventually("it is folded") { node.positions == [0] }
-        node.close()
+        try await keep(.open, of: lab.log, in: lab)
         try Connection(path: lab.path(0), mode: .readWrite).execute("DELETE FROM meta WHERE name = 'number'")
         let archive = try SnapshotArchive(folders: [lab.folder.path], of: nil)
         #expect(archive.number == nil)
@@ -123,10 +120,7 @@ import Testing
     @Test("a log that one may not look into is no lost one, though there are snapshots of it")
     func forbidden() async throws {
         let lab = try Lab(partitions: 1)
-        try await lab.log.append([barrier(.open)], key: "~reel", to: 0)
-        let node = try node(lab.log, lab)
-        try await eventually("it is folded") { node.positions == [0] }
-        node.close()
+        try await keep(.open, of: lab.log, in: lab)
         let archive = try SnapshotArchive(folders: [lab.folder.path], of: nil)
         let store = ClosedStore(CurrentLog(epoch: lab.log.epoch, partitions: 1, number: 0))
         let error = #expect(throws: LogError.self) { try EpochChange(store, archive: archive).run() }

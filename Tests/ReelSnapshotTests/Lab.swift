@@ -1,6 +1,7 @@
 import ReelCore
 import ReelLog
 import ReelNode
+import TestSupport
 
 @testable import ReelSnapshot
 

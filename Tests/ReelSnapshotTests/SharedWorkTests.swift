@@ -1,6 +1,7 @@
 import Foundation
 import ReelNet
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ReelSnapshot

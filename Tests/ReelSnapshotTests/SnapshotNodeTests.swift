@@ -3,6 +3,7 @@ import ReelCore
 import ReelLog
 import ReelNode
 import ReelSQLite
+import TestSupport
 import Testing
 
 @testable import ReelSnapshot
@@ -13,7 +14,7 @@ struct SnapshotNodeTests {
 
     @Test("a snapshot is the fold of the log up to its seq, in every line")
     func snapshotIsTheFold() async throws {
-        let seed = newSeed()
+        let seed = TestSeed.value
         print("SnapshotNodeTests.snapshotIsTheFold seed \(seed)")
         let lab = try Lab()
         let node = try lab.node()
@@ -32,7 +33,7 @@ struct SnapshotNodeTests {
 
     @Test("a delta from any seq brings the fold of that seq to the snapshot's state")
     func deltas() async throws {
-        let seed = newSeed()
+        let seed = TestSeed.value
         print("SnapshotNodeTests.deltas seed \(seed)")
         let lab = try Lab()
         let node = try lab.node()

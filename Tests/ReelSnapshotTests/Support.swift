@@ -2,30 +2,10 @@ import Foundation
 import ReelCore
 import ReelLog
 import ReelNode
+import TestSupport
 import Testing
 
 @testable import ReelSnapshot
-
-/// How much a suite does; 1 is what `make test` runs.
-let effort = ProcessInfo.processInfo.environment["REEL_EFFORT"].flatMap { Int($0) } ?? 1
-
-/// A seed for this run, printed by who uses it; `REEL_SEED` sets it.
-func newSeed() -> UInt64 {
-    ProcessInfo.processInfo.environment["REEL_SEED"].flatMap { UInt64($0) } ?? .random(in: 0...UInt64.max)
-}
-
-/// SplitMix64: the same numbers for the same seed.
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return z ^ (z >> 31)
-    }
-}
 
 /// A fresh folder, removed when the last reference goes.
 final class Folder: Sendable {
@@ -41,26 +21,13 @@ final class Folder: Sendable {
     }
 }
 
-struct Timeout: Error {
-    let waitedFor: String
-}
-
-/// Waits until a condition holds.
-func eventually(_ what: String, seconds: Double = 100, _ condition: () throws -> Bool) async throws {
-    let end = Date().addingTimeInterval(seconds)
-    while try !condition() {
-        guard Date() < end else { throw Timeout(waitedFor: what) }
-        try await Task.sleep(for: .milliseconds(2))
-    }
-}
-
 /// Events of a few sites on a few objects, from a seed: what a stream sees in daily life.
 struct Writer {
-    var generator: SeededGenerator
+    var generator: SeededNumbers
     var ops: [Int: Op] = [:]
     var seq: Seq = .none
 
-    init(seed: UInt64) { generator = SeededGenerator(state: seed) }
+    init(seed: UInt64) { generator = SeededNumbers(seed) }
 
     /// The next event's value. `seq` is where it will stand.
     mutating func event(at seq: Seq, objects: Int = 20) -> String {

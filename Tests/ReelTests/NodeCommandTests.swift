@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelLab
+import TestSupport
 import Testing
 
 @testable import reel

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The real client, gateway and fold against a world that loses, delays, repeats and kills, in virtual time.
@@ -10,9 +11,8 @@ import Testing
     /// The seeds to run: one that was named, or so many from a first one on, parted for the machine's cores.
     static let parts: [[UInt64]] = {
         if let seed = environment["SEED"].flatMap(UInt64.init) { return [[seed]] }
-        let effort = environment["REEL_EFFORT"].flatMap(Int.init) ?? 1
         let count = UInt64(environment["SEEDS"].flatMap(Int.init) ?? 30 * effort)
-        let first = environment["REEL_SEED"].flatMap(UInt64.init) ?? UInt64.random(in: 0..<1 << 32)
+        let first = TestSeed.value
         print("simulated: \(count) seeds from REEL_SEED=\(first) on")
         let parts = UInt64(ProcessInfo.processInfo.activeProcessorCount)
         return (0..<parts).map { part in (0..<count).filter { $0 % parts == part }.map { first &+ $0 } }

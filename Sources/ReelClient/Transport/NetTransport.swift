@@ -108,8 +108,7 @@ public final class NetTransport: Transport {
     }
 
     private func way(to node: String) throws(NetError) -> Way {
-        // Without a scheme and a port it is as likely the name of anything else.
-        guard node.contains(":"), let origin = HTTPOrigin(node) else {
+        guard let origin = HTTPOrigin(node) else {
             throw NetError(.badAddress, "\(node.debugDescription) is no address, expected http:// or https://HOST:PORT")
         }
         return Way(origin: origin, tls: origin.isSecure ? try trust.get() : nil)

@@ -7,11 +7,13 @@ public struct HTTPOrigin: Hashable, Sendable, CustomStringConvertible {
     /// The port; of a URL without one 443 or 80.
     public let port: UInt16
 
-    /// From a URL without a path; no scheme stands for `http`. Nil if it is anything else.
+    /// From a URL without a path, or `HOST:PORT` for `http`: without a scheme and a port it is as likely the name of
+    /// anything else. Nil if it is none.
     public init?(_ url: String) {
         var rest = url[...]
         var isSecure = false
-        if let scheme = url.firstRange(of: "://") {
+        let scheme = url.firstRange(of: "://")
+        if let scheme {
             switch url[..<scheme.lowerBound] {
             case "http": break
             case "https": isSecure = true
@@ -22,6 +24,7 @@ public struct HTTPOrigin: Hashable, Sendable, CustomStringConvertible {
         if rest.hasSuffix("/") { rest.removeLast() }
         guard !rest.isEmpty, rest.utf8.allSatisfy(Self.belongsToAuthority) else { return nil }
         let hasPort = rest.hasSuffix("]") ? false : rest.contains(":")
+        guard hasPort || scheme != nil else { return nil }
         guard let (host, port) = SocketAddress.split(hasPort ? String(rest) : "\(rest):\(isSecure ? 443 : 80)"),
             !host.isEmpty
         else { return nil }

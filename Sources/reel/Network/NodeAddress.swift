@@ -9,9 +9,7 @@ struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
     var token: String?
 
     init(_ url: String) throws(Complaint) {
-        // Without a scheme nothing else says which port is meant.
-        let saysPort = url.contains("://") || url.split(separator: ":").dropFirst().last.flatMap { UInt16($0) } != nil
-        guard saysPort, let origin = HTTPOrigin(url) else {
+        guard let origin = HTTPOrigin(url) else {
             throw Complaint(
                 .usage,
                 "`\(url)` is no address of a node; expected is http://HOST:PORT or https://HOST:PORT"

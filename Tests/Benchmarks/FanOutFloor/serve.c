@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "fan_out_floor.h"
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
@@ -18,9 +19,17 @@ typedef struct {
     int open, index;
 } peer;
 
-enum { max_peers = 4096, read_size = 1 << 16 };
+enum { max_peers = 4096, read_size = 1 << 16, block = 4096, log_size = 64 << 20 };
 static peer peers[max_peers];
 static int subscribers[max_peers], subscriber_count, epoll_fd, listen_fd;
+
+// Everybody hears everything where both are 1. The streams that messages come to in turn, from `next_stream` on, and
+// how many of them, one behind the other, each subscriber has.
+static int streams = 1, subscriptions = 1, next_stream;
+
+// What is sent was written to it before; -1: nothing is kept.
+static int log_fd = -1;
+static long log_end;
 
 static void drop(int fd) {
     peer *p = &peers[fd];
@@ -72,12 +81,37 @@ static void greet(int fd) {
     put(fd, answer, sizeof answer - 1);
 }
 
-// Turns all whole frames of a publisher into frames of a server and writes them to everybody in one go.
+// Waits until the disk has it, in whole blocks. The file has its full length before, and is begun anew at its end.
+static void keep(const char *bytes, size_t size) {
+    size_t length = (size + block - 1) / block * block;
+    if (log_end + length > log_size) log_end = 0;
+    if (pwrite(log_fd, bytes, length, log_end) != (ssize_t)length || fdatasync(log_fd) != 0) abort();
+    log_end += length;
+}
+
+static int open_log(const char *path) {
+    static char zeros[1 << 20];
+    log_fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    for (int i = 0; i < log_size / (int)sizeof zeros; i++) {
+        if (write(log_fd, zeros, sizeof zeros) != sizeof zeros) return 0;
+    }
+    return fsync(log_fd) == 0;
+}
+
+// Writes one frame to those who hear the next stream.
+static void put_to_stream(const char *frame, size_t size) {
+    int groups = streams / subscriptions;
+    for (int i = next_stream / subscriptions; i < subscriber_count; i += groups) put(subscribers[i], frame, size);
+    next_stream = (next_stream + 1) % streams;
+}
+
+// Turns all whole frames of a publisher into frames of a server and writes them to everybody in one go, or each to
+// those who hear its stream.
 static void broadcast(int fd) {
     static char *out;
     static size_t room;
     peer *p = &peers[fd];
-    if (room < p->in_size) out = realloc(out, room = p->in_size);
+    if (room < p->in_size + block) out = realloc(out, room = p->in_size + block);
     size_t from = 0, to = 0;
     while (p->in_size - from >= 2) {
         unsigned char *f = (unsigned char *)p->in + from;
@@ -93,7 +127,16 @@ static void broadcast(int fd) {
     }
     p->in_size -= from;
     memmove(p->in, p->in + from, p->in_size);
-    for (int i = 0; i < subscriber_count && to > 0; i++) put(subscribers[i], out, to);
+    if (log_fd >= 0 && to > 0) keep(out, to);
+    if (streams == 1) {
+        for (int i = 0; i < subscriber_count && to > 0; i++) put(subscribers[i], out, to);
+        return;
+    }
+    for (size_t at = 0, size; at < to; at += size) {
+        const unsigned char *f = (unsigned char *)out + at;
+        size = f[1] == 126 ? 4 + (f[2] << 8 | f[3]) : 2 + f[1];
+        put_to_stream(out + at, size);
+    }
 }
 
 static void take(int fd) {
@@ -143,14 +186,20 @@ int floor_serve(void) {
     return port >= 0 && pthread_create(&thread, 0, serve, 0) == 0 ? port : -1;
 }
 
-int floor_serve_apart(int *process) {
+int floor_serve_apart(int of_streams, int each, const char *log, int *process) {
+    *process = -1;
+    if (of_streams % each != 0 || (log && !open_log(log))) return -1;
     int port = begin_listening();
-    *process = port < 0 ? -1 : fork();
+    if (port >= 0) *process = fork();
     if (*process == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        streams = of_streams;
+        subscriptions = each;
         serve(0);
     }
     close(listen_fd);
     close(epoll_fd);
+    if (log_fd >= 0) close(log_fd);
+    log_fd = -1;
     return *process < 0 ? -1 : port;
 }

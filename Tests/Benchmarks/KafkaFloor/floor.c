@@ -1,32 +1,10 @@
+#include "floor.h"
 #include "clock.h"
-#include "kafka_floor.h"
-#include <librdkafka/rdkafka.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { batch_max = 1000 };
-
-struct kafka_floor {
-    rd_kafka_t *producer, *consumer;
-    rd_kafka_queue_t *reports, *records;
-    char *topic;
-    int partition;
-    pthread_t report_thread, tail_thread;
-    atomic_int stops;
-
-    // One run. A record carries the run's number and its own.
-    pthread_mutex_t lock;
-    pthread_cond_t moved;
-    uint32_t run;
-    int count, through, failed;
-    unsigned char *halves;
-    double *due, *micros;
-    double last_through, longest;
-};
 
 // `group` is for who calls `assign`, which wants one; nothing is ever stored under it.
 static rd_kafka_t *client(rd_kafka_type_t type, const char *const *settings, const char *group, char *error,
@@ -66,6 +44,13 @@ static void came(kafka_floor *f, const void *value, size_t size, int half, doubl
     if (f->micros) f->micros[mark[1]] = at - f->due[mark[1]];
     if (at - f->last_through > f->longest) f->longest = at - f->last_through;
     f->last_through = at;
+    if (f->tell) f->tell(f->context, (int)mark[1]);
+}
+
+// A batch has been looked at; with the lock held.
+static void batch_ended(kafka_floor *f) {
+    if (f->tell) f->tell(f->context, -1);
+    pthread_cond_signal(&f->moved);
 }
 
 static void *report(void *context) {
@@ -83,7 +68,7 @@ static void *report(void *context) {
                     if (messages[i]->err) f->failed++;
                     else came(f, messages[i]->payload, messages[i]->len, 2, at);
                 }
-                pthread_cond_signal(&f->moved);
+                batch_ended(f);
                 pthread_mutex_unlock(&f->lock);
             }
         }
@@ -109,7 +94,7 @@ static void *tail(void *context) {
         pthread_mutex_lock(&f->lock);
         for (ssize_t i = 0; i < n; i++)
             if (!messages[i]->err) came(f, messages[i]->payload, messages[i]->len, 1, at);
-        pthread_cond_signal(&f->moved);
+        batch_ended(f);
         pthread_mutex_unlock(&f->lock);
         for (ssize_t i = 0; i < n; i++) rd_kafka_message_destroy(messages[i]);
     }
@@ -162,23 +147,46 @@ void kafka_floor_close(kafka_floor *f) {
     free(f);
 }
 
-int kafka_floor_publish(kafka_floor *f, int count, int bytes, int depth, int per_second, double *micros,
-                        kafka_floor_run *run) {
-    char value[65536], witness[16];
-    // As large as a gateway's, but it claims nothing: a gateway may read the same partition.
-    memset(witness, 0xff, sizeof witness);
-    if (bytes > (int)sizeof value || bytes < 8) return -1;
-    memset(value, 'x', sizeof value);
-    double begin = now();
-    pthread_mutex_lock(&f->lock);
+void floor_begin_run(kafka_floor *f, int count, double *micros) {
     f->run++;
     f->count = count;
     f->through = f->failed = 0;
     f->halves = calloc(count, 1);
     f->due = calloc(count, sizeof(double));
     f->micros = micros;
-    f->last_through = begin;
+    f->last_through = now();
     f->longest = 0;
+}
+
+void floor_end_run(kafka_floor *f) {
+    f->count = 0;
+    free(f->halves);
+    free(f->due);
+    f->micros = NULL;
+}
+
+void floor_produce(kafka_floor *f, uint32_t run, int number, char *value, int bytes) {
+    char witness[16];
+    // As large as a gateway's, but it claims nothing: a gateway may read the same partition.
+    memset(witness, 0xff, sizeof witness);
+    uint32_t mark[2] = {run, (uint32_t)number};
+    memcpy(value, mark, sizeof mark);
+    while (rd_kafka_producev(f->producer, RD_KAFKA_V_TOPIC(f->topic), RD_KAFKA_V_PARTITION(f->partition),
+                             RD_KAFKA_V_KEY("bench", 5), RD_KAFKA_V_VALUE(value, (size_t)bytes),
+                             RD_KAFKA_V_HEADER("p", witness, sizeof witness),
+                             RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END)
+           == RD_KAFKA_RESP_ERR__QUEUE_FULL)
+        sleep_until(now() + 1000);
+}
+
+int kafka_floor_publish(kafka_floor *f, int count, int bytes, int depth, int per_second, double *micros,
+                        kafka_floor_run *run) {
+    char value[65536];
+    if (bytes > (int)sizeof value || bytes < 8) return -1;
+    memset(value, 'x', sizeof value);
+    pthread_mutex_lock(&f->lock);
+    floor_begin_run(f, count, micros);
+    double begin = f->last_through;
     int failed = 0;
     for (int i = 0; i < count && !failed; i++) {
         if (per_second) {
@@ -191,25 +199,15 @@ int kafka_floor_publish(kafka_floor *f, int count, int bytes, int depth, int per
             f->due[i] = now();
         }
         failed = f->failed;
-        uint32_t mark[2] = {f->run, (uint32_t)i};
         pthread_mutex_unlock(&f->lock);
-        memcpy(value, mark, sizeof mark);
-        while (rd_kafka_producev(f->producer, RD_KAFKA_V_TOPIC(f->topic), RD_KAFKA_V_PARTITION(f->partition),
-                                 RD_KAFKA_V_KEY("bench", 5), RD_KAFKA_V_VALUE(value, (size_t)bytes),
-                                 RD_KAFKA_V_HEADER("p", witness, sizeof witness),
-                                 RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END)
-               == RD_KAFKA_RESP_ERR__QUEUE_FULL)
-            sleep_until(now() + 1000);
+        floor_produce(f, f->run, i, value, bytes);
         pthread_mutex_lock(&f->lock);
     }
     while (f->through < count && !f->failed) pthread_cond_wait(&f->moved, &f->lock);
     failed = f->failed;
     run->seconds = (now() - begin) / 1e6;
     run->longest_pause_ms = f->longest / 1e3;
-    f->count = 0;
-    free(f->halves);
-    free(f->due);
-    f->micros = NULL;
+    floor_end_run(f);
     pthread_mutex_unlock(&f->lock);
     return failed ? -1 : 0;
 }

@@ -15,13 +15,14 @@ enum GatewayPaceBenchmark {
                     "\(perSecond) events/s → 1000",
                     .atMost(late),
                     .atMost(cost),
-                    hasFloor: perSecond == 100
+                    floors: perSecond == 100 ? [.sending] : []
                 )
             }
         }
     }
 
-    /// Many streams of which each client hears some.
+    /// Many streams of which each client hears some; and what servers get that do nothing but the sends, one of which
+    /// has the disk keep what it sends.
     @Sendable static func streams() async throws -> [Measured] {
         try await GatewayStand.with { stand in
             try compare(
@@ -29,7 +30,8 @@ enum GatewayPaceBenchmark {
                 Pace(sockets: 1_000, streams: 10_000, subscriptions: 100, perSecond: 10_000),
                 "10,000 streams, 10 subscribers each, 10,000 events/s in all",
                 .atMost(1),
-                .atMost(1)
+                .atMost(1),
+                floors: [.sending, .keeping]
             )
         }
     }
@@ -64,17 +66,22 @@ enum GatewayPaceBenchmark {
         _ work: String,
         _ late: Measured.Goal,
         _ cost: Measured.Goal,
-        hasFloor: Bool = false
+        floors: [BareServer.Kind]
     ) throws -> [Measured] {
-        let bare = hasFloor ? try BareServer() : nil
-        var (reel, nats, floor): ([Pace.Outcome], [Pace.Outcome], [Pace.Outcome]) = ([], [], [])
-        for _ in 0..<5 {
-            reel.append(try pace.run(floor_reel, stand.port, pid: stand.node.process.pid))
-            nats.append(try pace.run(floor_nats, stand.nats.port, pid: stand.nats.process.pid))
-            if let bare { floor.append(try pace.run(floor_bare, bare.port, pid: bare.pid)) }
+        try withFolder { folder in
+            let bare = try floors.map { try BareServer($0, of: pace, log: "\(folder)/log") }
+            var (reel, nats): ([Pace.Outcome], [Pace.Outcome]) = ([], [])
+            var others = [[Pace.Outcome]](repeating: [], count: bare.count)
+            for _ in 0..<5 {
+                reel.append(try pace.run(floor_reel, stand.port, pid: stand.node.process.pid))
+                nats.append(try pace.run(floor_nats, stand.nats.port, pid: stand.nats.process.pid))
+                for (index, server) in bare.enumerated() {
+                    others[index].append(try pace.run(floor_bare, server.port, pid: server.pid))
+                }
+            }
+            return rows(work, reel, late, cost, nats)
+                + zip(floors, others).flatMap { rows("\(work), \($0.rawValue)", $1, nil, nil, nats) }
         }
-        return rows(work, reel, late, cost, nats)
-            + (hasFloor ? rows("\(work), bare C epoll", floor, nil, nil, nats) : [])
     }
 
     private static func rows(
@@ -103,15 +110,20 @@ enum GatewayPaceBenchmark {
     }
 }
 
-/// The bare server in C, in a process of its own.
+/// A bare server in C, in a process of its own.
 private final class BareServer {
+    enum Kind: String {
+        case sending = "bare C epoll"
+        case keeping = "bare C epoll, first 4 KiB + fdatasync"
+    }
+
     let port: Int32
     let pid: Int32
 
-    init() throws {
+    init(_ kind: Kind, of pace: Pace, log: String) throws {
         var pid: Int32 = 0
-        port = floor_serve_apart(&pid)
-        guard port > 0 else { throw BenchmarkError("the bare server does not start") }
+        port = floor_serve_apart(pace.streams, pace.subscriptions, kind == .keeping ? log : nil, &pid)
+        guard port > 0 else { throw BenchmarkError("the bare server does not start: errno \(errno)") }
         self.pid = pid
         Leftovers.started(pid)
     }

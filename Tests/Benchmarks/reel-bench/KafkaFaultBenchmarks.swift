@@ -79,8 +79,8 @@ enum KafkaLeaderKilledBenchmark {
                         let (floor, node) = lent.value
                         let run =
                             isOurs
-                            ? try KafkaFloor.publish(count, through: node, perSecond: perSecond)
-                            : try floor.publish(count, perSecond: perSecond)
+                            ? try node.publisher().publish(count, perSecond: perSecond)
+                            : try KafkaPublisher.floor(floor).publish(count, perSecond: perSecond)
                         results.withLock {
                             if isOurs { $0.ours = run.longestPauseMs } else { $0.raw = run.longestPauseMs }
                         }

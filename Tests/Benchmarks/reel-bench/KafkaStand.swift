@@ -27,11 +27,15 @@ final class KafkaStand {
         defer { store.close() }
         epoch = try store.begin(partitions: partitions).epoch
         topic = TopicRole.name(of: epoch)
-        try kafka.tool(Self.topicTool, ["--create", "--topic", Self.rawTopic, "--partitions", "1"])
-        try withFloor(Self.rawTopic) { floor in _ = try floor.publish(50_000, depth: 4096) }
+        try create(Self.rawTopic)
+        try withFloor(Self.rawTopic) { _ = try KafkaPublisher.floor($0).publish(50_000, depth: 4096) }
     }
 
     private static let topicTool = "org.apache.kafka.tools.TopicCommand"
+
+    private func create(_ topic: String) throws {
+        try kafka.tool(Self.topicTool, ["--create", "--topic", topic, "--partitions", "1"])
+    }
 
     /// The broker that leads partition 0 of the log.
     func leader() throws -> Int {
@@ -64,6 +68,12 @@ final class KafkaStand {
         defer { floor.close() }
         return try body(floor)
     }
+
+    /// The bare relay on a topic of its own, so that it does not read what others write.
+    func relay() throws -> KafkaRelay {
+        try create("relay")
+        return try KafkaRelay(topic: "relay", configuration)
+    }
 }
 
 /// Publishing and how it went.
@@ -78,14 +88,12 @@ struct PublishRun {
 
 /// The bare C program.
 final class KafkaFloor {
-    private let floor: OpaquePointer
+    fileprivate let floor: OpaquePointer
 
     init(topic: String, _ configuration: KafkaConfiguration) throws {
         var error = [CChar](repeating: 0, count: 512)
-        let floor = CStrings.lend(configuration.settings(of: .producer)) { producer in
-            CStrings.lend(configuration.settings(of: .tail)) { consumer in
-                kafka_floor_open(producer, consumer, topic, 0, &error, Int32(error.count))
-            }
+        let floor = CStrings.lend(configuration) { producer, consumer in
+            kafka_floor_open(producer, consumer, topic, 0, &error, Int32(error.count))
         }
         guard let floor else {
             let reason = error.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
@@ -95,46 +103,46 @@ final class KafkaFloor {
     }
 
     func close() { kafka_floor_close(floor) }
+}
 
-    /// So many records of 200 bytes; without `perSecond` as fast as they go.
-    func publish(_ count: Int, depth: Int = 100_000, perSecond: Int = 0) throws -> PublishRun {
-        try Self.run(count) { micros, run in
-            kafka_floor_publish(floor, Int32(count), 200, Int32(depth), Int32(perSecond), micros, run)
-        }
+/// The bare C program behind a socket, in a process of its own.
+final class KafkaRelay {
+    let port: Int32
+    private let pid: Int32
+
+    init(topic: String, _ configuration: KafkaConfiguration) throws {
+        var pid: Int32 = 0
+        port = CStrings.lend(configuration) { kafka_floor_relay($0, $1, topic, 0, &pid) }
+        guard port > 0 else { throw BenchmarkError("the bare relay does not start: errno \(errno)") }
+        self.pid = pid
+        Leftovers.started(pid)
     }
 
-    /// The same through a gateway's socket.
-    static func publish(
-        _ count: Int,
-        through node: LocalNode,
-        depth: Int = 100_000,
-        perFrame: Int = 1,
-        perSecond: Int = 0
-    ) throws -> PublishRun {
-        guard let port = Int32(node.url.split(separator: ":").last ?? "") else {
-            throw BenchmarkError("found \(node.url), expected a port")
-        }
-        return try run(count) { micros, run in
-            kafka_floor_publish_socket(
-                port,
-                Int32(count),
-                200,
-                Int32(depth),
-                Int32(perFrame),
-                Int32(perSecond),
-                micros,
-                run
-            )
-        }
+    deinit {
+        kill(pid, SIGKILL)
+        waitpid(pid, nil, 0)
+        Leftovers.ended(pid)
     }
+}
 
-    private static func run(
-        _ count: Int,
-        _ body: (UnsafeMutablePointer<Double>, UnsafeMutablePointer<kafka_floor_run>) -> Int32
-    ) throws -> PublishRun {
+/// A way to publish.
+enum KafkaPublisher {
+    case floor(KafkaFloor)
+    /// Of a gateway, or the bare relay.
+    case socket(port: Int32)
+
+    /// So many records of 200 bytes, `perFrame` in a message of a socket; without `perSecond` as fast as they go.
+    func publish(_ count: Int, depth: Int = 100_000, perFrame: Int = 1, perSecond: Int = 0) throws -> PublishRun {
+        let (number, depth, perSecond) = (Int32(count), Int32(depth), Int32(perSecond))
         var micros = [Double](repeating: 0, count: count)
         var run = kafka_floor_run()
-        guard body(&micros, &run) == 0 else { throw BenchmarkError("an event was refused, or the connection broke") }
+        let status =
+            switch self {
+            case .floor(let floor): kafka_floor_publish(floor.floor, number, 200, depth, perSecond, &micros, &run)
+            case .socket(let port):
+                kafka_floor_publish_socket(port, number, 200, depth, Int32(perFrame), perSecond, &micros, &run)
+            }
+        guard status == 0 else { throw BenchmarkError("an event was refused, or the connection broke") }
         return PublishRun(
             perSecond: Double(count) / run.seconds,
             longestPauseMs: run.longest_pause_ms,
@@ -143,11 +151,28 @@ final class KafkaFloor {
     }
 }
 
+extension LocalNode {
+    /// Through its socket.
+    func publisher() throws -> KafkaPublisher {
+        guard let port else { throw BenchmarkError("found \(url), expected a port") }
+        return .socket(port: port)
+    }
+}
+
 /// Pairs of texts as C wants them: name, value, …, NULL.
 enum CStrings {
+    typealias Pointers = UnsafePointer<UnsafePointer<CChar>?>
+
+    /// The settings of a producer, and those of a consumer.
+    static func lend<R>(_ configuration: KafkaConfiguration, _ body: (Pointers, Pointers) -> R) -> R {
+        lend(configuration.settings(of: .producer)) { producer in
+            lend(configuration.settings(of: .tail)) { body(producer, $0) }
+        }
+    }
+
     static func lend<R>(
         _ pairs: [(name: String, value: String)],
-        _ body: (UnsafePointer<UnsafePointer<CChar>?>) -> R
+        _ body: (Pointers) -> R
     ) -> R {
         let texts = pairs.flatMap { [strdup($0.name), strdup($0.value)] }
         defer { for text in texts { free(text) } }

@@ -1,5 +1,6 @@
 import Foundation
 import ReelLab
+import TestSupport
 import Testing
 
 @testable import reel

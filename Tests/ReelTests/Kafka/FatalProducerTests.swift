@@ -5,6 +5,7 @@ import ReelKafka
 import ReelLab
 import ReelLog
 import ReelNode
+import TestSupport
 import Testing
 
 @testable import reel

@@ -2,6 +2,7 @@ import Foundation
 import ReelCore
 import ReelLab
 import ReelNet
+import TestSupport
 import Testing
 
 /// One broker, a log on it, and a gateway.

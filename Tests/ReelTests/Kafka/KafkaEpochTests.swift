@@ -3,6 +3,7 @@ import ReelClient
 import ReelCore
 import ReelLab
 import ReelNet
+import TestSupport
 import Testing
 
 /// `reel epoch new` against a real broker, with nodes and devices that go on meanwhile.
@@ -167,7 +168,7 @@ import Testing
     }
 
     @Test func anOperatorWhoIsKilledAnywhereRunsItAgain() async throws {
-        var numbers = SeededNumbers("anOperatorWhoIsKilledOnKafka")
+        var numbers = SeededNumbers(TestSeed.value)
         let ground = try await Ground()
         let before = try await ground.settled()
         let client = try ground.device.open()

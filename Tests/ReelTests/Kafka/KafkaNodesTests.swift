@@ -3,6 +3,7 @@ import ReelClient
 import ReelCore
 import ReelLab
 import ReelNet
+import TestSupport
 import Testing
 
 @testable import reel

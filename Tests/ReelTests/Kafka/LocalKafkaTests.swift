@@ -1,5 +1,6 @@
 import Foundation
 import ReelLab
+import TestSupport
 import Testing
 
 /// The cluster that the other suites here run on does what it is told, and proves it.

@@ -3,6 +3,7 @@ import ReelCheck
 import ReelCore
 import ReelNet
 import Synchronization
+import TestSupport
 import Testing
 
 /// A site that publishes over HTTP without a pause, and keeps what was acked. Where a node does not answer it sends the

@@ -1,6 +1,7 @@
 import Foundation
 import ReelLab
 import ReelNet
+import TestSupport
 import Testing
 
 /// Bytes that no decent client sends, to each kind of node: each has its status and code and says what was found, and

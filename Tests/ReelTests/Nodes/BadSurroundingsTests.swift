@@ -4,6 +4,7 @@ import ReelLab
 import ReelLog
 import ReelNet
 import ReelSQLite
+import TestSupport
 import Testing
 
 @testable import reel

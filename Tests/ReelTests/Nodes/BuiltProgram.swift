@@ -1,5 +1,6 @@
 import Foundation
 import ReelLab
+import TestSupport
 import Testing
 
 @testable import reel
@@ -142,45 +143,5 @@ extension Shell {
         if try await run(line).code == 0 { return true }
         print("NOT TESTED: \(name) is not installed")
         return false
-    }
-}
-
-/// Waits until something is true; throws if it never comes.
-func eventually(
-    _ what: String,
-    seconds: Int = 100,
-    _ isTrue: () async throws -> Bool
-) async throws {
-    let end = ContinuousClock.now + .seconds(seconds)
-    while try await !isTrue() {
-        guard ContinuousClock.now < end else { throw NeverCame(description: "never came: \(what)") }
-        try await Task.sleep(for: .milliseconds(5))
-    }
-}
-
-/// What a test waited for in vain.
-struct NeverCame: Error, CustomStringConvertible {
-    let description: String
-}
-
-/// How much of everything: `REEL_EFFORT`, by default 1.
-let effort = ProcessInfo.processInfo.environment["REEL_EFFORT"].flatMap(Int.init) ?? 1
-
-/// Random numbers that can be had again: the seed is printed, `REEL_SEED` sets it.
-struct SeededNumbers: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ test: String) {
-        state =
-            ProcessInfo.processInfo.environment["REEL_SEED"].flatMap(UInt64.init) ?? UInt64.random(in: 0...UInt64.max)
-        print("\(test): REEL_SEED=\(state)")
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

@@ -2,6 +2,7 @@ import Foundation
 import ReelCore
 import ReelLab
 import ReelNet
+import TestSupport
 import Testing
 
 @testable import reel

@@ -3,6 +3,7 @@ import ReelClient
 import ReelCore
 import ReelLab
 import Synchronization
+import TestSupport
 import Testing
 
 /// A new epoch under nodes and devices: nothing that was queued is lost, and nothing happens twice.
@@ -91,7 +92,7 @@ import Testing
     }
 
     @Test func anOperatorWhoIsKilledAnywhereRunsItAgain() async throws {
-        var numbers = SeededNumbers("anOperatorWhoIsKilled")
+        var numbers = SeededNumbers(TestSeed.value)
         let folder = try TemporaryFolder(prefix: "reel-epoch-")
         let node = try NodeProcess.gateway(in: folder)
         let state = try NodeProcess.snapshot(in: folder)

@@ -2,6 +2,7 @@ import Foundation
 import ReelCore
 import ReelLab
 import ReelNet
+import TestSupport
 import Testing
 
 /// Nodes that are killed at any moment, while authors go on publishing.
@@ -19,7 +20,7 @@ import Testing
     private func acks(_ authors: [Author]) -> Int { authors.reduce(0) { $0 + $1.acked.count } }
 
     @Test func aNodeKilledWhileItTakesEventsLosesNoneThatItAcked() async throws {
-        var numbers = SeededNumbers("aNodeKilledWhileItTakesEvents")
+        var numbers = SeededNumbers(TestSeed.value)
         let folder = try TemporaryFolder(prefix: "reel-killed-")
         let node = try NodeProcess.serve(in: folder)
         let authors = (0..<4).map { Author($0, of: "todo", through: [node.port]) }
@@ -39,7 +40,7 @@ import Testing
     }
 
     @Test func aSnapshotNodeKilledAtAnyMomentHasTheDataOfItsPosition() async throws {
-        var numbers = SeededNumbers("aSnapshotNodeKilledAtAnyMoment")
+        var numbers = SeededNumbers(TestSeed.value)
         let folder = try TemporaryFolder(prefix: "reel-killed-")
         let gateway = try NodeProcess.gateway(in: folder)
         let node = try NodeProcess.snapshot(in: folder)

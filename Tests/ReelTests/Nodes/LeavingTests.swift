@@ -1,6 +1,7 @@
 import Foundation
 import ReelLab
 import ReelNet
+import TestSupport
 import Testing
 
 /// How a node begins and ends.

@@ -3,6 +3,7 @@ import ReelClient
 import ReelLab
 import ReelNet
 import Synchronization
+import TestSupport
 import Testing
 
 /// A gateway ends under load: its clients go to another one, each at its own moment, and none of them meets an error.

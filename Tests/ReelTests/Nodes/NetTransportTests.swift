@@ -2,6 +2,7 @@ import Foundation
 import ReelClient
 import ReelNet
 import Synchronization
+import TestSupport
 import Testing
 
 /// The transport of a device on Linux.

@@ -1,5 +1,6 @@
 import Foundation
 import ReelLab
+import TestSupport
 import Testing
 
 /// Clients that we have not written, against a whole node. Where one is not installed, the test says so and passes.

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// A client that says whatever a test wants said: bytes on a TCP connection, and frames of a WebSocket made by hand.
 final class RawClient {

@@ -3,6 +3,7 @@ import ReelCore
 import ReelLab
 import ReelLog
 import ReelNet
+import TestSupport
 import Testing
 
 @testable import reel

@@ -37,3 +37,8 @@ int kafka_floor_reads(const char *const *consumer, const char *topic, int partit
 // events are those of a new site, about `bytes` long as they lie in the log, `per_frame` in a message.
 int kafka_floor_publish_socket(int port, int count, int bytes, int depth, int per_frame, int per_second,
                                double *micros, kafka_floor_run *run);
+
+// A process that takes events on a socket as a gateway does, and acks what librdkafka has tailed and reported; it does
+// nothing else, for one publisher at a time. Returns its port on 127.0.0.1, or -1; the caller ends it.
+int kafka_floor_relay(const char *const *producer, const char *const *consumer, const char *topic, int partition,
+                      int *process);

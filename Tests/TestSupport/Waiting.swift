@@ -1,0 +1,21 @@
+/// Waits until a condition holds; after a generous time it throws what was waited for, and where.
+package func eventually(
+    _ what: String = "what is waited for",
+    seconds: Int = 100,
+    file: StaticString = #fileID,
+    line: UInt = #line,
+    _ condition: () async throws -> Bool
+) async throws {
+    let end = ContinuousClock.now + .seconds(seconds)
+    while try await !condition() {
+        guard ContinuousClock.now < end else { throw NeverCame(description: "never came: \(what) (\(file):\(line))") }
+        try await Task.sleep(for: .milliseconds(2))
+    }
+}
+
+/// What a test waited for in vain.
+package struct NeverCame: Error, CustomStringConvertible {
+    package let description: String
+
+    package init(description: String) { self.description = description }
+}
