@@ -34,7 +34,7 @@ libraries:
 build: libraries ## Build the release binary, .build/release/reel
 	swift build -c release --static-swift-stdlib --product reel
 
-demo: setup build ## Watch it work: a whole cluster on this machine, in under a minute once it is built
+demo: setup build ## Watch it work: a whole cluster on this machine, in a few seconds once it is built
 	@$(REEL) demo
 
 demo-kafka: setup build ## The same on three Kafka brokers, one of which is killed: KAFKA_HOME=FOLDER

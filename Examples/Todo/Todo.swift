@@ -47,7 +47,7 @@ struct Todo {
             switch words[0] {
             case "--node": nodes.append(words[1])
             case "--store": store = .file(words[1])
-            default: end(usage, code: 2)
+            default: end("found \(words[0]), expected --node or --store\n\(usage)", code: 2)
             }
             words.removeFirst(2)
         }
@@ -63,6 +63,7 @@ struct Todo {
             try await todo.publish(.update("task", id, ["done": true]))
         case ("list", nil): show(await todo.objects("task"))
         case ("watch", nil):
+            if !nodes.isEmpty, await client.connectedNode == nil { say("no node answers yet; it is tried again") }
             let changes = await todo.changes
             show(await todo.objects("task"))
             for await _ in changes { show(await todo.objects("task")) }
@@ -71,14 +72,14 @@ struct Todo {
                 print(try await add(title, to: todo))
                 fflush(nil)
             }
-        default: end(usage, code: 2)
+        default: end("found `\(words.joined(separator: " "))`, expected a command\n\(usage)", code: 2)
         }
         // What was just said gets a moment to reach a node; what does not waits in the store for the next time.
         if !nodes.isEmpty { await moment { await isDone(client, todo) } }
         let (isConnected, waiting) = (await client.connectedNode != nil, await todo.queued)
         await client.close()
         if !nodes.isEmpty, !isConnected { await say(whyNot: notices) }
-        if waiting > 0, case .memory = store { say("nothing is kept without --store, and no node has it: it is lost") }
+        if waiting > 0, case .memory = store { end("nothing is kept without --store, and no node has it: it is lost") }
     }
 
     /// Returns the task's id once it is durable on this device.
@@ -117,7 +118,7 @@ struct Todo {
         for await case .disconnected(let node, let reason) in notices where !reasons.contains("\(node): \(reason)") {
             reasons.append("\(node): \(reason)")
         }
-        say("no node answered; this is what the device holds. \(reasons.joined(separator: ", "))")
+        say("no node answered: what stands here is what the device holds. \(reasons.joined(separator: ", "))")
     }
 
     static func say(_ text: String) {

@@ -142,11 +142,14 @@ public final class Gateway: Sendable {
         journal.info("listening", ["address": "\(address)", "node": share.nodeID, "epoch": "\(log.epoch)"])
     }
 
-    /// Where clients of this node may go: so many others are enough for any client.
+    /// Where clients of this node may go. Where there are many, others are told of others.
     static func others(_ nodes: [NodeAnnouncement], than own: String?) -> [String] {
         let urls = nodes.filter { $0.role != "snapshot" }.compactMap(\.advertised)
-        return Array(Set(urls.filter { $0 != own }).sorted().prefix(16))
+        return Array(Set(urls.filter { $0 != own }).shuffled().prefix(othersMax))
     }
+
+    /// So many others are enough for any client.
+    private static let othersMax = 16
 
     /// Each batch goes to each loop once.
     private static func feed(

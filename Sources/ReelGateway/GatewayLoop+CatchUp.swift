@@ -4,10 +4,18 @@ import ReelNet
 import ReelNode
 
 extension GatewayLoop {
-    /// Begins to bring a subscription up to the head, in its turn; at once where nothing is missing.
-    func beginToCatchUp(_ entry: Subscription<SocketClient>) {
-        guard entry.next <= rings[entry.partition].head else { return catchUp(entry) }
-        turns.add { [self] in catchUp(entry) }
+    /// Begins to bring a subscription up to the head, in its turn; at once where nothing is missing. Says when it has.
+    func beginToCatchUp(_ entry: Subscription<SocketClient>, begun: @escaping () -> Void) {
+        guard entry.next <= rings[entry.partition].head else {
+            begun()
+            return catchUp(entry)
+        }
+        turns.add { [self] in
+            begun()
+            guard !entry.isOver else { return false }
+            catchUp(entry)
+            return true
+        }
     }
 
     /// Brings a subscription up to the head, from the ring or the log, at its client's pace; then the tail feeds it.
@@ -52,7 +60,12 @@ extension GatewayLoop {
             case .failure(let error): return end(entry, reason(error, entry.stream))
             }
             // What is left out or packed costs time and is not held up by its client: others come in between.
-            turns.add { [self] in goOn(entry) }
+            turns.add { [self] in
+                entry.isReading = false
+                guard !entry.isOver else { return false }
+                catchUp(entry)
+                return true
+            }
         }
         guard !isUnderWay else { return }
         client.logWaits -= 1
@@ -76,11 +89,6 @@ extension GatewayLoop {
     /// Who catches up where little is theirs is told of so many seqs at once, so that the next connection begins behind
     /// them.
     static let provenEvery: Seq = 65_536
-
-    private func goOn(_ entry: Subscription<SocketClient>) {
-        entry.isReading = false
-        catchUp(entry)
-    }
 
     private func send(_ chunk: EventsChunk, to entry: Subscription<SocketClient>) {
         entry.next = chunk.to + 1

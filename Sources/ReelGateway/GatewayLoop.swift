@@ -42,8 +42,8 @@ final class GatewayLoop {
     private var isPutOff = false
     private var isAppending = false
     private var isFenced = false
-    /// For each partition who waits for what the log says of its end.
-    private var asking: [[(wait: PositionWait, then: (ReelError?) -> Void)]]
+    /// For each partition who waits for what the log says of its end; nil: it is not being asked.
+    private var asking: [[(wait: PositionWait, then: (ReelError?) -> Void)]?]
     private var waits: [(wait: PositionWait, then: (ReelError?) -> Void)] = []
     private var endWaitTimer: (() -> Void)?
     private var lastNumber = 0
@@ -65,7 +65,7 @@ final class GatewayLoop {
         intake = EventIntake(limit: settings.eventBytes)
         lastTickMs = loop.nowMs
         flights = [[Flight]](repeating: [], count: share.partitions)
-        asking = [[(wait: PositionWait, then: (ReelError?) -> Void)]](repeating: [], count: share.partitions)
+        asking = [[(wait: PositionWait, then: (ReelError?) -> Void)]?](repeating: nil, count: share.partitions)
         share.onDivergence(loop.bound { [weak self] error in self?.fence(error) })
     }
 
@@ -232,18 +232,24 @@ final class GatewayLoop {
         ask(wait, then)
     }
 
-    /// Asks the log where it ends, once for all who want to know that of a partition at the same time.
+    /// Asks the log where it ends. Who wants to know that while it is asked already is too late for that answer: for
+    /// all of those it is asked once more.
     private func ask(_ wait: PositionWait, _ then: @escaping (ReelError?) -> Void) {
-        let (log, partition) = (share.log, wait.partition)
-        asking[partition].append((wait, then))
-        guard asking[partition].count == 1 else { return }
+        guard asking[wait.partition]?.append((wait, then)) == nil else { return }
+        asking[wait.partition] = []
+        ask([(wait, then)], about: wait.partition)
+    }
+
+    private func ask(_ first: [(wait: PositionWait, then: (ReelError?) -> Void)], about partition: Int) {
+        let log = share.log
         loop.offload {
             try? log.bounds(partition)
         } then: { [self] bounds in
             if let bounds { share.bounds(partition, are: bounds) }
-            let asking = asking[partition]
-            self.asking[partition] = []
-            for (wait, then) in asking { goOn(wait, bounds, then) }
+            for (wait, then) in first { goOn(wait, bounds, then) }
+            let next = asking[partition] ?? []
+            asking[partition] = next.isEmpty ? nil : []
+            if !next.isEmpty { ask(next, about: partition) }
         }
     }
 

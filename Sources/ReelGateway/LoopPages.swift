@@ -65,7 +65,7 @@ final class LoopPages {
         switch pages.find(query.from, to: query.to, of: partition, loop: number, mayBegin: mayBegin) {
         case .page(let page):
             share.meters.pagesKept.add()
-            turns.add { [self] in answer(waiter, from: page) }
+            answerInTurn(waiter, from: page)
         case .reading(let reading):
             share.meters.pagesJoined.add()
             waiting[reading.id, default: []].append(waiter)
@@ -92,7 +92,7 @@ final class LoopPages {
             let seq = waiter.query.from
             switch outcome {
             case .success(let page) where page.seqs.contains(seq):
-                turns.add { [self] in answer(waiter, from: page) }
+                answerInTurn(waiter, from: page)
             case .failure(let error) where error.code != .truncated || seq == reading.seqs.lowerBound:
                 waiter.then(.failure(error))
             // It joined a read that did not get so far, or began before the log does.
@@ -102,18 +102,23 @@ final class LoopPages {
         }
     }
 
-    private func answer(_ waiter: Waiter, from page: LogPage) {
-        let query = waiter.query
-        guard waiter.isReady() else {
-            return waiter.then(.success(EventsChunk(from: query.from, to: query.from - 1)))
+    private func answerInTurn(_ waiter: Waiter, from page: LogPage) {
+        turns.add { [self] in
+            let isReady = waiter.isReady()
+            let from = waiter.query.from
+            waiter.then(.success(isReady ? answer(waiter.query, from: page) : EventsChunk(from: from, to: from - 1)))
+            return isReady
         }
+    }
+
+    private func answer(_ query: LogQuery, from page: LogPage) -> EventsChunk {
         // Who takes a whole page at a time most often wants the next one.
         if query.bytes >= Self.pageBytes, query.events == .max,
             let ahead = share.pages.ahead(of: page, to: query.to, of: query.partition)
         {
             begin(ahead, bytes: Self.pageBytes)
         }
-        waiter.then(.success(chunk(for: query, from: page)))
+        return chunk(for: query, from: page)
     }
 
     private func chunk(for query: LogQuery, from first: LogPage) -> EventsChunk {

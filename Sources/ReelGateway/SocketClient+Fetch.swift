@@ -65,7 +65,10 @@ extension SocketClient {
                 }
             }
             // In turn, so that a long answer from the ring leaves room for others.
-            gateway.turns.add { [self] in goOn() }
+            gateway.turns.add { [self] in
+                goOn()
+                return !isClosed
+            }
         }
     }
 

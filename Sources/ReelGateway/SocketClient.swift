@@ -257,38 +257,59 @@ final class SocketClient: Subscriber {
             case .now: (nil, .max, share.goal(partition))
             }
         gateway.admit(stream, epoch: subscribe.epoch, lowest: lowest, highest: highest) { [self] failure in
-            pendingSubscribes -= 1
-            guard subscribing[stream] == ticket, !isClosed else { return }
+            guard subscribing[stream] == ticket, !isClosed else { return pendingSubscribes -= 1 }
             forgetSubscribe(stream)
-            if let failure { return refuse(failure, ref: ref) }
-            if let error = access?.refusalToRead(stream) {
-                return refuse(ServerFrame.Failure(error, stream: stream), ref: ref)
+            do throws(RefusedSubscribe) {
+                let entry = try begin(subscribe, after: after, in: partition, failure, ref: ref)
+                // Until then it is one that waits, also if another one takes its place.
+                gateway.beginToCatchUp(entry) { [self] in pendingSubscribes -= 1 }
+            } catch {
+                pendingSubscribes -= 1
+                refuse(error.failure, ref: ref)
             }
-            let ring = gateway.rings[partition]
-            if let last = subscribe.last, ring.agrees(stream: stream, seq: last.seq, hash: last.hash) == false {
-                let error = ReelError(.diverged, "the event at seq \(last.seq) is another one here")
-                return refuse(ServerFrame.Failure(error, stream: stream), ref: ref)
-            }
-            let start = after ?? ring.head
-            if gateway.subscriptions.entry(self, stream) == nil { share.meters.subscriptions.add(1) }
-            let entry = gateway.subscriptions.add(
-                self,
-                stream,
-                partition: partition,
-                after: start,
-                filter: subscribe.models.map { EventFilter(models: $0, site: subscribe.site) }
-            )
-            let subscribed = ServerFrame.Subscribed(
-                stream: stream,
-                epoch: share.epoch,
-                partition: partition,
-                first: share.first(partition),
-                head: ring.head,
-                after: start
-            )
-            send(.subscribed(subscribed), ref: ref)
-            gateway.beginToCatchUp(entry)
         }
+    }
+
+    private struct RefusedSubscribe: Error {
+        var failure: ServerFrame.Failure
+    }
+
+    /// The subscription, once the position is one of this log; its client has been told.
+    private func begin(
+        _ subscribe: ClientFrame.Subscribe,
+        after: Seq?,
+        in partition: Int,
+        _ failure: ServerFrame.Failure?,
+        ref: [UInt8]?
+    ) throws(RefusedSubscribe) -> Subscription<SocketClient> {
+        let (stream, share, ring) = (subscribe.stream, gateway.share, gateway.rings[partition])
+        if let failure { throw RefusedSubscribe(failure: failure) }
+        if let error = access?.refusalToRead(stream) {
+            throw RefusedSubscribe(failure: ServerFrame.Failure(error, stream: stream))
+        }
+        if let last = subscribe.last, ring.agrees(stream: stream, seq: last.seq, hash: last.hash) == false {
+            let error = ReelError(.diverged, "the event at seq \(last.seq) is another one here")
+            throw RefusedSubscribe(failure: ServerFrame.Failure(error, stream: stream))
+        }
+        let start = after ?? ring.head
+        if gateway.subscriptions.entry(self, stream) == nil { share.meters.subscriptions.add(1) }
+        let entry = gateway.subscriptions.add(
+            self,
+            stream,
+            partition: partition,
+            after: start,
+            filter: subscribe.models.map { EventFilter(models: $0, site: subscribe.site) }
+        )
+        let subscribed = ServerFrame.Subscribed(
+            stream: stream,
+            epoch: share.epoch,
+            partition: partition,
+            first: share.first(partition),
+            head: ring.head,
+            after: start
+        )
+        send(.subscribed(subscribed), ref: ref)
+        return entry
     }
 }
 

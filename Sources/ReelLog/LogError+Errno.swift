@@ -16,6 +16,6 @@ extension LogError {
             default: ""
             }
         self.init(.logUnavailable, "cannot \(doing): \(String(cString: strerror(number)))\(advice)")
-        isLasting = [EACCES, EPERM, EROFS, ENOENT].contains(number)
+        isLasting = [EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR, ELOOP, ENAMETOOLONG].contains(number)
     }
 }

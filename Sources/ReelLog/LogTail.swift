@@ -2,7 +2,8 @@
 public protocol LogSink: AnyObject, Sendable {
     /// The next records. The batch may be kept and shared between threads.
     func received(_ batch: RecordBatch)
-    /// Whether it would take a batch now without waiting for anybody. Who writes a log then hands it over himself.
+    /// Whether it would take a batch now without waiting for anybody. Who writes a log then hands it over himself: what
+    /// the log does for all, such as to close it, is not asked for from in here.
     var isReady: Bool { get }
     /// The tail has ended: truncated, recreated, rolled back, unreadable.
     func failed(_ error: LogError)

@@ -73,10 +73,51 @@ import Testing
     @Test func nodesHeardOfAreTriedToo() {
         var failover = Failover(nodes: ["a"], seed: 3)
         failover.learn(["b", "a", "c", "b"])
-        #expect(failover.nodes == ["a", "c", "b"])
-        #expect(Set((0..<3).compactMap { _ in failover.next(nowMs: 0)?.node }) == ["a", "b", "c"])
+        #expect(failover.nodes == ["a", "b", "c"])
+        #expect((0..<5).compactMap { _ in failover.next(nowMs: 0)?.node } == ["a", "b", "a", "c", "a"])
         _ = failover.next(nowMs: 0)
         #expect(failover.peer() != failover.current)
+    }
+
+    @Test func whatANodeNamesTakesThePlaceOfWhatWasNamedBefore() {
+        var failover = Failover(nodes: ["a"], seed: 3)
+        failover.learn(["b", "c"])
+        failover.learn([])
+        #expect(failover.nodes == ["a", "b", "c"])
+        while failover.next(nowMs: 0)?.node != "c" { failover.lost(nowMs: 0) }
+        failover.welcomed(nowMs: 0)
+        // The one that it is connected to names others only.
+        failover.learn(["a", "d"])
+        #expect(failover.nodes == ["a", "d", "c"])
+        failover.learn((0..<100).map { "n\($0)" })
+        #expect(failover.nodes.count == 1 + Failover.learnedMax)
+    }
+
+    @Test func namesThatLeadNowhereDoNotKeepAClientFromItsOwnNode() {
+        var failover = Failover(nodes: ["a"], seed: 3)
+        for _ in 0..<5 {
+            while failover.next(nowMs: 0)?.node != "a" { failover.lost(nowMs: 0) }
+            failover.learn((0..<16).map { "inner\($0)" })
+            failover.welcomed(nowMs: 0)
+            failover.lost(nowMs: 10_000)
+            let tried = (0..<2).compactMap { _ in
+                defer { failover.lost(nowMs: 10_000) }
+                return failover.next(nowMs: 10_000)?.node
+            }
+            #expect(tried.last == "a", "\(tried)")
+        }
+    }
+
+    @Test func whoHasOnlySecureNodesGoesToNoOther() {
+        var (secure, mixed) = (
+            Failover(nodes: ["https://a"], seed: 3), Failover(nodes: ["https://a", "http://b"], seed: 3)
+        )
+        secure.learn(["http://c", "https://d", "HTTPS://e", "f:80"])
+        #expect(secure.nodes == ["https://a", "https://d"])
+        _ = secure.leaves(afterMs: 0, nodes: ["http://c"], nowMs: 0)
+        #expect(!secure.nodes.contains("http://c"))
+        mixed.learn(["http://c", "https://d"])
+        #expect(mixed.nodes == ["https://a", "http://b", "http://c", "https://d"])
     }
 
     @Test func nodesHeardOfThatAreGoneAreForgottenOnceAnotherAnswers() {

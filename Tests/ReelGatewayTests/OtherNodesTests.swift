@@ -51,8 +51,13 @@ import Testing
             node("s", "snapshot", in: epoch, advertised: "ws://s"), node("quiet", "gateway", in: epoch),
         ]
         #expect(Gateway.others(nodes, than: "ws://me") == ["ws://b"])
-        #expect(Gateway.others(nodes, than: nil) == ["ws://b", "ws://me"])
+        #expect(Set(Gateway.others(nodes, than: nil)) == ["ws://b", "ws://me"])
         let many = (0..<100).map { node("\($0)", "gateway", in: epoch, advertised: "ws://\($0)") }
-        #expect(Gateway.others(many, than: nil).count == 16)
+        var named: Set<String> = []
+        while named.count < 100 {
+            let others = Gateway.others(many, than: nil)
+            #expect(Set(others).count == 16)
+            named.formUnion(others)
+        }
     }
 }

@@ -17,10 +17,63 @@ import Testing
         let host = HandLoop()
         let turns = Turns(on: host)
         var order: [Int] = []
-        for turn in 0..<40 { turns.add { order.append(turn) } }
+        for turn in 0..<40 {
+            turns.add {
+                order.append(turn)
+                return true
+            }
+        }
         host.bound { order.append(-1) }(())
         while host.step(&generator) {}
         #expect(order == Array(0..<16) + [-1] + Array(16..<40))
+    }
+
+    @Test func whatHasNothingToDoAnyMoreTakesNoPlace() {
+        var generator = SeededNumbers(1)
+        let host = HandLoop()
+        let turns = Turns(on: host)
+        var order: [Int] = []
+        for turn in 0..<1_000 {
+            turns.add {
+                guard turn.isMultiple(of: 100) else { return false }
+                order.append(turn)
+                return true
+            }
+        }
+        host.bound { order.append(-1) }(())
+        while host.step(&generator) {}
+        #expect(order == (0..<10).map { $0 * 100 } + [-1])
+    }
+
+    @Test func whoSubscribesAnewAgainAndAgainIsRefusedAndHoldsNobodyUp() throws {
+        var generator = SeededNumbers(1)
+        let (host, log) = (HandLoop(), try MemoryLog(partitions: 1))
+        let gateway = GatewayLoop(on: host, over: log) { $0.subscriptions = 100 }
+        gateway.received(Batches.batch(from: 0, (0..<100).map { .event(stream, site, Op($0), "x") }))
+        let clients = (0..<2).map { _ in
+            let (client, wire) = (SocketClient(gateway, access: Access(nil)), Wire())
+            client.opened(on: wire)
+            client.received(text: Array(#"{"t":"hello","client":"test/1"}"#.utf8))
+            return (client, wire)
+        }
+        for (client, count) in zip(clients, [150, 1]) {
+            for _ in 0..<count {
+                client.0.received(text: Array(#"{"t":"subscribe","stream":"a","after":-1}"#.utf8))
+            }
+        }
+        func refused() -> Int {
+            clients[0].1.frames.count {
+                guard case .error(let failure) = $0 else { return false }
+                return failure.error.code == .limit
+            }
+        }
+        #expect(refused() == 50)
+        #expect(host.step(&generator))
+        #expect(clients[1].1.proofs.contains("a 0…99"))
+        while host.step(&generator) {}
+        #expect(clients[0].1.proofs.filter { $0 == "a 0…99" }.count == 1)
+        clients[0].0.received(text: Array(#"{"t":"subscribe","stream":"b","after":-1}"#.utf8))
+        #expect(refused() == 50)
     }
 
     @Test func thoseWhoCatchUpFromTheRingComeInTurn() throws {
@@ -42,7 +95,7 @@ import Testing
         #expect(zip([0] + counts, counts).allSatisfy { $1 - $0 <= 16 }, "\(counts)")
     }
 
-    @Test func theLogIsAskedWhereItEndsOnceForAllWhoWaitForThat() throws {
+    @Test func theLogIsAskedWhereItEndsOnceForAllWhoComeWhileItIsAsked() throws {
         var generator = SeededNumbers(1)
         let memory = try MemoryLog(partitions: 1)
         let (host, log) = (HandLoop(), HeldLog(memory))
@@ -52,11 +105,11 @@ import Testing
         // It is read before the log has answered.
         gateway.received(Batches.batch(from: 0, [.event(stream, site, 0, "x")]))
         while host.step(&generator) {}
-        #expect(log.boundsAsked == 1)
+        #expect(log.boundsAsked == 2, "what was asked before is no answer to who comes later")
         #expect(answers == [ReelError?](repeating: nil, count: 100))
         gateway.reach(1, of: 0) { answers.append($0) }
         while host.step(&generator) {}
-        #expect(log.boundsAsked == 2, "what was asked before is no answer to who comes later")
+        #expect(log.boundsAsked == 3)
         gateway.received(Batches.batch(from: 1, [.event(stream, site, 1, "x")]))
         #expect(answers.count == 101)
     }

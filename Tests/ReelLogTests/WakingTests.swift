@@ -177,6 +177,10 @@ struct WakingTests {
                 names.withLock(\.count) > batches + 1 && sink.count == before + 66
             }
             #expect(names.withLock(\.last) == "reel-log-read")
+            let large = String(repeating: "x", count: 64 << 10)
+            _ = try await log.append([LogAppend("s", large)], to: 0)
+            try await eventually("it is delivered") { sink.count == before + 67 }
+            #expect(names.withLock(\.last) == "reel-log-read")
             #expect(sink.records.map(\.seq) == Array(0..<Seq(sink.count)))
         }
     }

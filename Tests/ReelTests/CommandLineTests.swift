@@ -25,7 +25,7 @@ import Testing
     @Test func aMistakeEndsWithTwoAndSaysWhatHelps() async {
         let run = await CommandRun(["versoin"])
         #expect(run.code == .usage)
-        #expect(run.errors.hasPrefix("reel: there is no command `versoin`, did you mean `version`?"))
+        #expect(run.errors.hasPrefix("reel: there is no command `versoin`; did you mean `version`?"))
         #expect(run.output.isEmpty)
     }
 

@@ -103,6 +103,32 @@ import Testing
         tail.killNow()
     }
 
+    @Test func aTailGoesOnThroughAGatewayThatItsOwnHasNamed() async throws {
+        let words = ["gateway", "--log", "sqlite:\(cluster.folder.path)/log.sqlite"]
+        let second = try NodeProcess(words, in: cluster.folder, name: "gateway-b")
+        try second.restart(adding: ["--advertise", second.url])
+        let log = cluster.folder.path + "/tail.log"
+        let port = try #require(UInt16(cluster.gateway.url.split(separator: ":").last ?? ""))
+        try await eventually("the first one names it") {
+            let client = try await RawClient.socket(port: port, hello: false)
+            try await client.say(#"{"t":"hello","client":"raw/1"}"#)
+            return (try await client.hear("welcome")["nodes"] as? [String])?.contains(second.url) == true
+        }
+        _ = await reel("publish", "todo", milk(0))
+        let tail = try ChildProcess(
+            reelExecutable,
+            ["tail", "todo", "--after", "-1", "--url", cluster.gateway.url],
+            errorLog: log
+        )
+        #expect(try tail.readLine(timeoutMs: 60_000)?.hasPrefix(#"{"seq":0,"#) == true)
+        cluster.gateway.process.killNow()
+        _ = await CommandRun(["publish", "todo", milk(1), "--url", second.url])
+        #expect(try tail.readLine(timeoutMs: 60_000)?.hasPrefix(#"{"seq":1,"#) == true)
+        let said = try String(contentsOfFile: log, encoding: .utf8)
+        #expect(said.contains("goes on with \(second.url)"), "\(said)")
+        tail.killNow()
+    }
+
     @Test func whatAnEventCameToIsSaidWhereItIsAskedFor() async throws {
         _ = await reel("publish", "todo", milk(0))
         try await eventually("the gateway hears of the snapshot node") { await reel("get", "todo").code == .done }

@@ -44,7 +44,10 @@ extension SyncClient {
     }
 
     func welcomed(_ welcome: ServerFrame.Welcome) {
-        guard let link, link.welcome == nil else { return renewed(welcome) }
+        guard let link, link.welcome == nil else {
+            failover.learn(welcome.nodes)
+            return renewed(welcome)
+        }
         // What it would say of own events is of an earlier moment: to believe it could make them happen twice.
         guard welcome.number >= logNumber else {
             notify(.nodeBehind(node: link.node, number: welcome.number, expected: logNumber))

@@ -41,26 +41,35 @@ package struct Failover: Sendable {
     /// The node of the present attempt or connection.
     package private(set) var current: String?
 
-    /// Starts at a node chosen by chance, so that many clients with one list spread over it.
-    package init(nodes: [String], seed: UInt64) {
+    /// Starts at a node chosen by chance, so that many clients with one list spread over it; or at the first one.
+    package init(nodes: [String], seed: UInt64, startsAtFirst: Bool = false) {
         var unique: [String] = []
         for node in nodes where !unique.contains(node) { unique.append(node) }
         configured = unique
         random = SeededGenerator(seed: seed)
-        cursor = unique.isEmpty ? 0 : Int(random.next() % UInt64(unique.count))
+        cursor = unique.isEmpty || startsAtFirst ? 0 : Int(random.next() % UInt64(unique.count))
     }
 
     /// All nodes known: those configured, then those heard of.
     package var nodes: [String] { configured + learned }
 
+    /// In what order they are tried. Behind each that was only heard of comes a configured one: names that lead nowhere
+    /// from here must not keep a client from its own node.
+    private var order: [String] {
+        guard !configured.isEmpty else { return learned }
+        return (0..<max(configured.count, learned.count)).flatMap { index in
+            [configured[index % configured.count]] + learned.dropFirst(index).prefix(1)
+        }
+    }
+
     /// The next attempt; nil if no node is known.
     package mutating func next(nowMs: Int64) -> Attempt? {
-        let nodes = nodes
-        guard !nodes.isEmpty else { return nil }
-        if nodes.count > 1, nodes[cursor % nodes.count] == left { cursor += 1 }
+        let order = order
+        guard !order.isEmpty else { return nil }
+        if order.count > 1, order[cursor % order.count] == left { cursor += 1 }
         left = nil
-        let node = nodes[cursor % nodes.count]
-        cursor = (cursor + 1) % nodes.count
+        let node = order[cursor % order.count]
+        cursor = (cursor + 1) % order.count
         current = node
         hasAnswered = false
         return Attempt(node: node, atMs: nowMs + pause())
@@ -83,7 +92,11 @@ package struct Failover: Sendable {
         answered()
         learned.removeAll { silent.contains($0) }
         silent = []
-        cursor = (nodes.firstIndex { $0 == current } ?? 0) + 1
+        goOnBehindCurrent()
+    }
+
+    private mutating func goOnBehindCurrent() {
+        cursor = (order.firstIndex { $0 == current } ?? 0) + 1
     }
 
     /// The attempt failed, or the connection has ended.
@@ -103,13 +116,18 @@ package struct Failover: Sendable {
         return nowMs + Int64.random(in: 0...span, using: &random)
     }
 
-    /// Nodes that another node has named.
+    /// The other nodes, as one of them names them; none: it does not know. Who has only `https` nodes of its own goes
+    /// to no other kind: what it has to say, its token too, is not for everybody's ears.
     package mutating func learn(_ nodes: [String]) {
-        for node in nodes where !configured.contains(node) {
-            learned.removeAll { $0 == node }
-            learned.append(node)
+        guard !nodes.isEmpty else { return }
+        let isSecure = configured.allSatisfy { $0.hasPrefix("https://") }
+        let former = learned
+        learned = []
+        for node in nodes + former.filter({ $0 == current }) where learned.count < Self.learnedMax {
+            guard !configured.contains(node), !learned.contains(node) else { continue }
+            if !isSecure || node.hasPrefix("https://") { learned.append(node) }
         }
-        if learned.count > Self.learnedMax { learned.removeFirst(learned.count - Self.learnedMax) }
+        if current != nil { goOnBehindCurrent() }
     }
 
     /// A node to ask something by HTTP: another one than the connected, where there is another. Successive calls go
@@ -123,7 +141,7 @@ package struct Failover: Sendable {
     }
 
     /// How often all nodes have failed, since a connection was lost or there was none.
-    private var round: Int { max(0, failures - 1) / max(1, nodes.count) }
+    private var round: Int { max(0, failures - 1) / max(1, order.count) }
 
     private mutating func pause() -> Int64 {
         guard failures > 0 else { return 0 }

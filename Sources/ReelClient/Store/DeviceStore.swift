@@ -311,6 +311,8 @@ extension ReelError {
             case .locked: "; another process has the store open"
             case .full: "; there is no room on the disk"
             case .notADatabase: "; the file is not a store of this client"
+            case .cannotOpen: "; its folder must be there, and this user able to write in it"
+            case .readOnly: "; this user must be able to write the file and its folder"
             default: ""
             }
         self.init(.internal, "the device's store, \(doing): \(error)\(advice)")

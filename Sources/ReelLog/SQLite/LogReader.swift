@@ -27,8 +27,9 @@ final class LogReader: Sendable {
     private static let batchBytes = 1 << 20
     /// A thread that falls behind by more rows reads them from the file.
     private static let committedMax = 64
-    /// Who has committed more records has other things to do: others wait for their commit.
-    private static let atOnceMax = 64
+    /// Who has committed more has other things to do: others wait for their commit.
+    private static let atOnceRecords = 64
+    private static let atOnceBytes = 64 << 10
 
     /// A reader of the file that hears of others' commits by `watch`. The number of inotify instances of a user is
     /// small; without one the file is looked at more often.
@@ -64,7 +65,9 @@ final class LogReader: Sendable {
     /// Gives the tails what was just committed, on the thread that has committed it: it is there one thread sooner.
     /// False if that is left to the reader's thread: it is at it, or a tail has not come so far, or may have to wait.
     private func giveAtOnce(_ batches: [RecordBatch]) -> Bool {
-        guard batches.reduce(0, { $0 + $1.entries.count }) <= Self.atOnceMax else { return false }
+        let entries = batches.lazy.flatMap(\.entries)
+        guard entries.count <= Self.atOnceRecords else { return false }
+        guard entries.reduce(0, { $0 + $1.byteCount }) <= Self.atOnceBytes else { return false }
         return giving.withLockIfAvailable { _ in
             var isAll = true
             for tail in state.withLock({ $0.tails }) where !tail.hasEnded {

@@ -5,7 +5,8 @@ internal import Synchronization
 /// The log of one box: an SQLite file that several processes share. An append is answered once it is on the disk.
 ///
 /// Commits and checkpoints of all processes take turns by a lock on `PATH.lock`, which is also the bell that wakes the
-/// readers of other processes. Two threads a log: one writes, one runs all tails; both sleep while nothing happens.
+/// readers of other processes. Two threads a log: one writes, and hands a few records to the tails by itself; one runs
+/// the tails for all else. Both sleep while nothing happens.
 public final class SQLiteLog: EventLog {
     /// Random, given when the file was made.
     public let epoch: Epoch
@@ -41,8 +42,8 @@ public final class SQLiteLog: EventLog {
         self.reader = reader
         do throws(LogError) {
             writer = try LogWriter(file, checkpointFrames: checkpointFrames) { batches in
-                reader.take(batches)
                 file.lock.ring()
+                reader.take(batches)
             }
         } catch {
             reader.close()

@@ -11,6 +11,13 @@ public final class SQLiteLogStore: LogStore {
         self.path = path
     }
 
+    /// Whether there is a file. One that this user may not look for is no missing one.
+    public func exists() throws(LogError) -> Bool {
+        if access(path, F_OK) == 0 { return true }
+        guard errno == ENOENT || errno == ENOTDIR else { throw LogError(errno: errno, "look for \(path)") }
+        return false
+    }
+
     /// The current log; nil: there is no file, or no log in it.
     public func current() throws(LogError) -> CurrentLog? {
         try lockedIfMade { tables in
@@ -36,7 +43,7 @@ public final class SQLiteLogStore: LogStore {
 
     /// Opens a log of the file.
     public func open(_ epoch: Epoch) throws(LogError) -> any EventLog {
-        guard access(path, F_OK) == 0 else { throw LogError(.damaged, "there is no log at \(path)") }
+        guard try exists() else { throw LogError(.damaged, "there is no log at \(path)") }
         return try SQLiteLog(LogFile(path: path, epoch: epoch, walFrames: SQLiteLog.checkpointFramesDefault))
     }
 
@@ -64,7 +71,7 @@ public final class SQLiteLogStore: LogStore {
 
     /// Asks a file, which stays as it is; nil: there is none, or nothing was made in it.
     private func lockedIfMade<R>(_ body: (LogTables) throws -> R) throws(LogError) -> R? {
-        guard access(path, F_OK) == 0 else { return nil }
+        guard try exists() else { return nil }
         return try LogFile.lock(path).whileHeld { () throws(LogError) in try LogFile.withTablesIfMade(path, body) }
     }
 

@@ -2,8 +2,8 @@ internal import Glibc
 package import ReelCore
 internal import Synchronization
 
-/// A tail between its log's thread and its sink. It keeps the promise of `LogTail.cancel`: a lock is held while the
-/// sink is called, and the lock is recursive because a sink may cancel its own tail.
+/// A tail between the threads of its log, one at a time, and its sink. It keeps the promise of `LogTail.cancel`: a lock
+/// is held while the sink is called, and the lock is recursive because a sink may cancel its own tail.
 package final class RunningTail: LogTail, @unchecked Sendable {
     package let partition: Int
     /// The next seq to deliver; belongs to who delivers, one at a time.

@@ -42,8 +42,8 @@ struct ArgumentParser: Sendable {
         }
         let name = words.prefix(group.isEmpty ? 1 : 2).joined(separator: " ")
         let names = group.isEmpty ? commands.compactMap(\.words.first) : group.map(\.name)
-        let near = nearest(to: name, among: names).map { ", did you mean `\($0)`?" } ?? ""
-        throw Complaint(.usage, "there is no command `\(name)`\(near); `reel help` lists all")
+        let near = nearest(to: name, among: names).map { "; did you mean `\($0)`?" } ?? ";"
+        throw Complaint(.usage, "there is no command `\(name)`\(near) `reel help` lists all")
     }
 
     /// A sentence for each variable that looks like a setting and is none.

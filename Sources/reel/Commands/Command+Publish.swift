@@ -133,7 +133,9 @@ struct SentEvents {
         if let (index, isEnd) = lastOwn, !isEnd, let brace = events[index].firstIndex(of: UInt8(ascii: "{")) {
             events[index].insert(contentsOf: #""last":true,"#.utf8, at: brace + 1)
         }
-        if events.isEmpty { throw Complaint(.usage, "no event was given, expected is one at least") }
+        if events.isEmpty {
+            throw Complaint(.usage, "found no event on the command line or standard input; expected is one at least")
+        }
         firstThatNamesSeqs = events.firstIndex(where: Self.namesSeqs).map { $0 + 1 }
     }
 

@@ -1,3 +1,4 @@
+import ReelClient
 import ReelCore
 import ReelNet
 
@@ -8,7 +9,8 @@ extension Command {
         "follow a stream and print its events as they come",
         about: """
             Prints each event once, in order, until it is interrupted. Where a gateway goes away it goes on with
-            the next one, behind what is proven; where the epoch changes and --epoch does not name one, in the next.
+            another one, behind what is proven: of --url, or of those that the gateway has named (they are started with
+            --advertise). Where the epoch changes and --epoch does not name one, it goes on in the next.
             Lines of JSON; on a terminal without --json a row for each.
             """,
         operands: [Operand("STREAM")],
@@ -24,12 +26,15 @@ extension Command {
         let asRows = console.isTerminal && !options[CommonSettings.json]
         let loop = try EventLoop()
         defer { loop.stop() }
-        var (next, failures) = (0, 0)
-        while true {
-            let address = addresses[next % addresses.count]
-            let before = position.seq
-            let end: TailSocket.End
-            (position, end) = await TailSocket.follow(stream, from: position, on: address, loop: loop) { first in
+        let start = ContinuousClock.now
+        var nowMs: Int64 { Int64((.now - start) / .milliseconds(1)) }
+        var failover = Failover(nodes: addresses.map(\.description), seed: .random(in: 0 ... .max), startsAtFirst: true)
+        var (tries, next) = (0, failover.next(nowMs: 0))
+        while let attempt = next {
+            try await Task.sleep(for: .milliseconds(attempt.atMs - nowMs))
+            let address = try NodeArguments.address(attempt.node, options)
+            let begunMs = nowMs
+            let outcome = await TailSocket.follow(stream, from: position, on: address, loop: loop) { first in
                 guard console.isErrorTerminal else { return }
                 console.note("following \(stream) from seq \(first), Ctrl-C ends it")
             } deliver: { event throws(Complaint) in
@@ -42,18 +47,26 @@ extension Command {
                 }
                 try console.flush()
             }
-            switch end {
-            case .refused(let complaint): throw complaint
-            case .lost(let reason): console.note("\(address): \(reason)")
+            position = outcome.position
+            guard case .lost(let reason) = outcome.end else {
+                if case .refused(let complaint) = outcome.end { throw complaint }
+                return .done
             }
-            // Who got on begins anew; who did not waits longer each time, and gives up if it never was anywhere.
-            failures = position.seq == before ? failures + 1 : 0
-            if !position.isKnown, failures >= 2 * addresses.count {
-                throw Complaint(.unreachable, "no gateway could be reached")
+            tries += 1
+            if outcome.wasWelcome {
+                failover.learn(outcome.nodes.compactMap { try? NodeAddress($0).description })
+                failover.welcomed(nowMs: begunMs)
             }
-            next += 1
-            if failures > 0 { try await Task.sleep(for: .milliseconds(min(100 << min(failures, 6), 5_000))) }
+            failover.lost(nowMs: nowMs)
+            next = failover.next(nowMs: nowMs)
+            guard position.isKnown || tries < 2 * addresses.count else {
+                console.note("\(address): \(reason)")
+                throw Complaint(.unreachable, "no gateway could be reached; `reel doctor` says more")
+            }
+            let then = next.flatMap { $0.node == attempt.node ? nil : "goes on with \($0.node)" }
+            console.note("\(address): \(reason); \(then ?? "it is tried again")")
         }
+        return .done
     }
 
     fileprivate static let tailAfter = Setting<String>.text(

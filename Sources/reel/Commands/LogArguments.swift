@@ -67,11 +67,11 @@ enum LogArguments {
     }
 
     private static func openFile(_ path: String, epoch: Epoch?) throws -> any EventLog {
-        guard access(path, F_OK) == 0 else {
-            throw Complaint(.failed, "there is no log at `\(path)`; say with --log or --data where it is")
-        }
         let store = SQLiteLogStore(path: path)
         defer { store.close() }
+        guard try store.exists() else {
+            throw Complaint(.failed, "there is no log at `\(path)`; say with --log or --data where it is")
+        }
         let epochs = try store.epochs()
         if let epoch, !epochs.isEmpty, !epochs.contains(epoch) {
             throw noLog(of: epoch, among: epochs, "in `\(path)`")

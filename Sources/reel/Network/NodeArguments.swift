@@ -28,15 +28,19 @@ enum NodeArguments {
     /// The nodes that are meant, in the order in which they are to be asked.
     static func addresses(_ options: Options) throws(Complaint) -> [NodeAddress] {
         let urls = options[url]
-        var addresses = try (urls.isEmpty ? ["http://127.0.0.1:7350"] : urls).map { url throws(Complaint) in
-            try NodeAddress(url)
+        // Also where none is secure: a file that is named must be there.
+        if options[authorities] != nil { _ = try trust(options) }
+        return try (urls.isEmpty ? ["http://127.0.0.1:7350"] : urls).map { url throws(Complaint) in
+            try address(url, options)
         }
-        let tls = addresses.contains(where: \.isSecure) || options[authorities] != nil ? try trust(options) : nil
-        for index in addresses.indices {
-            addresses[index].token = options[token]
-            if addresses[index].isSecure { addresses[index].tls = tls }
-        }
-        return addresses
+    }
+
+    /// A node at this URL, asked as the settings say.
+    static func address(_ url: String, _ options: Options) throws(Complaint) -> NodeAddress {
+        var address = try NodeAddress(url)
+        address.token = options[token]
+        if address.isSecure { address.tls = try trust(options) }
+        return address
     }
 
     /// Whom to believe at https://.

@@ -11,6 +11,18 @@ final class TailSocket: WebSocketHandler {
         case refused(Complaint)
     }
 
+    /// What became of a connection.
+    struct Outcome: Sendable {
+        /// Where it came to.
+        var position: Position
+        /// Why no further.
+        var end: End
+        /// It was let in.
+        var wasWelcome = false
+        /// The other nodes, as this one named them last.
+        var nodes: [String] = []
+    }
+
     /// Where a tail is: what follows `seq` is still to come. Without a seq it begins at the end.
     struct Position: Sendable {
         var epoch: Epoch?
@@ -28,10 +40,11 @@ final class TailSocket: WebSocketHandler {
     private let token: String?
     private let began: (Seq) -> Void
     private let deliver: (DeliveredEvent) throws(Complaint) -> Void
-    private var finish: ((Position, End) -> Void)?
+    private var finish: ((Outcome) -> Void)?
     private var pulse: LoopTimer?
-    /// The number of the gateway's log.
-    private var number = 0
+    /// The number of the gateway's log; nil: it has not said welcome.
+    private var number: Int?
+    private var nodes: [String] = []
     private var wasHeard = true
 
     /// A connection on which nothing came for two of these is dead.
@@ -43,7 +56,7 @@ final class TailSocket: WebSocketHandler {
         token: String?,
         began: @escaping (Seq) -> Void,
         deliver: @escaping (DeliveredEvent) throws(Complaint) -> Void,
-        finish: @escaping (Position, End) -> Void
+        finish: @escaping (Outcome) -> Void
     ) {
         self.stream = stream
         self.position = position
@@ -54,8 +67,7 @@ final class TailSocket: WebSocketHandler {
     }
 
     /// Follows the stream on a gateway; `deliver` is called on the loop for each event, once and in order, and `began`
-    /// before them, with the first seq, where no gateway has answered for the position yet. Returns where it came to,
-    /// and why no further.
+    /// before them, with the first seq, where no gateway has answered for the position yet.
     static func follow(
         _ stream: StreamName,
         from position: Position,
@@ -63,11 +75,11 @@ final class TailSocket: WebSocketHandler {
         loop: EventLoop,
         began: @escaping @Sendable (Seq) -> Void,
         deliver: @escaping @Sendable (DeliveredEvent) throws(Complaint) -> Void
-    ) async -> (Position, End) {
+    ) async -> Outcome {
         await withCheckedContinuation { continuation in
             let isTaken = loop.execute {
                 let socket = TailSocket(stream, from: position, token: address.token, began: began, deliver: deliver) {
-                    continuation.resume(returning: ($0, $1))
+                    continuation.resume(returning: $0)
                 }
                 var target = WebSocketTarget(
                     host: address.host,
@@ -78,7 +90,8 @@ final class TailSocket: WebSocketHandler {
                 target.tls = address.tls
                 WebSocketClient.connect(on: loop, to: target, handler: socket) { socket.end(.lost($0.message)) }
             }
-            if !isTaken { continuation.resume(returning: (position, .lost("the event loop has stopped"))) }
+            guard !isTaken else { return }
+            continuation.resume(returning: Outcome(position: position, end: .lost("the event loop has stopped")))
         }
     }
 
@@ -87,7 +100,7 @@ final class TailSocket: WebSocketHandler {
         self.finish = nil
         pulse?.cancel()
         pulse = nil
-        finish?(position, end)
+        finish?(Outcome(position: position, end: end, wasWelcome: number != nil, nodes: nodes))
     }
 
     // MARK: The socket
@@ -127,7 +140,7 @@ final class TailSocket: WebSocketHandler {
         switch error.code {
         case .nodeBehind, .logUnavailable, .overloaded, .rateLimited: return .lost(error.message)
         case .epochChanged where !position.isPinned:
-            (position.epoch, position.seq, position.number) = (nil, Seq.none, number)
+            (position.epoch, position.seq, position.number) = (nil, Seq.none, number ?? 0)
             return .lost("\(error.message); goes on behind the state that the new epoch begins with")
         case .truncated where position.seq == Seq.none:
             guard let first = failure.first, first > 0 else { return .refused(Complaint(error)) }
@@ -138,7 +151,9 @@ final class TailSocket: WebSocketHandler {
     }
 
     func closed(_ socket: WebSocket, code: UInt16, reason: String) {
-        end(.lost("the connection was closed with \(code)\(reason.isEmpty ? "" : ", " + reason)"))
+        // The code of a connection that has ended without a word.
+        let said = code == 1006 ? "" : " with \(code)\(reason.isEmpty ? "" : ", " + reason)"
+        end(.lost("the connection was closed\(said)"))
     }
 
     private func taken(_ frame: ServerFrame, _ socket: WebSocket) throws(Complaint) -> End? {
@@ -147,7 +162,7 @@ final class TailSocket: WebSocketHandler {
             guard welcome.number >= position.number else {
                 return .lost("this gateway has not gone over to the present epoch yet")
             }
-            number = welcome.number
+            (number, nodes) = (welcome.number, welcome.nodes)
             let epoch = position.epoch ?? welcome.epoch
             let subscribe = ClientFrame.Subscribe(
                 stream: stream,
@@ -158,7 +173,7 @@ final class TailSocket: WebSocketHandler {
         case .subscribed(let subscribed):
             if !position.isKnown { began(subscribed.after + 1) }
             (position.epoch, position.seq, position.isKnown) = (subscribed.epoch, subscribed.after, true)
-            position.number = number
+            position.number = number ?? 0
         case .events(let events):
             let seq = position.seq ?? .none
             guard events.from <= seq + 1 else {
@@ -168,7 +183,9 @@ final class TailSocket: WebSocketHandler {
             position.seq = max(seq, events.to)
         case .upto(_, let seq): position.seq = max(position.seq ?? .none, seq)
         case .lagged: return .lost("this reader was too slow and begins again")
-        case .goaway: return .lost("the gateway goes away")
+        case .goaway(_, let others):
+            if !others.isEmpty { nodes = others }
+            return .lost("the gateway goes away")
         case .error(let failure): return end(for: failure)
         case .unsubscribed, .ack, .nack: break
         }

@@ -6,9 +6,9 @@
 // Starts the bare server on a thread that lives as long as the process; returns its port on 127.0.0.1, or -1.
 int floor_serve(void);
 
-// The same in a process of its own, which the caller ends. Messages come to the streams in turn, and each subscriber has
-// so many of these, as those of floor_pace have. `log`, if not NULL, is a file in which the disk has a message before it
-// is sent: what one read brings is written and waited for at once, by the thread that sends it.
+// The same in a process of its own, which the caller ends. Messages come to the streams in turn, and each subscriber
+// has so many of these, as those of floor_pace have. `log`, if not NULL, is a file in which the disk has a message
+// before it is sent: what one read brings is written and waited for at once, by the thread that sends it.
 int floor_serve_apart(int streams, int subscriptions, const char *log, int *process);
 
 typedef struct {
