@@ -33,17 +33,26 @@ final class KafkaStand {
 
     private static let topicTool = "org.apache.kafka.tools.TopicCommand"
 
+    /// A topic that lies on the same brokers as the log's partition 0, in the same order: each broker has other things
+    /// to do as well, and what it takes differs.
     private func create(_ topic: String) throws {
-        try kafka.tool(Self.topicTool, ["--create", "--topic", topic, "--partitions", "1"])
+        let brokers = try said("Replicas: ", of: self.topic) { $0.isNumber || $0 == "," }
+        let assignment = brokers.split(separator: ",").joined(separator: ":")
+        try kafka.tool(Self.topicTool, ["--create", "--topic", topic, "--replica-assignment", assignment])
+    }
+
+    /// What the brokers say of partition 0 of a topic behind this word.
+    private func said(_ word: String, of topic: String, _ belongs: (Character) -> Bool) throws -> Substring {
+        let text = try kafka.tool(Self.topicTool, ["--describe", "--topic", topic])
+        guard let range = text.firstRange(of: word) else { throw BenchmarkError("found no `\(word)` in \(text)") }
+        return text[range.upperBound...].prefix(while: belongs)
     }
 
     /// The broker that leads partition 0 of the log.
     func leader() throws -> Int {
-        let text = try kafka.tool(Self.topicTool, ["--describe", "--topic", topic])
-        guard let range = text.firstRange(of: "Leader: "),
-            let leader = Int(text[range.upperBound...].prefix { $0.isNumber })
-        else { throw BenchmarkError("found no leader in \(text)") }
-        return leader
+        let leader = try said("Leader: ", of: topic, \.isNumber)
+        guard let number = Int(leader) else { throw BenchmarkError("found no leader: `\(leader)`") }
+        return number
     }
 
     /// What `--log` says.
