@@ -36,6 +36,7 @@ public final class Gateway: Sendable {
         metrics: Metrics = Metrics(),
         state: (any StateSource)? = nil
     ) throws {
+        let wanted = try SocketAddress(parsing: settings.node.listen)
         var bounds: [LogBounds] = []
         for partition in 0..<log.partitions { bounds.append(try log.bounds(partition)) }
         let starts = try WarmStart.find(in: log, bounds: bounds, records: settings.warmRecords)
@@ -61,8 +62,7 @@ public final class Gateway: Sendable {
         let current = CurrentLog(epoch: log.epoch, partitions: log.partitions, number: number)
         let answers = NodeAnswers(log: current, announcer: announcer, metrics: metrics) { share.readiness }
         var parts: [LoopBound<Part>] = []
-        for index in 0..<settings.node.loops {
-            let loop = try EventLoop()
+        for (index, loop) in try Self.loops(settings.node.loops).enumerated() {
             parts.append(
                 try loop.sync {
                     let gateway = GatewayLoop(on: loop, index: index, share: share, from: from)
@@ -101,7 +101,6 @@ public final class Gateway: Sendable {
         }
         self.parts = parts
         let all = parts
-        let wanted = try SocketAddress(parsing: settings.node.listen)
         do {
             address = try parts[0].loop.sync {
                 var turn = 0
@@ -140,6 +139,19 @@ public final class Gateway: Sendable {
         for feed in feeds { feed.start() }
         parts[0].loop.execute { announcer.start(on: all[0].loop, everyMs: settings.node.announceMs) }
         journal.info("listening", ["address": "\(address)", "node": share.nodeID, "epoch": "\(log.epoch)"])
+    }
+
+    /// So many loops, or none.
+    private static func loops(_ count: Int) throws -> [EventLoop] {
+        var loops: [EventLoop] = []
+        do {
+            for _ in 0..<count { loops.append(try EventLoop()) }
+        } catch {
+            for loop in loops { loop.stop() }
+            for loop in loops { loop.join() }
+            throw error
+        }
+        return loops
     }
 
     /// Where clients of this node may go. Where there are many, others are told of others.

@@ -27,11 +27,11 @@ extension GatewayLoop {
             let gathers = gatherings[entry.partition].dueMs != nil
             return subscriptions.becameLive(entry, head: ring.head, gathers: gathers) { $0.send($1) }
         }
-        guard client.isReady(orLater: { [self] in catchUp(entry) }) else { return }
+        guard client.hasRoom(orLater: { [self] in catchUp(entry) }) else { return }
         // What waits for the log is bounded too: who lets go of a subscription does not end its wait.
         let waitsMax = share.settings.subscriptions
-        entry.awaitsTurn = entry.next < ring.first && client.logWaits >= waitsMax
-        if entry.awaitsTurn { return }
+        entry.awaitsRead = entry.next < ring.first && client.logWaits >= waitsMax
+        if entry.awaitsRead { return }
         var hasBegun = false
         entry.isReading = true
         client.logWaits += 1
@@ -49,7 +49,7 @@ extension GatewayLoop {
                 return hasBegun
             },
             // Many of its subscriptions may have waited for one page.
-            isReady: { client.isReady }
+            hasRoom: { client.hasRoom }
         ) { [self] result in
             client.logWaits -= 1
             if hasBegun { client.logReads -= 1 }
@@ -70,7 +70,7 @@ extension GatewayLoop {
         guard !isUnderWay else { return }
         client.logWaits -= 1
         entry.isReading = false
-        entry.awaitsTurn = true
+        entry.awaitsRead = true
     }
 
     /// So many reads of the log are begun for one client at once. A loop has few places for them, and one that a
@@ -79,9 +79,9 @@ extension GatewayLoop {
 
     /// A read of the log has ended: the next one of the same client may begin.
     private func readOn(_ client: SocketClient) {
-        for entry in subscriptions.all(of: client) where entry.awaitsTurn {
+        for entry in subscriptions.all(of: client) where entry.awaitsRead {
             guard client.logReads < Self.logReadsMax, client.logWaits < share.settings.subscriptions else { return }
-            entry.awaitsTurn = false
+            entry.awaitsRead = false
             catchUp(entry)
         }
     }

@@ -19,8 +19,11 @@ extension GatewayLoop {
     /// Whether it is written to each as it is pushed, behind the round's other writes. Under load, and where it brings
     /// several streams, one round may bring a client more than one frame: one write.
     private func isForNow(_ batch: TailBatch, listeners: Int) -> Bool {
-        !sendingLoad.isTooMuch && batch.streams.count == 1 && listeners >= EventLoop.crowd
+        !sendingLoad.isTooMuch && batch.streams.count == 1 && listeners >= Self.listenersAtOnce
     }
+
+    /// To fewer it goes with what else the round brings them.
+    private static let listenersAtOnce = 32
 
     /// Sends what has gathered: whoever is told about the head has to be told of what lies before it first.
     func deliver(_ partition: Int) {

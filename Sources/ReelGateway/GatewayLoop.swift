@@ -13,7 +13,7 @@ final class GatewayLoop {
     var rings: [Ring]
     /// Answers of what was read, to those who catch up and fetch.
     let turns: Turns
-    private let pages: LoopPages
+    let pages: LoopPages
     /// What lies far back in a stream, on other nodes.
     var snapshotIndex: SnapshotIndex?
     /// Where clients reach other gateways, as far as those say so; looked up about once a second.
@@ -36,16 +36,14 @@ final class GatewayLoop {
     var publishes: [Int: HTTPPublish] = [:]
     /// What was taken in this round and goes to the log at its end, by partition.
     var flights: [[Flight]]
+    var isAppending = false
     /// What this loop has added to the gauges: bytes that wait, and connections for which many do.
     private var unsent = (bytes: 0, connections: 0)
     private var lastTickMs: Int64
     private var isPutOff = false
-    private var isAppending = false
     private var isFenced = false
-    /// For each partition who waits for what the log says of its end; nil: it is not being asked.
-    private var asking: [[(wait: PositionWait, then: (ReelError?) -> Void)]?]
-    private var waits: [(wait: PositionWait, then: (ReelError?) -> Void)] = []
-    private var endWaitTimer: (() -> Void)?
+    /// Who waits until a seq was read.
+    var positionWaits: PositionWaits
     private var lastNumber = 0
 
     /// A loop whose rings begin at these seqs.
@@ -65,7 +63,7 @@ final class GatewayLoop {
         intake = EventIntake(limit: settings.eventBytes)
         lastTickMs = loop.nowMs
         flights = [[Flight]](repeating: [], count: share.partitions)
-        asking = [[(wait: PositionWait, then: (ReelError?) -> Void)]?](repeating: nil, count: share.partitions)
+        positionWaits = PositionWaits(partitions: share.partitions)
         share.onDivergence(loop.bound { [weak self] error in self?.fence(error) })
     }
 
@@ -98,7 +96,7 @@ final class GatewayLoop {
         }
         answer(settled)
         fanOut(batch)
-        if waits.contains(where: { $0.wait.partition == batch.partition && $0.wait.seq <= batch.last }) { tickWaits() }
+        if positionWaits.someone(awaits: batch.last, of: batch.partition) { tickPositionWaits() }
     }
 
     private func readBack(_ batch: TailBatch) -> [PublishLedger.Settled] {
@@ -119,7 +117,7 @@ final class GatewayLoop {
     }
 
     /// The other loops hear of it; this one serves nothing more from now on.
-    private func diverged(_ error: ReelError) {
+    func diverged(_ error: ReelError) {
         share.diverged(error)
         fence(error)
     }
@@ -146,9 +144,7 @@ final class GatewayLoop {
         deliver(partition)
         for entry in subscriptions.all(in: partition) where entry.isLive { end(entry, error) }
         for follower in followers.all(in: partition) { follower.moved() }
-        let waiting = waits.filter { $0.wait.partition == partition }
-        waits.removeAll { $0.wait.partition == partition }
-        for (_, then) in waiting { then(error) }
+        for waiter in positionWaits.removeAll(of: partition) { waiter.then(error) }
         giveUp(partition, error)
     }
 
@@ -161,9 +157,7 @@ final class GatewayLoop {
             answer(ledger.failed(ledger.inFlight(partition), error, nowMs: nowMs))
         }
         for follower in followers.all { follower.failed(error) }
-        let waiting = waits
-        waits = []
-        for (_, then) in waiting { then(error) }
+        for waiter in positionWaits.removeAll() { waiter.then(error) }
     }
 
     /// Ends a subscription that cannot be served any longer.
@@ -214,220 +208,6 @@ final class GatewayLoop {
     /// It waits no longer.
     func leave(_ follower: any Follower) {
         if followers.remove(follower) { share.meters.followers.add(-1) }
-    }
-
-    // MARK: Positions
-
-    /// Calls back without an error once this loop has read the seq; or with the reason why that will not be.
-    func reach(_ seq: Seq, of partition: Int, then: @escaping (ReelError?) -> Void) {
-        guard seq > rings[partition].head else { return then(nil) }
-        if let error = share.stop(of: partition) { return then(error) }
-        let settings = share.settings
-        let wait = PositionWait(
-            partition: partition,
-            seq: seq,
-            behindMs: settings.behindMs,
-            aheadMs: settings.aheadMs
-        )
-        ask(wait, then)
-    }
-
-    /// Asks the log where it ends. Who wants to know that while it is asked already is too late for that answer: for
-    /// all of those it is asked once more.
-    private func ask(_ wait: PositionWait, _ then: @escaping (ReelError?) -> Void) {
-        guard asking[wait.partition]?.append((wait, then)) == nil else { return }
-        asking[wait.partition] = []
-        ask([(wait, then)], about: wait.partition)
-    }
-
-    private func ask(_ first: [(wait: PositionWait, then: (ReelError?) -> Void)], about partition: Int) {
-        let log = share.log
-        loop.offload {
-            try? log.bounds(partition)
-        } then: { [self] bounds in
-            if let bounds { share.bounds(partition, are: bounds) }
-            for (wait, then) in first { goOn(wait, bounds, then) }
-            let next = asking[partition] ?? []
-            asking[partition] = next.isEmpty ? nil : []
-            if !next.isEmpty { ask(next, about: partition) }
-        }
-    }
-
-    private func goOn(_ wait: PositionWait, _ bounds: LogBounds?, _ then: @escaping (ReelError?) -> Void) {
-        // What ended the log, or stopped the partition, while the log was asked has not met this wait.
-        if let divergence = share.divergence { return then(divergence) }
-        if wait.seq <= rings[wait.partition].head { return then(nil) }
-        if let error = share.stop(of: wait.partition) { return then(error) }
-        var wait = wait
-        step(wait.logEnds(at: bounds?.last, nowMs: nowMs), wait, then)
-    }
-
-    private func step(_ step: PositionWait.Step, _ wait: PositionWait, _ then: @escaping (ReelError?) -> Void) {
-        switch step {
-        case .ask: ask(wait, then)
-        case .reached: then(nil)
-        case .refuse(let error): then(error)
-        case .wait:
-            waits.append((wait, then))
-            if endWaitTimer == nil { endWaitTimer = loop.every(50) { [self] in tickWaits() } }
-        }
-    }
-
-    private func tickWaits() {
-        let waiting = waits
-        waits = []
-        for (wait, then) in waiting {
-            var wait = wait
-            let next = wait.tick(head: rings[wait.partition].head, nowMs: nowMs)
-            step(next, wait, then)
-        }
-        if waits.isEmpty {
-            endWaitTimer?()
-            endWaitTimer = nil
-        }
-    }
-
-    // MARK: Reading
-
-    /// Reads events of a stream from `from` on, up to `to` at most: from the ring, a snapshot node's index, or the log.
-    /// The chunk may end earlier than asked; it always goes on by at least one seq. Of a log that has diverged nothing
-    /// is read. `mayBegin` is asked before the log is read for this, or a node asked; false, and nothing is done, if it
-    /// may not. Who is not ready once it is there gets a chunk that proves nothing.
-    @discardableResult
-    func read(
-        _ stream: StreamName,
-        through filter: EventFilter? = nil,
-        partition: Int,
-        from: Seq,
-        to: Seq,
-        bytes: Int,
-        events: Int = .max,
-        for access: Access? = nil,
-        mayBegin: () -> Bool = { true },
-        isReady: @escaping () -> Bool = { true },
-        then: @escaping (Result<EventsChunk, LogError>) -> Void
-    ) -> Bool {
-        if let divergence {
-            then(.failure(divergence))
-            return true
-        }
-        if let chunk = rings[partition].chunk(
-            of: stream,
-            through: filter,
-            from: from,
-            to: to,
-            bytes: bytes,
-            events: events
-        ) {
-            share.meters.ringEvents.add(chunk.count)
-            then(.success(chunk))
-            return true
-        }
-        let query = LogQuery(
-            stream: stream,
-            filter: filter,
-            partition: partition,
-            from: from,
-            to: min(to, rings[partition].first - 1),
-            bytes: bytes,
-            events: events
-        )
-        let isThere = share.pages.page(at: from, of: partition) != nil
-        guard !isThere, let snapshotIndex, let node = snapshotIndex.node(for: query) else {
-            return readPage(query, mayBegin: mayBegin, isReady: isReady, then: then)
-        }
-        guard mayBegin() else { return false }
-        snapshotIndex.ask(node, for: query, authorization: access?.authorization) { [self] chunk in
-            if let divergence { return then(.failure(divergence)) }
-            guard let chunk else {
-                // Its place is taken already.
-                _ = readPage(query, mayBegin: { true }, isReady: isReady, then: then)
-                return
-            }
-            share.meters.snapshotEvents.add(chunk.count)
-            then(.success(chunk))
-        }
-        return true
-    }
-
-    private func readPage(
-        _ query: LogQuery,
-        mayBegin: () -> Bool,
-        isReady: @escaping () -> Bool,
-        then: @escaping (Result<EventsChunk, LogError>) -> Void
-    ) -> Bool {
-        pages.read(query, mayBegin: mayBegin, isReady: isReady) { [self] result in
-            if let divergence { return then(.failure(divergence)) }
-            if case .success(let chunk) = result { share.meters.logEvents.add(chunk.count) }
-            then(result)
-        }
-    }
-
-    /// Why nothing is read any more, also for who asked before: the log is not what was read before.
-    private var divergence: LogError? {
-        share.divergence.map { LogError($0.code, $0.message) }
-    }
-
-    // MARK: Appending
-
-    /// Hands what was taken to the log at the end of this round.
-    func append(_ taken: [Flight], to partition: Int) {
-        flights[partition] += taken
-        guard !isAppending, !taken.isEmpty else { return }
-        isAppending = true
-        loop.atRoundEnd { [self] in
-            isAppending = false
-            for partition in flights.indices where !flights[partition].isEmpty { flush(partition) }
-        }
-    }
-
-    private func flush(_ partition: Int) {
-        let taken = flights[partition]
-        flights[partition] = []
-        let ring = rings[partition]
-        let startedMs = nowMs
-        for flight in taken { flight.headWhenHandedOver = ring.head }
-        var (stream, key) = (taken[0].lane.stream, taken[0].lane.stream.key)
-        let records = taken.map { flight in
-            if flight.lane.stream != stream { (stream, key) = (flight.lane.stream, flight.lane.stream.key) }
-            return LogAppend(key: key, value: flight.value, witness: ring.witness)
-        }
-        let done: @Sendable (Result<[Seq], LogError>) -> Void = loop.bound { [self] result in
-            share.meters.appends.record(.milliseconds(nowMs - startedMs))
-            reported(taken, partition, result)
-        }
-        share.log.append(records, to: partition, done: done)
-    }
-
-    private func reported(_ taken: [Flight], _ partition: Int, _ result: Result<[Seq], LogError>) {
-        switch result {
-        case .success(let seqs):
-            share.appended()
-            do throws(ReelError) {
-                answer(try ledger.reported(taken, at: seqs, head: rings[partition].head, nowMs: nowMs))
-            } catch {
-                diverged(error)
-            }
-        case .failure(let error):
-            if ![.tooLarge, .overloaded].contains(error.code) { share.appending(fails: error, nowMs: nowMs) }
-            for flight in taken { answer(ledger.failed([flight], reason(error, flight), nowMs: nowMs)) }
-        }
-    }
-}
-
-extension GatewayLoop {
-    /// What the author is told of an event that went to the log with others, where the log failed to take them all.
-    private func reason(_ error: LogError, _ flight: Flight) -> ReelError {
-        switch error.code {
-        // It is the gateway that lacks the right, no client.
-        case .logUnavailable, .forbidden: ReelError(.logUnavailable, error.message, retryMs: 1_000)
-        case .overloaded: ReelError(.overloaded, error.message, retryMs: 200)
-        // The log takes less than it did when they were taken. Those that are not too large need only come again.
-        case .tooLarge:
-            refusal(ofBytes: flight.value.count, in: flight.lane.stream)
-                ?? ReelError(.logUnavailable, error.message, retryMs: 0)
-        default: ReelError(error.code, error.message)
-        }
     }
 }
 

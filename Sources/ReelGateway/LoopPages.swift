@@ -21,7 +21,7 @@ struct LogQuery {
 final class LoopPages {
     private struct Waiter {
         var query: LogQuery
-        var isReady: () -> Bool
+        var hasRoom: () -> Bool
         var then: (Result<EventsChunk, LogError>) -> Void
     }
 
@@ -48,15 +48,15 @@ final class LoopPages {
     }
 
     /// Reads a range whose records the tail has read, a bounded piece of it; it goes on by at least one seq, unless
-    /// `isReady` says that nothing can be taken now. `mayBegin` is asked before a read of the log is begun for it;
+    /// `hasRoom` says that nothing can be taken now. `mayBegin` is asked before a read of the log is begun for it;
     /// false, and nothing is done, if it may not. Calls back later.
     func read(
         _ query: LogQuery,
         mayBegin: () -> Bool,
-        isReady: @escaping () -> Bool,
+        hasRoom: @escaping () -> Bool,
         then: @escaping (Result<EventsChunk, LogError>) -> Void
     ) -> Bool {
-        find(Waiter(query: query, isReady: isReady, then: then), mayBegin: mayBegin)
+        find(Waiter(query: query, hasRoom: hasRoom, then: then), mayBegin: mayBegin)
     }
 
     private func find(_ waiter: Waiter, mayBegin: () -> Bool) -> Bool {
@@ -104,10 +104,10 @@ final class LoopPages {
 
     private func answerInTurn(_ waiter: Waiter, from page: LogPage) {
         turns.add { [self] in
-            let isReady = waiter.isReady()
+            let hasRoom = waiter.hasRoom()
             let from = waiter.query.from
-            waiter.then(.success(isReady ? answer(waiter.query, from: page) : EventsChunk(from: from, to: from - 1)))
-            return isReady
+            waiter.then(.success(hasRoom ? answer(waiter.query, from: page) : EventsChunk(from: from, to: from - 1)))
+            return hasRoom
         }
     }
 

@@ -34,7 +34,7 @@ final class PartitionFeed: LogSink {
     let partition: Int
     private let log: any EventLog
     private let state: Mutex<State>
-    private let hasRoom: @Sendable () -> Bool
+    private let room: @Sendable () -> Bool
     private let tell: @Sendable (PartitionFeed, News) -> Void
 
     /// A feed that reads from there on, once it is started. `tell` is called on a thread of the log, which it does not
@@ -46,7 +46,7 @@ final class PartitionFeed: LogSink {
         hasRoom: @escaping @Sendable () -> Bool,
         tell: @escaping @Sendable (PartitionFeed, News) -> Void
     ) {
-        self.hasRoom = hasRoom
+        room = hasRoom
         self.log = log
         self.partition = partition
         self.tell = tell
@@ -84,7 +84,7 @@ final class PartitionFeed: LogSink {
         tail?.cancel()
     }
 
-    var isReady: Bool { hasRoom() }
+    var hasRoom: Bool { room() }
 
     func received(_ batch: RecordBatch) {
         let news: [News] = state.withLock { state in

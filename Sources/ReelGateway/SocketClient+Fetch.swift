@@ -41,7 +41,7 @@ extension SocketClient {
     private func fetchOn() {
         guard !isFetching, !isClosed, let fetch = fetches.first, let range = fetch.ranges.first else { return }
         isFetching = true
-        guard isReady(orLater: { [self] in goOn() }) else { return }
+        guard hasRoom(orLater: { [self] in goOn() }) else { return }
         let limit = gateway.subscriptions.bodyLimit(fetch.stream) - (fetch.ref?.count ?? 0)
         gateway.read(
             fetch.stream,

@@ -67,14 +67,14 @@ final class SocketClient: Subscriber {
     }
 
     /// Whether more may be sent now of what can be sent at any pace; if not, the body is called when it may.
-    func isReady(orLater body: @escaping () -> Void) -> Bool {
+    func hasRoom(orLater body: @escaping () -> Void) -> Bool {
         guard !isClosed else { return false }
-        if !isReady { paused.append(body) }
-        return isReady
+        if !hasRoom { paused.append(body) }
+        return hasRoom
     }
 
     /// The same without a word when it may.
-    var isReady: Bool { socket.map { !$0.isClosed && $0.pendingBytes <= settings.paceBytes } ?? false }
+    var hasRoom: Bool { socket.map { !$0.isClosed && $0.pendingBytes <= settings.paceBytes } ?? false }
 
     /// Says an error.
     func tell(_ failure: ServerFrame.Failure, ref: [UInt8]?) {

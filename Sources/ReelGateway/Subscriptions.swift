@@ -21,7 +21,7 @@ final class Subscription<Client: Subscriber> {
     /// An answer of the log is awaited.
     var isReading = false
     /// It begins to read once another read of its client has ended.
-    var awaitsTurn = false
+    var awaitsRead = false
     /// Its place among those that listen to the stream.
     fileprivate var index: Int32 = 0
 

@@ -4,14 +4,14 @@ public protocol LogSink: AnyObject, Sendable {
     func received(_ batch: RecordBatch)
     /// Whether it would take a batch now without waiting for anybody. Who writes a log then hands it over himself: what
     /// the log does for all, such as to close it, is not asked for from in here.
-    var isReady: Bool { get }
+    var hasRoom: Bool { get }
     /// The tail has ended: truncated, recreated, rolled back, unreadable.
     func failed(_ error: LogError)
 }
 
 extension LogSink {
     /// It may have to wait.
-    public var isReady: Bool { false }
+    public var hasRoom: Bool { false }
 }
 
 /// A running tail.

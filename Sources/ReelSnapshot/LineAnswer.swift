@@ -7,16 +7,16 @@ final class LineAnswer {
     private let lines: StateReader.Lines
     private let preamble: [UInt8]
     private let etag: String
-    private let turn: AnswerTurns.Turn
+    private let place: OpenAnswers.Place
     private var offset = 0
     private var isReading = false
 
     /// `preamble` stands before the lines.
-    init(_ lines: StateReader.Lines, preamble: [UInt8], etag: String, _ turn: AnswerTurns.Turn) {
+    init(_ lines: StateReader.Lines, preamble: [UInt8], etag: String, _ place: OpenAnswers.Place) {
         self.lines = lines
         self.preamble = preamble
         self.etag = etag
-        self.turn = turn
+        self.place = place
     }
 
     /// Begins. The exchange keeps the answer until it has ended or its client has gone.

@@ -12,7 +12,7 @@ final class SharedWork<Question: Hashable & Sendable, Answer: Sendable>: Sendabl
 
     /// Shares work that is under way, or begins it: on a thread where it may block, for it may be long. `begin` says
     /// what the work is, nil if no more may be begun now: then the answer is false, and `then` is not called; else that
-    /// is called on the loop, in its turn, and tells whether the answer was still wanted. On the loop.
+    /// is called on the loop, paced, and tells whether the answer was still wanted. On the loop.
     func ask(
         _ question: Question,
         on loop: EventLoop,
@@ -49,7 +49,7 @@ final class SharedWork<Question: Hashable & Sendable, Answer: Sendable>: Sendabl
                 return true
             }
             if !isOver { begin(question, on: loop, work) }
-            for asker in askers { asker.loop.execute { asker.loop.inTurn { asker.value(answer) } } }
+            for asker in askers { asker.loop.execute { asker.loop.paced { asker.value(answer) } } }
         }
     }
 }

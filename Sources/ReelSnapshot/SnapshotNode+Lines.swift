@@ -45,17 +45,17 @@ extension SnapshotNode {
         _ keeper: PartitionKeeper,
         _ exchange: HTTPExchange
     ) {
-        let (epoch, reader, turns, problem) = (log.epoch, reader(of: keeper), turns, tooManyAnswers)
+        let (epoch, reader, openAnswers, problem) = (log.epoch, reader(of: keeper), openAnswers, tooManyAnswers)
         let (stream, question) = (request.stream, LinesQuestion(stream: request.stream, after: after))
         let isTaken = lines.ask(question, on: exchange.loop) {
-            guard let turn = turns.take() else { return nil }
-            // Of the first time that it is done; each further one needs a turn of its own.
-            let first = Mutex<AnswerTurns.Turn?>(turn)
+            guard let place = openAnswers.take() else { return nil }
+            // Of the first time that it is done; each further one needs a place of its own.
+            let first = Mutex<OpenAnswers.Place?>(place)
             return {
                 Result { () throws(Problem) in
-                    guard let turn = first.withLock({ $0.take() }) ?? turns.take() else { throw problem }
+                    guard let place = first.withLock({ $0.take() }) ?? openAnswers.take() else { throw problem }
                     do {
-                        return SharedLines(try reader.lines(of: stream, after: after), turn)
+                        return SharedLines(try reader.lines(of: stream, after: after), place)
                     } catch {
                         throw Self.problem(of: error, keeper)
                     }
@@ -68,9 +68,9 @@ extension SnapshotNode {
                 guard request.seqMin <= made.lines.seq else {
                     throw Self.problem(of: StateReader.behind(made.lines.seq, request.seqMin), keeper)
                 }
-                guard let turn = made.turn(turns) else { throw problem }
+                guard let place = made.place(openAnswers) else { throw problem }
                 let etag = Self.etag(epoch, made.lines.seq)
-                LineAnswer(made.lines, preamble: request.preamble, etag: etag, turn).send(through: exchange)
+                LineAnswer(made.lines, preamble: request.preamble, etag: etag, place).send(through: exchange)
             } catch {
                 exchange.respond(error.response)
             }
@@ -88,17 +88,17 @@ extension SnapshotNode {
     final class SharedLines: Sendable {
         let lines: StateReader.Lines
         /// What is in memory is one answer, whoever reads it. Of a file each reader holds a piece: the first one goes
-        /// on with the turn in which the lines were made.
-        private let made: Mutex<AnswerTurns.Turn?>
+        /// on with the place in which the lines were made.
+        private let made: Mutex<OpenAnswers.Place?>
 
-        init(_ lines: StateReader.Lines, _ turn: AnswerTurns.Turn) {
+        init(_ lines: StateReader.Lines, _ place: OpenAnswers.Place) {
             self.lines = lines
-            made = Mutex(turn)
+            made = Mutex(place)
         }
 
-        /// The turn of another reader; nil: too many are under way.
-        func turn(_ turns: AnswerTurns) -> AnswerTurns.Turn? {
-            made.withLock { lines.spool.memory != nil ? $0 : $0.take() } ?? turns.take()
+        /// The place of another reader; nil: too many are under way.
+        func place(_ openAnswers: OpenAnswers) -> OpenAnswers.Place? {
+            made.withLock { lines.spool.memory != nil ? $0 : $0.take() } ?? openAnswers.take()
         }
     }
 }

@@ -13,7 +13,7 @@ public final class SnapshotNode: StateSource {
     private let keepers: [PartitionKeeper]
     private let metrics: SnapshotMetrics
     private let lock: FolderLock
-    let turns: AnswerTurns
+    let openAnswers: OpenAnswers
     /// Snapshots and deltas, by what follows which seq in which stream.
     let lines = SharedWork<LinesQuestion, Result<SharedLines, Problem>>()
 
@@ -31,7 +31,7 @@ public final class SnapshotNode: StateSource {
         self.settings = settings
         lock = try FolderLock(folder: settings.folder)
         try EpochFolders.make(log.epoch, in: settings.folder)
-        turns = AnswerTurns(most: settings.openAnswers)
+        openAnswers = OpenAnswers(most: settings.openAnswers)
         let counted = SnapshotMetrics(metrics, epoch: log.epoch, journal: journal)
         self.metrics = counted
         let closed = Mutex(log.partitions)
@@ -115,7 +115,7 @@ public final class SnapshotNode: StateSource {
         _ exchange: HTTPExchange,
         _ body: @escaping @Sendable (StateReader) throws -> HTTPResponse
     ) {
-        guard let turn = turns.take() else { return exchange.respond(tooManyAnswers.response) }
+        guard let place = openAnswers.take() else { return exchange.respond(tooManyAnswers.response) }
         let (epoch, reader) = (log.epoch, reader(of: keeper))
         exchange.loop.offload {
             Result { () throws(Problem) in
@@ -127,7 +127,7 @@ public final class SnapshotNode: StateSource {
             case .failure(let problem): exchange.respond(problem.response)
             case .success(let response): exchange.respond(response)
             }
-            withExtendedLifetime(turn) {}
+            withExtendedLifetime(place) {}
         }
     }
 
@@ -207,7 +207,7 @@ public final class SnapshotNode: StateSource {
         _ exchange: HTTPExchange
     ) {
         guard exchange.isOpen else { return }
-        guard let turn = turns.take() else { return reply.fail(tooManyAnswers) }
+        guard let place = openAnswers.take() else { return reply.fail(tooManyAnswers) }
         let (epoch, keeper) = (log.epoch, keepers[stream.partition(of: log.partitions)])
         let reader = reader(of: keeper)
         let (after, left) = (reply.answer.to, limit - reply.answer.count)
@@ -221,7 +221,7 @@ public final class SnapshotNode: StateSource {
                 }
             }
         } then: { [self] result in
-            withExtendedLifetime(turn) {}
+            withExtendedLifetime(place) {}
             switch result {
             case .failure(let problem): reply.fail(problem)
             case .success(let page):

@@ -22,7 +22,7 @@ package final class CollectingSink: LogSink {
         self.onBatch = onBatch
     }
 
-    package var isReady: Bool { ready() }
+    package var hasRoom: Bool { ready() }
 
     package var records: [Seen] { state.withLock { $0.records } }
     package var texts: [String] { records.map(\.text) }

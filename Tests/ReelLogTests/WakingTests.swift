@@ -152,12 +152,12 @@ struct WakingTests {
             let log = try SQLiteLog(path: folder + "/log.db", partitions: 1)
             defer { log.close() }
             let names = Mutex<[String]>([])
-            let isReady = Mutex(true)
+            let hasRoom = Mutex(true)
             let sink = CollectingSink { _ in
                 let name = try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)
                 names.withLock { $0.append(name?.trimmingCharacters(in: .newlines) ?? "") }
             } ready: {
-                isReady.withLock(\.self)
+                hasRoom.withLock(\.self)
             }
             _ = log.tail(0, from: 0, to: sink)
             // What is committed before the tail has begun is read from the file.
@@ -166,12 +166,12 @@ struct WakingTests {
                 return names.withLock(\.last) == "reel-log-write"
             }
             let (before, batches) = (sink.count, names.withLock(\.count))
-            isReady.withLock { $0 = false }
+            hasRoom.withLock { $0 = false }
             _ = try await log.append([LogAppend("s", "y")], to: 0)
             try await eventually("it is delivered") { names.withLock(\.count) == batches + 1 }
             #expect(names.withLock(\.last) == "reel-log-read")
             // Who commits much leaves it to the reader.
-            isReady.withLock { $0 = true }
+            hasRoom.withLock { $0 = true }
             _ = try await log.append((0..<65).map { LogAppend("s", "\($0)") }, to: 0)
             try await eventually("all are delivered") {
                 names.withLock(\.count) > batches + 1 && sink.count == before + 66

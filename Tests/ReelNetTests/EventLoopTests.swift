@@ -108,7 +108,7 @@ import Testing
             let seen = Seen()
             try await loop.run {
                 for number in 0..<3 {
-                    loop.inTurn {
+                    loop.paced {
                         seen.lists.withLock { $0[0, default: []].append(number) }
                         loop.execute { seen.lists.withLock { $0[0, default: []].append(10 + number) } }
                         return true
@@ -127,7 +127,7 @@ import Testing
             let begin = ContinuousClock.now
             try await loop.run {
                 for number in 0..<2_000 {
-                    loop.inTurn {
+                    loop.paced {
                         seen.lists.withLock { $0[0, default: []].append(number) }
                         if number == 0 { loop.execute { seen.lists.withLock { $0[0, default: []].append(-1) } } }
                         // The first turn is for eight that take one.
@@ -142,7 +142,7 @@ import Testing
             #expect(all.filter { $0 >= 0 } == Array(0..<2_000))
             // Behind the last one the next is on time.
             try await loop.run {
-                loop.inTurn {
+                loop.paced {
                     seen.lists.withLock { $0[1] = [7] }
                     return true
                 }

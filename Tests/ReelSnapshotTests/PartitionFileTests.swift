@@ -201,12 +201,12 @@ struct PartitionFileTests {
     }
 
     @Test("answers under way are bounded, and each gives its turn back")
-    func turns() {
-        let turns = AnswerTurns(most: 2)
-        var held = [turns.take(), turns.take()]
+    func answers() {
+        let answers = OpenAnswers(most: 2)
+        var held = [answers.take(), answers.take()]
         #expect(held.allSatisfy { $0 != nil })
-        #expect(turns.take() == nil)
+        #expect(answers.take() == nil)
         held.removeLast()
-        #expect(turns.take() != nil)
+        #expect(answers.take() != nil)
     }
 }

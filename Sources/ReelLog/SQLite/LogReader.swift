@@ -72,7 +72,7 @@ final class LogReader: Sendable {
             var isAll = true
             for tail in state.withLock({ $0.tails }) where !tail.hasEnded {
                 for batch in batches where batch.partition == tail.partition {
-                    if tail.hasStarted, tail.next == batch.seqs.lowerBound, tail.isReady {
+                    if tail.hasStarted, tail.next == batch.seqs.lowerBound, tail.hasRoom {
                         tail.deliver(batch)
                     } else {
                         isAll = false

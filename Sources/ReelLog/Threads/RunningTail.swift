@@ -43,7 +43,7 @@ package final class RunningTail: LogTail, @unchecked Sendable {
     }
 
     /// Whether its sink would take a batch without waiting for anybody.
-    var isReady: Bool { locked { sink?.isReady ?? true } }
+    var hasRoom: Bool { locked { sink?.hasRoom ?? true } }
 
     package func fail(_ error: LogError) {
         locked {

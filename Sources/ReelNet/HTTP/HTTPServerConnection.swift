@@ -37,7 +37,7 @@ final class HTTPServerConnection: TCPHandler {
     // MARK: Reading
 
     func received(_ bytes: Span<UInt8>) {
-        if isReady, held.isEmpty {
+        if mayReadNext, held.isEmpty {
             let used = decode(bytes)
             bytes.extracting(used..<bytes.count).withUnsafeBufferPointer { held.append(contentsOf: $0) }
         } else {
@@ -51,7 +51,7 @@ final class HTTPServerConnection: TCPHandler {
         isDecoding = true
         defer { isDecoding = false }
         var position = 0
-        while isReady {
+        while mayReadNext {
             let wasBetween = decoder.isBetweenRequests
             do throws(HTTPViolation) {
                 let event = try decoder.next(bytes, &position)
@@ -93,7 +93,7 @@ final class HTTPServerConnection: TCPHandler {
     }
 
     /// Whether the next request may be read.
-    private var isReady: Bool {
+    private var mayReadNext: Bool {
         exchange == nil && tcp.pendingBytes <= Self.maxPending && !tcp.isClosed && tcp.handler === self
     }
 
@@ -178,7 +178,7 @@ final class HTTPServerConnection: TCPHandler {
     }
 
     private func decodeHeld() {
-        while !held.isEmpty, isReady {
+        while !held.isEmpty, mayReadNext {
             let bytes = held
             held = []
             let used = decode(bytes.span)

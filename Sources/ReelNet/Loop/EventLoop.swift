@@ -50,11 +50,11 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     private var roundBehind: [() -> Void] = []
     /// Calls of `send` so far.
     var writes = 0
-    /// What waits for its turn, from `nextBody` on.
-    private var bodies: [(() -> Bool)?] = []
-    private var nextBody = 0
-    /// Runs as long as there was something in the last turn: who comes then is not sooner than others.
-    private var turns: LoopTimer?
+    /// What is run at a pace, from `nextPaced` on.
+    private var pacedBodies: [(() -> Bool)?] = []
+    private var nextPaced = 0
+    /// Runs as long as there was something to run the last time: who comes then is not sooner than others.
+    private var pace: LoopTimer?
     var offloads = OffloadQueue()
     private(set) lazy var wheel = DeadlineWheel(loop: self)
     let date = HTTPDate()
@@ -87,13 +87,10 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         openedBufferIfMade?.deallocate()
     }
 
-    /// What fewer connections are sent at once is not worth a look at the clock: nothing is learned from it.
-    public static let crowd = 32
-
-    /// Between two bodies that are run in turn.
-    private static let turn = Duration.milliseconds(2)
-    /// Where more wait than these, a turn is for several: all have theirs within a second or two.
-    private static let turnsOfACrowd = 250
+    /// Between two bodies that are paced.
+    private static let paceDistance = Duration.milliseconds(2)
+    /// Where more wait than these, several are run at once: all have been within a second or two.
+    private static let pacedMax = 250
 
     /// What blocks for long, a log's read for one, must not keep all of libuv's threads, which are four.
     private static let widenPool: Void = { setenv("UV_THREADPOOL_SIZE", "16", 0) }()
@@ -119,7 +116,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         }
         uv_loop_close(loop.handle)
         // They hold the loop.
-        (loop.bodies, loop.roundBehind) = ([], [])
+        (loop.pacedBodies, loop.roundBehind) = ([], [])
         return nil
     }
 
@@ -165,31 +162,31 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         roundBehind.append(body)
     }
 
-    /// Runs the body on the loop once, in its turn: one such body in two milliseconds, in their order, and more where
+    /// Runs the body on the loop once, at a pace: one such body in two milliseconds, in their order, and more where
     /// hundreds wait. A crowd of them leaves the loop and the machine time for what cannot wait. One that comes back
-    /// false has taken no turn. What waits when the loop stops is dropped. On the loop.
-    public func inTurn(_ body: @escaping () -> Bool) {
-        bodies.append(body)
-        guard turns == nil else { return }
-        turns = timer(after: .zero, every: Self.turn) { [unowned self] in takeTurn() }
+    /// false had nothing to do and does not count. What waits when the loop stops is dropped. On the loop.
+    public func paced(_ body: @escaping () -> Bool) {
+        pacedBodies.append(body)
+        guard pace == nil else { return }
+        pace = timer(after: .zero, every: Self.paceDistance) { [unowned self] in runPaced() }
     }
 
-    private func takeTurn() {
-        guard nextBody < bodies.count else {
-            (bodies, nextBody) = ([], 0)
-            turns?.cancel()
-            return turns = nil
+    private func runPaced() {
+        guard nextPaced < pacedBodies.count else {
+            (pacedBodies, nextPaced) = ([], 0)
+            pace?.cancel()
+            return pace = nil
         }
-        var left = max(1, (bodies.count - nextBody) / Self.turnsOfACrowd)
-        while left > 0, nextBody < bodies.count {
-            let body = bodies[nextBody]
-            bodies[nextBody] = nil
-            nextBody += 1
+        var left = max(1, (pacedBodies.count - nextPaced) / Self.pacedMax)
+        while left > 0, nextPaced < pacedBodies.count {
+            let body = pacedBodies[nextPaced]
+            pacedBodies[nextPaced] = nil
+            nextPaced += 1
             if body?() == true { left -= 1 }
         }
-        if nextBody > 1_000 {
-            bodies.removeFirst(nextBody)
-            nextBody = 0
+        if nextPaced > 1_000 {
+            pacedBodies.removeFirst(nextPaced)
+            nextPaced = 0
         }
     }
 

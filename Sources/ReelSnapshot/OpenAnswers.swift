@@ -2,7 +2,7 @@ import Synchronization
 
 /// A bound on the answers that are under way at once, on all loops: each may hold a fold while it is made, and what was
 /// spooled as long as its clients read. One from memory that many share counts once.
-final class AnswerTurns: Sendable {
+final class OpenAnswers: Sendable {
     private let most: Int
     private let open = Atomic<Int>(0)
 
@@ -10,25 +10,25 @@ final class AnswerTurns: Sendable {
         self.most = most
     }
 
-    /// Leave to make an answer, given back with the last reference to it; nil: too many are under way.
-    func take() -> Turn? {
+    /// A place for an answer, given back with the last reference to it; nil: too many are under way.
+    func take() -> Place? {
         guard open.add(1, ordering: .relaxed).newValue <= most else {
             open.subtract(1, ordering: .relaxed)
             return nil
         }
-        return Turn(self)
+        return Place(self)
     }
 
     /// One answer under way.
-    final class Turn: Sendable {
-        private let turns: AnswerTurns
+    final class Place: Sendable {
+        private let answers: OpenAnswers
 
-        fileprivate init(_ turns: AnswerTurns) {
-            self.turns = turns
+        fileprivate init(_ answers: OpenAnswers) {
+            self.answers = answers
         }
 
         deinit {
-            turns.open.subtract(1, ordering: .relaxed)
+            answers.open.subtract(1, ordering: .relaxed)
         }
     }
 }

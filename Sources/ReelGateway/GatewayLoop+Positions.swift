@@ -1,0 +1,111 @@
+import ReelCore
+import ReelLog
+
+/// Who waits on a loop until it has read a seq.
+struct PositionWaits {
+    struct Waiter {
+        var wait: PositionWait
+        /// Called without an error once it was read; or with the reason why that will not be.
+        var then: (ReelError?) -> Void
+    }
+
+    /// For each partition who waits for what the log says of its end; nil: it is not being asked.
+    var asking: [[Waiter]?]
+    /// Who waits for the loop, or the log, to get there.
+    var waiting: [Waiter] = []
+    /// What ends the timer that looks at them.
+    var endTimer: (() -> Void)?
+
+    init(partitions: Int) {
+        asking = [[Waiter]?](repeating: nil, count: partitions)
+    }
+
+    /// Whether somebody waits for this seq, or one before it.
+    func someone(awaits seq: Seq, of partition: Int) -> Bool {
+        waiting.contains { $0.wait.partition == partition && $0.wait.seq <= seq }
+    }
+
+    /// Those that wait in a partition, or in all of them: they wait no longer.
+    mutating func removeAll(of partition: Int? = nil) -> [Waiter] {
+        let (others, removed) = (
+            waiting.filter { partition != nil && $0.wait.partition != partition },
+            waiting.filter { partition == nil || $0.wait.partition == partition }
+        )
+        waiting = others
+        return removed
+    }
+}
+
+// Until a seq was read.
+extension GatewayLoop {
+    /// Calls back without an error once this loop has read the seq; or with the reason why that will not be.
+    func reach(_ seq: Seq, of partition: Int, then: @escaping (ReelError?) -> Void) {
+        guard seq > rings[partition].head else { return then(nil) }
+        if let error = share.stop(of: partition) { return then(error) }
+        let settings = share.settings
+        let wait = PositionWait(
+            partition: partition,
+            seq: seq,
+            behindMs: settings.behindMs,
+            aheadMs: settings.aheadMs
+        )
+        ask(PositionWaits.Waiter(wait: wait, then: then))
+    }
+
+    /// Asks the log where it ends. Who wants to know that while it is asked already is too late for that answer: for
+    /// all of those it is asked once more.
+    private func ask(_ waiter: PositionWaits.Waiter) {
+        let partition = waiter.wait.partition
+        guard positionWaits.asking[partition]?.append(waiter) == nil else { return }
+        positionWaits.asking[partition] = []
+        ask(for: [waiter], about: partition)
+    }
+
+    private func ask(for first: [PositionWaits.Waiter], about partition: Int) {
+        let log = share.log
+        loop.offload {
+            try? log.bounds(partition)
+        } then: { [self] bounds in
+            if let bounds { share.bounds(partition, are: bounds) }
+            for waiter in first { goOn(waiter, bounds) }
+            let next = positionWaits.asking[partition] ?? []
+            positionWaits.asking[partition] = next.isEmpty ? nil : []
+            if !next.isEmpty { ask(for: next, about: partition) }
+        }
+    }
+
+    private func goOn(_ waiter: PositionWaits.Waiter, _ bounds: LogBounds?) {
+        let wait = waiter.wait
+        // What ended the log, or stopped the partition, while the log was asked has not met this wait.
+        if let divergence = share.divergence { return waiter.then(divergence) }
+        if wait.seq <= rings[wait.partition].head { return waiter.then(nil) }
+        if let error = share.stop(of: wait.partition) { return waiter.then(error) }
+        var waiter = waiter
+        step(waiter.wait.logEnds(at: bounds?.last, nowMs: nowMs), waiter)
+    }
+
+    private func step(_ step: PositionWait.Step, _ waiter: PositionWaits.Waiter) {
+        switch step {
+        case .ask: ask(waiter)
+        case .reached: waiter.then(nil)
+        case .refuse(let error): waiter.then(error)
+        case .wait:
+            positionWaits.waiting.append(waiter)
+            if positionWaits.endTimer == nil {
+                positionWaits.endTimer = loop.every(50) { [self] in tickPositionWaits() }
+            }
+        }
+    }
+
+    /// Looks at all who wait.
+    func tickPositionWaits() {
+        for var waiter in positionWaits.removeAll() {
+            let next = waiter.wait.tick(head: rings[waiter.wait.partition].head, nowMs: nowMs)
+            step(next, waiter)
+        }
+        if positionWaits.waiting.isEmpty {
+            positionWaits.endTimer?()
+            positionWaits.endTimer = nil
+        }
+    }
+}
