@@ -1,8 +1,8 @@
 import ReelCore
 import ReelLog
 
-/// Between the log's thread and the folder's: batches in order, bounded in records. When it is full the log's thread
-/// waits, and with it this log's tails; so a node that is far behind reads no faster than it folds.
+/// Between the log's thread and the folder's: batches in order, bounded in records and bytes. When it is full the log's
+/// thread waits, and with it this log's tails; so a node that is far behind reads no faster than it folds.
 final class Mailbox: LogSink, Sendable {
     /// What the folder finds in it.
     enum Mail {
@@ -17,22 +17,25 @@ final class Mailbox: LogSink, Sendable {
     private struct State {
         var batches: [RecordBatch] = []
         var records = 0
+        var bytes = 0
         var failure: LogError?
         var isClosed = false
     }
 
-    private let capacity: Int
+    private let (recordsMax, bytesMax): (Int, Int)
     private let state = Monitor(State())
 
-    /// A mailbox that takes a batch as long as it holds fewer records than `capacity`.
-    init(capacity: Int) {
-        self.capacity = capacity
+    /// A mailbox that takes a batch as long as it holds fewer records, and fewer bytes, than these.
+    init(records: Int, bytes: Int) {
+        (recordsMax, bytesMax) = (records, bytes)
     }
 
     func received(_ batch: RecordBatch) {
-        state.wait(until: { $0.records < capacity || $0.isClosed }) { state in
+        let bytes = batch.entries.reduce(0) { $0 + $1.byteCount }
+        state.wait(until: { $0.records < recordsMax && $0.bytes < bytesMax || $0.isClosed }) { state in
             state.batches.append(batch)
             state.records += batch.entries.count
+            state.bytes += bytes
         }
     }
 
@@ -50,7 +53,7 @@ final class Mailbox: LogSink, Sendable {
         state.wait(until: { !$0.batches.isEmpty || $0.failure != nil || $0.isClosed }) { state in
             if state.isClosed { return .closed }
             guard !state.batches.isEmpty else { return state.failure.map { .failed($0) } ?? .closed }
-            defer { (state.batches, state.records) = ([], 0) }
+            defer { (state.batches, state.records, state.bytes) = ([], 0, 0) }
             return .batches(state.batches)
         }
     }

@@ -21,6 +21,8 @@ final class PartitionFolder {
         var seqs = 0
         var events = 0
         var voids = VoidTally()
+        /// Before a barrier at this seq, which this version does not know, it ended; nil: it did not.
+        var unknownBarrier: Seq?
     }
 
     private let file: SnapshotFile
@@ -48,6 +50,8 @@ final class PartitionFolder {
 
     /// The next seq to fold.
     private(set) var next: Seq
+    /// The seq behind the seeds that were folded; 0: there were none.
+    private var seedsEnd: Seq
     /// How long the last transaction took.
     private(set) var commitTime = Duration.zero
     /// How long the checkpoint behind it took; nil: there was none.
@@ -63,6 +67,7 @@ final class PartitionFolder {
         self.settings = settings
         let position = try StoredPosition(reading: file.connection)
         next = position.next
+        seedsEnd = position.seedsEnd
         stored = position.seq
         last = position.last
         oldestEvent = try file.oldestEvent() ?? next
@@ -71,7 +76,8 @@ final class PartitionFolder {
         newStream = (try file.connection.integer("SELECT max(id) FROM stream") ?? 0) + 1
     }
 
-    /// Folds `entries` of a batch, which account for the seqs up to `end`, and writes what they changed.
+    /// Folds `entries` of a batch, which account for the seqs up to `end`, and writes what they changed; of what a
+    /// barrier stops that is not known, all before it.
     func fold(_ entries: ArraySlice<RecordBatch.Entry>, of records: RecordBatch, upTo end: Seq) throws -> Report {
         batch += 1
         var report = Report()
@@ -79,13 +85,21 @@ final class PartitionFolder {
         for entry in entries {
             guard entry.seq >= next else { throw Stop.hole(found: entry.seq, expected: next) }
             hole(next..<entry.seq, &report)
-            try records.withRecord(entry) { key, value in try fold(key, value, entry.seq, &report) }
-            next = entry.seq + 1
+            next = entry.seq
+            let isFolded = try records.withRecord(entry) { key, value in try fold(key, value, entry.seq, &report) }
+            guard isFolded else {
+                report.unknownBarrier = entry.seq
+                break
+            }
+            next += 1
+            last = records.witness(of: entry)
         }
-        if end > next { hole(next..<end, &report) }
-        next = max(next, end)
-        if let entry = entries.last { last = records.witness(of: entry) }
+        if report.unknownBarrier == nil, end > next {
+            hole(next..<end, &report)
+            next = end
+        }
         report.seqs = Int(next - start)
+        if report.seqs == 0, report.unknownBarrier != nil { return report }
         try write()
         evict()
         return report
@@ -98,7 +112,8 @@ final class PartitionFolder {
         report.voids.add(holes: seqs)
     }
 
-    private func fold(_ key: Bytes, _ value: Bytes, _ seq: Seq, _ report: inout Report) throws {
+    /// False: it is a barrier that this version does not know.
+    private func fold(_ key: Bytes, _ value: Bytes, _ seq: Seq, _ report: inout Report) throws -> Bool {
         switch rules.read(key: key, value: value, into: &event) {
         case .event:
             let stream = try stream(key)
@@ -109,16 +124,18 @@ final class PartitionFolder {
         case .seed(let seed):
             let stream = try stream(key)
             _ = stream.fold.apply(seed, value, seq: seq)
+            seedsEnd = seq + 1
         case .barrier:
             // It holds for all streams, also those not in memory: the position says so.
             var chunk = EventChunk()
             chunk.append(seq, value, StoredOutcome(code: 0))
             try write(chunk, of: SnapshotFile.barriers)
         case .unknownBarrier:
-            throw Stop.unknownBarrier(seq)
+            return false
         case .void(let void):
             report.voids.add(void, seq: seq, key: key)
         }
+        return true
     }
 
     // MARK: Streams
@@ -186,10 +203,11 @@ final class PartitionFolder {
             held += stream.held
         }
         changed.removeAll(keepingCapacity: true)
-        oldestEvent = max(oldestEvent, next - settings.keptEvents)
+        // Seeds are no events: the index begins behind them.
+        oldestEvent = max(oldestEvent, next - settings.keptEvents, seedsEnd)
         try file.trimEvents(before: oldestEvent)
         try file.setMeta(SnapshotFile.indexBegin, oldestEvent)
-        try StoredPosition(next: next, phase: rules.phase, last: last).write(to: file)
+        try StoredPosition(next: next, phase: rules.phase, last: last, seedsEnd: seedsEnd).write(to: file)
         try file.connection.commit()
         let committed = ContinuousClock.now
         commitTime = committed - start

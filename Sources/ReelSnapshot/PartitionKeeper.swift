@@ -124,20 +124,18 @@ final class PartitionKeeper: @unchecked Sendable {
 
     /// Folds until the node stops, a reader doubts, or something fails.
     private func foldToTheEnd() throws {
-        let mailbox = Mailbox(capacity: settings.queuedEvents)
+        let mailbox = Mailbox(records: settings.queuedEvents, bytes: settings.queuedBytes)
         self.mailbox.withLock { $0 = mailbox }
         try look(at: doubts.withLock { $0.take() })
         guard log.epoch == identity.epoch else {
             throw LogError(.epochChanged, "found epoch \(log.epoch), expected \(identity.epoch)")
         }
         let file = try SnapshotFile(path: place.path, identity: identity)
-        try file.setMeta("number", Int64(number))
+        let position = try StoredPosition(reading: file.connection)
+        // On a full disk, too, the file is compared with the log, and answers.
+        if position.number != Int64(number) { try file.setMeta("number", Int64(number)) }
         let folder = try PartitionFolder(file: file, identity: identity, settings: settings)
-        var verifier = try TailVerifier.resuming(
-            StoredPosition(reading: file.connection),
-            partition: identity.partition,
-            of: log
-        )
+        var verifier = try TailVerifier.resuming(position, partition: identity.partition, of: log)
         status.withLock {
             $0.seq = folder.next - 1
             $0.phase = folder.phase
@@ -173,7 +171,8 @@ final class PartitionKeeper: @unchecked Sendable {
             let report = try folder.fold(part, of: batch, upTo: end)
             metrics.commits.record(folder.commitTime)
             if let time = folder.checkpointTime { metrics.checkpoints.record(time) }
-            note(report, folder)
+            if report.seqs > 0 { note(report, folder) }
+            if let seq = report.unknownBarrier { throw PartitionFolder.Stop.unknownBarrier(seq) }
         } while !rest.isEmpty && !isStopping.load(ordering: .sequentiallyConsistent)
     }
 

@@ -24,13 +24,14 @@ extension SnapshotNode {
         }
         exchange.loop.offload {
             Result { () throws(Problem) in
-                do { return Self.etag(epoch, try reader.seq()) } catch { throw Self.problem(of: error, keeper) }
+                do { return try reader.seq() } catch { throw Self.problem(of: error, keeper) }
             }
-        } then: { [self] etag in
-            switch etag {
+        } then: { [self] seq in
+            switch seq {
             case .failure(let problem): exchange.respond(problem.response)
-            case .success(let etag):
-                guard let held = exchange.request.held(etag: etag) else {
+            case .success(let seq):
+                // What the client holds may be all that this node has, and not what was asked for.
+                guard seq >= request.seqMin, let held = exchange.request.held(etag: Self.etag(epoch, seq)) else {
                     return shareLines(request, after: after, keeper, exchange)
                 }
                 let headers: HTTPHeaders = ["etag": held, "cache-control": "no-cache"]

@@ -93,6 +93,12 @@ public final class SnapshotNode: StateSource {
     /// Answers a question about state through the exchange. On its loop.
     public func respond(to request: StateRequest, _ exchange: HTTPExchange) {
         let keeper = keepers[request.stream.partition(of: log.partitions)]
+        do throws(Problem) {
+            try Self.check(keeper, log.epoch, request.kind.epoch)
+        } catch {
+            // Only what a node lacks may come while it is waited for.
+            if error.code != .nodeBehind { return exchange.respond(error.response) }
+        }
         reach(request.seqMin, keeper, on: exchange.loop) { [self] in answer(request, keeper, exchange) }
     }
 
@@ -163,18 +169,37 @@ public final class SnapshotNode: StateSource {
     /// Answers how far a stream's partition is folded here.
     func respondWithHead(of stream: StreamName, _ exchange: HTTPExchange) {
         let partition = stream.partition(of: log.partitions)
-        let (log, head) = (log, keepers[partition].now.seq)
+        let (log, keeper) = (log, keepers[partition])
+        let reader = reader(of: keeper)
         exchange.loop.offload {
-            Result { () throws(LogError) in try log.bounds(partition) }
-        } then: { bounds in
-            var writer = JSONObjectWriter()
-            writer.member("stream", stream.description)
-            writer.member("epoch", log.epoch.description)
-            writer.member("partition", partition)
-            writer.member("first", (try? bounds.get().first) ?? (head < 0 ? -1 : 0))
-            writer.member("head", head)
-            exchange.respond(.json(writer.finish()))
+            Result { () throws(Problem) in
+                try Self.check(keeper, log.epoch, nil)
+                do {
+                    let ends = try reader.ends()
+                    return (first: Self.first(of: log, partition, ends), head: ends.head)
+                } catch {
+                    throw Self.problem(of: error, keeper)
+                }
+            }
+        } then: { result in
+            switch result {
+            case .failure(let problem): exchange.respond(problem.response)
+            case .success(let ends):
+                var writer = JSONObjectWriter()
+                writer.member("stream", stream.description)
+                writer.member("epoch", log.epoch.description)
+                writer.member("partition", partition)
+                writer.member("first", ends.first)
+                writer.member("head", ends.head)
+                exchange.respond(.json(writer.finish()))
+            }
         }
+    }
+
+    /// The first seq of a partition that can be read: of the log, or where that is away, of this node's index.
+    private static func first(of log: any EventLog, _ partition: Int, _ ends: StateReader.Ends) -> Seq {
+        guard let bounds = try? log.bounds(partition) else { return ends.head < 0 ? .none : ends.indexed }
+        return bounds.first < 0 ? .none : max(bounds.first, ends.seedsEnd)
     }
 
     /// An answer of ranges has about so many bytes at most; its `to` says how far it got.
@@ -240,11 +265,12 @@ public final class SnapshotNode: StateSource {
 
     /// Whether questions of this epoch can be answered from this partition at all.
     static func check(_ keeper: PartitionKeeper, _ epoch: Epoch, _ wanted: Epoch?) throws(Problem) {
+        if let wanted, wanted != epoch {
+            var problem = Problem(.epochChanged, "found epoch \(wanted), expected \(epoch)")
+            problem.epoch = epoch
+            throw problem
+        }
         if let refusal = keeper.now.refusal { throw Problem(refusal.code, refusal.message) }
-        guard let wanted, wanted != epoch else { return }
-        var problem = Problem(.epochChanged, "found epoch \(wanted), expected \(epoch)")
-        problem.epoch = epoch
-        throw problem
     }
 
     static func etag(_ epoch: Epoch, _ seq: Seq) -> String { "\"\(epoch):\(seq)\"" }

@@ -6,6 +6,8 @@ public struct SnapshotSettings: Sendable {
     public var batchEvents = 4_096
     /// Events that wait between the log and the fold at most.
     public var queuedEvents = 16_384
+    /// Their bytes, about: one batch of the log more may wait.
+    public var queuedBytes = 16 << 20
     /// Streams, objects, tombstones and sites that are kept folded in memory at most, of each partition; but the stream
     /// written to last is kept whole.
     public var cachedObjects = 1_000_000

@@ -16,6 +16,7 @@ extension StateReader {
                 "SELECT last, data FROM event WHERE stream = ? AND last >= ? ORDER BY last LIMIT 1"
             )
             var found: [Seq: (author: (site: Site, op: Op), outcome: StoredOutcome)] = [:]
+            let wanted = Set(acks.map(\.seq))
             var looked = Seq.none
             for seq in acks.map(\.seq).sorted() where seq > looked {
                 guard let id else { break }
@@ -24,6 +25,7 @@ extension StateReader {
                 guard try find.step() else { break }
                 looked = find.integer(0)
                 let isWhole = EventChunk.forEach(in: find.bytes(1)) { seq, outcome, value in
+                    guard wanted.contains(seq) else { return true }
                     found[seq] = EventIntake.author(of: value).map { ($0, outcome) }
                     return true
                 }

@@ -29,6 +29,23 @@ struct StateReader: Sendable {
         try reading { _, position in position.seq }
     }
 
+    /// What a file holds of its partition.
+    struct Ends {
+        /// The index has every event from this seq on.
+        var indexed: Seq
+        /// The seq behind the seeds; 0: there are none.
+        var seedsEnd: Seq
+        /// The last seq that was folded; −1: none.
+        var head: Seq
+    }
+
+    func ends() throws -> Ends {
+        try reading { connection, position in
+            let indexed = try SnapshotFile.oldestEvent(in: connection) ?? position.next
+            return Ends(indexed: indexed, seedsEnd: position.seedsEnd, head: position.seq)
+        }
+    }
+
     /// The lines of a snapshot, or with `after` ≥ 0 of a delta.
     func lines(of stream: StreamName, after: Seq) throws -> Lines {
         var fold = try read(stream)

@@ -10,6 +10,10 @@ struct StoredPosition {
     var phase = PartitionRules.Phase.seeds
     /// The last record that was folded, by which the log is known again; nil: there was none.
     var last: Witness?
+    /// The seq behind the seeds that were folded; 0: there were none.
+    var seedsEnd: Seq = 0
+    /// How many logs were the current one before the file's; nil: that was not written yet.
+    var number: Int64?
 
     /// The last seq folded.
     var seq: Seq { next - 1 }
@@ -19,19 +23,24 @@ struct StoredPosition {
         if case .ended(let epoch) = phase { epoch } else { nil }
     }
 
-    /// Whether the row of seeds has not ended yet, though it has begun: no snapshot is made of a seq inside it.
-    var isInsideSeeds: Bool { phase == .seeds && next > 0 }
+    /// Whether the state that the epoch begins with was not read whole yet: no snapshot is made of a seq inside it.
+    /// Only the first log may begin with none; in each partition of another one stands at least what opens it.
+    var isInsideSeeds: Bool { phase == .seeds && (next > 0 || number ?? 0 > 0) }
 
-    init(next: Seq, phase: PartitionRules.Phase, last: Witness?) {
+    init(next: Seq, phase: PartitionRules.Phase, last: Witness?, seedsEnd: Seq) {
         self.next = next
         self.phase = phase
         self.last = last
+        self.seedsEnd = seedsEnd
     }
 
     /// The position that a file holds.
     init(reading connection: Connection) throws {
         let statement = try connection.prepare(
-            "SELECT name, value FROM meta WHERE name IN ('next', 'phase', 'following', 'last', 'hash')"
+            """
+            SELECT name, value FROM meta
+            WHERE name IN ('next', 'phase', 'following', 'last', 'hash', 'seeds', 'number')
+            """
         )
         var phase: Int64 = 0
         var following: Int64 = 0
@@ -43,6 +52,8 @@ struct StoredPosition {
             case "phase": phase = statement.integer(1)
             case "last": last = statement.integer(1)
             case "hash": hash = statement.integer(1)
+            case "seeds": seedsEnd = statement.integer(1)
+            case "number": number = statement.integer(1)
             default: following = statement.integer(1)
             }
         }
@@ -55,13 +66,14 @@ struct StoredPosition {
             }
     }
 
-    /// Writes it. Inside a transaction.
+    /// Writes it, but for the log's number. Inside a transaction.
     func write(to file: SnapshotFile) throws {
         try file.setMeta("next", next)
         if let last {
             try file.setMeta("last", last.seq)
             try file.setMeta("hash", Int64(bitPattern: last.hash))
         }
+        if seedsEnd > 0 { try file.setMeta("seeds", seedsEnd) }
         switch phase {
         case .seeds: try file.setMeta("phase", 0)
         case .open: try file.setMeta("phase", 1)

@@ -8,7 +8,12 @@ final class Wake: @unchecked Sendable {
 
     init() {
         pthread_mutex_init(lock, nil)
-        pthread_cond_init(condition, nil)
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        // A clock that somebody sets must not make a wait longer.
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(condition, &attributes)
+        pthread_condattr_destroy(&attributes)
     }
 
     deinit {
@@ -29,7 +34,7 @@ final class Wake: @unchecked Sendable {
     /// Waits so many milliseconds, or until it is rung.
     func wait(ms: Int32) {
         var until = timespec()
-        clock_gettime(CLOCK_REALTIME, &until)
+        clock_gettime(CLOCK_MONOTONIC, &until)
         let nanoseconds = until.tv_nsec + Int(ms) * 1_000_000
         until.tv_sec += nanoseconds / 1_000_000_000
         until.tv_nsec = nanoseconds % 1_000_000_000

@@ -51,6 +51,16 @@ import Testing
         }
     }
 
+    @Test func `A partition whose last offsets are holes is rehearsed as it is changed`() async throws {
+        let store = try await store(seed: 3_050, steps: 50)
+        let log = try store.currentLog()
+        for _ in 0..<2 { log.leaveHole(0) }
+        let (before, plan) = (try judged(store), try EpochChange(store).rehearse())
+        let report = try EpochChange(store).run()
+        #expect(plan.losses.isEmpty && plan.objects == report.objects && plan.sites == report.sites)
+        #expect(try judged(store) == before)
+    }
+
     @Test(arguments: (0..<UInt64(2 * effort)).map { TestSeed.given(or: 3_100) + $0 }, FragileStore.Death.allCases)
     func `Killed at any step and run again it comes to the same`(seed: UInt64, death: FragileStore.Death) async throws {
         var step = 0

@@ -270,6 +270,24 @@ struct SnapshotNodeTests {
         #expect(node.logState == .ok, "nothing is wrong with the log")
         #expect(node.positions[0] == 0)
     }
+
+    @Test("what stands before it is folded, also where one batch brings both; and so it is after a restart")
+    func beforeAnUnknownBarrier() async throws {
+        var lab = try Lab(partitions: 1)
+        lab.settings.batchEvents = 100
+        var writer = Writer(seed: 3)
+        try await lab.log.append((0..<5).map { writer.event(at: $0) }, key: "todo", to: 0)
+        lab.log.leaveHole(0)
+        try await lab.log.append([#"{"fold":2,"type":"barrier"}"#], key: "~reel", to: 0)
+        try await lab.log.append([writer.event(at: 7)], key: "todo", to: 0)
+        for _ in 0..<2 {
+            let node = try lab.node()
+            defer { node.close() }
+            try await eventually("the node says that it stopped") { node.problems.contains { $0.contains("barrier") } }
+            #expect(node.positions[0] == 5)
+            #expect(try lab.reader(0).lines(of: todo, after: .none).text == foldOfLog(lab.log, todo, to: 5).lines)
+        }
+    }
 }
 
 extension Writer {

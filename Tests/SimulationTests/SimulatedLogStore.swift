@@ -68,11 +68,11 @@ struct SimulatedArchive: StateArchive, @unchecked Sendable {
 
     func state(of partition: Int) throws -> ArchivedState? {
         let fold = folds[partition]
-        return fold.isInsideSeeds ? nil : ArchivedState(fold: fold, last: nil, origin: "a snapshot node")
+        return fold.isInsideSeeds(of: log) ? nil : ArchivedState(fold: fold, last: nil, origin: "a snapshot node")
     }
 }
 
 extension PartitionFold {
-    /// No snapshot is made of a seq inside the row of seeds.
-    var isInsideSeeds: Bool { phase == .seeds && next > 0 }
+    /// No snapshot is made of a seq inside the row of seeds, nor before it where the log follows another.
+    func isInsideSeeds(of log: SimulatedLog) -> Bool { phase == .seeds && (next > 0 || log.number > 0) }
 }

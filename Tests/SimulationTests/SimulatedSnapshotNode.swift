@@ -37,7 +37,7 @@ final class SimulatedSnapshotNode {
 
     /// The first seq that it needs of a partition of the current log.
     func needs(_ partition: Int) -> Seq {
-        log === world.log && !committed[partition].isInsideSeeds ? committed[partition].next : 0
+        log === world.log && !committed[partition].isInsideSeeds(of: log) ? committed[partition].next : 0
     }
 
     private func follow() {
@@ -46,6 +46,8 @@ final class SimulatedSnapshotNode {
                 log = world.log
                 folds = Self.folds(of: log)
                 committed = folds
+                // It may be asked before it has read anything.
+                return follow()
             }
             for partition in folds.indices { read(partition) }
             if process.chance(50) { committed = folds }
@@ -77,7 +79,7 @@ final class SimulatedSnapshotNode {
         } else {
             fold.advance(to: position)
         }
-        guard after <= position, !folds[partition].isInsideSeeds else {
+        guard after <= position, !folds[partition].isInsideSeeds(of: log) else {
             return (503, Array(#"{"code":"node_behind"}"#.utf8))
         }
         var lines: [UInt8] = []

@@ -53,6 +53,13 @@ public struct PartitionFold: Sendable {
         return record
     }
 
+    /// Passes seqs at which there is no record, up to this one.
+    public mutating func skip(to seq: Seq) {
+        guard seq > next else { return }
+        rules.hole()
+        next = seq
+    }
+
     private mutating func change(_ key: Bytes, at seq: Seq, _ body: (inout Fold) -> Void) {
         // The rules have let only valid names through.
         guard let name = StreamName(bytes: key) else { return }

@@ -120,14 +120,16 @@ final class OldLog {
         guard StreamName.barrierKey.utf8.elementsEqual(key) else { return nil }
         switch Barrier.read(value) {
         case .known(.end(let next)): return (seq, next)
-        case .unknown:
-            throw LogError(
-                .internal,
-                "found a barrier at seq \(seq) of partition \(partition) that this version does not know: run a newer"
-                    + " one"
-            )
+        case .unknown: throw unknownBarrier(at: seq, of: partition)
         case .known, .none: return nil
         }
+    }
+
+    private static func unknownBarrier(at seq: Seq, of partition: Int) -> LogError {
+        LogError(
+            .internal,
+            "found a barrier at seq \(seq) of partition \(partition) that this version does not know: run a newer one"
+        )
     }
 
     /// How long what was written is looked for.
@@ -186,8 +188,11 @@ final class OldLog {
         let last = found[partition].end?.seq ?? found[partition].bounds.last
         try log.scan(partition, from: fold.next, to: last) { batch in
             for entry in batch.entries {
-                _ = batch.withRecord(entry) { key, value in fold.read(key: key, value: value, seq: entry.seq) }
+                let record = batch.withRecord(entry) { key, value in fold.read(key: key, value: value, seq: entry.seq) }
+                if case .unknownBarrier = record { throw Self.unknownBarrier(at: entry.seq, of: partition) }
             }
+            // The last offsets may be holes.
+            fold.skip(to: batch.seqs.upperBound)
             try progress(
                 EpochProgress(step: .folding, partition: partition, seq: batch.seqs.upperBound - 1, last: last)
             )
