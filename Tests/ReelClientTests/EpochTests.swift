@@ -68,6 +68,19 @@ import Testing
         await client.close()
     }
 
+    @Test func whoWaitsForASeqOfALogThatHasEndedIsTold() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s")
+        try await stream.publish(.insert("m", "0", ["n": 1])).fate()
+        let waiting = Task { try await stream.waitUntil(seq: 100) }
+        while try await client.waiters("s") == 0 { await Task.yield() }
+        try await network.on { $0.goOver(to: Epoch(2), lagging: []) }
+        let error = await #expect(throws: ReelError.self) { try await waiting.value }
+        #expect(error?.code == .epochChanged)
+        await client.close()
+    }
+
     @Test func whatWasReadInAnEpochThatHasEndedIsNoBaseInTheNext() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
@@ -169,5 +182,12 @@ import Testing
             }
             await client.close()
         }
+    }
+}
+
+extension SyncClient {
+    /// How many wait until a stream has come somewhere.
+    fileprivate func waiters(_ name: String) throws -> Int {
+        opened[try #require(StreamName(name))]?.waiters.count ?? 0
     }
 }

@@ -54,6 +54,29 @@ import Testing
         await client.close()
     }
 
+    @Test func whereOneReaderIsCancelledTheNextOneGoesOn() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s")
+        let changes = await stream.changes
+        let first = Task { () -> ChangeBatch? in
+            var reader = changes.makeAsyncIterator()
+            return await reader.next()
+        }
+        first.cancel()
+        #expect(await first.value == nil)
+        let reading = Task {
+            for await batch in changes where batch.objects.contains(ObjectName("m", "0")) { return true }
+            return false
+        }
+        try await eventually { await client.isAwaited(changes.feed) }
+        try await stream.publish(.insert("m", "0")).fate()
+        #expect(await reading.value)
+        await client.close()
+        var reader = changes.makeAsyncIterator()
+        while await reader.next() != nil {}
+    }
+
     @Test func aClientThatNobodyHoldsEndsItsConnection() async throws {
         let network = try FakeNetwork()
         weak var gone: SyncClient?
@@ -91,4 +114,9 @@ import Testing
         await client.close()
         #expect(await kept.contains(.connected(node: "a")))
     }
+}
+
+extension SyncClient {
+    /// Whether a reader waits for what changes.
+    fileprivate func isAwaited(_ feed: ChangeFeed) -> Bool { feed.waiter != nil }
 }

@@ -248,6 +248,41 @@ import Testing
         #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)?.events.count == 2)
     }
 
+    @Test func whatTheFoldCallsSomebodyElsesGoesAgainWithTheNextTokenAlsoWhereItWasAcked() {
+        var outbox = Outbox(seed: 1)
+        for id in 0..<2 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
+        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        let authors = (0..<2).map { Event.Author(site: outbox.site, op: $0) }
+        for (seq, author) in authors.enumerated() { outbox.acked(author, seq: Seq(4 + seq), folded: 3, nowMs: 0) }
+        for (seq, author) in authors.enumerated() {
+            outbox.folded(author, seq: Seq(4 + seq), .foreign, content: [], base: 5, nowMs: 0)
+        }
+        #expect(outbox.handOver(Self.wide, base: 5, horizon: -1, nowMs: 1_000_000) == nil)
+        outbox.release()
+        #expect(outbox.handOver(Self.wide, base: 5, horizon: -1, nowMs: 0)?.events == parcel?.events)
+    }
+
+    @Test func onlySoManyBytesAreOnTheirWayWithoutAnAnswer() {
+        var outbox = Outbox(seed: 1)
+        let text = JSON.string(String(repeating: "x", count: 20_000))
+        for id in 0..<40 { _ = outbox.add(.insert("m", "\(id)", ["text": text]), base: 0, isKnown: false) }
+        var sent = 0
+        func handOver() {
+            while let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0) {
+                sent += parcel.events.count
+            }
+        }
+        handOver()
+        let most = Outbox.inFlightBytesMax / 20_000 + 1
+        #expect(sent == most, "the last one may go beyond")
+        for op in 0..<40 {
+            outbox.acked(Event.Author(site: outbox.site, op: Op(op)), seq: Seq(op), folded: -1, nowMs: 0)
+            handOver()
+            #expect(sent == min(40, most + op + 1))
+        }
+        #expect(outbox.inFlightBytes == 0)
+    }
+
     @Test func retryIsHonouredWithinBounds() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
@@ -320,6 +355,28 @@ import Testing
             Event.update("m", id, ["a": 1]).encoded(base: 0, author: .init(site: outbox.site, op: Op(op)))
         }
         #expect(parcel?.events == expected)
+    }
+
+    @Test func aCloneRefusesWhatCountsOnTheFormerSitesText() {
+        var outbox = Outbox(seed: 1)
+        let was = outbox.site
+        func splice(_ offset: Int64) -> Event {
+            .update("page", "1", operations: ["text": .splice([Splice(offset, 0, "x")])])
+        }
+        let handedOver = outbox.add(splice(0), base: 0, isKnown: true)
+        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        let queued = outbox.add(splice(1), base: 0, isKnown: true)
+        _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
+        let author = Event.Author(site: was, op: 0)
+        outbox.acked(author, seq: 4, folded: 2, nowMs: 0)
+        let theirs = Event.delete("m", "9").encoded(base: 0, author: author)
+        outbox.folded(author, seq: 3, .applied, content: theirs, base: 3, nowMs: 0)
+        let refused = outbox.takeNotices().compactMap { notice -> Int64? in
+            if case .settled(let number, .refused(let error)) = notice, error.code == .stale { number } else { nil }
+        }
+        #expect(Set(refused) == [handedOver, queued])
+        #expect(outbox.entries.map(\.event) == [.update("m", "1", ["a": 1])])
+        #expect(outbox.handOver(Self.wide, base: 3, horizon: -1, nowMs: 0)?.events.count == 1)
     }
 
     @Test func aCloneTakesOneNewSiteHoweverManyOpsTheOtherHasUsed() {

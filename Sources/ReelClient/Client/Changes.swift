@@ -41,7 +41,8 @@ public struct Changes: AsyncSequence, Sendable {
         let feed: ChangeFeed
         let client: SyncClient
 
-        /// The next batch; waits until something has changed. Nil once the client is closed.
+        /// The next batch; waits until something has changed. Nil once the client is closed, or where the task is
+        /// cancelled.
         public mutating func next() async -> ChangeBatch? {
             await client.nextBatch(of: feed)
         }
@@ -59,13 +60,12 @@ public struct Changes: AsyncSequence, Sendable {
 /// What one reader of changes has not taken yet. Belongs to the client's actor.
 final class ChangeFeed: @unchecked Sendable {
     var pending: ChangeBatch?
-    var waiter: CheckedContinuation<ChangeBatch?, Never>?
+    var waiter: (number: Int, continuation: CheckedContinuation<ChangeBatch?, Never>)?
     var isClosed = false
 
     func add(_ batch: ChangeBatch) {
-        if let waiter {
-            self.waiter = nil
-            waiter.resume(returning: batch)
+        if waiter != nil {
+            endWait(with: batch)
         } else if var merged = pending {
             merged.seq = batch.seq
             merged.objects.formUnion(batch.objects)
@@ -79,7 +79,12 @@ final class ChangeFeed: @unchecked Sendable {
 
     func close() {
         isClosed = true
-        waiter?.resume(returning: nil)
+        endWait(with: nil)
+    }
+
+    func endWait(with batch: ChangeBatch?) {
+        let continuation = waiter?.continuation
         waiter = nil
+        continuation?.resume(returning: batch)
     }
 }

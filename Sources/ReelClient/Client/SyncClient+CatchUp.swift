@@ -152,6 +152,12 @@ extension SyncClient {
         stream.unwritten = []
         stream.isFromOldEpoch = true
         stream.isCaughtUp = false
+        let waiters = stream.waiters
+        stream.waiters = []
+        for waiter in waiters {
+            let error = ReelError(.epochChanged, "seq \(waiter.seq) was awaited of a log that has ended")
+            waiter.continuation.resume(throwing: error)
+        }
         notify(.epochChanged(stream: stream.name.description))
     }
 

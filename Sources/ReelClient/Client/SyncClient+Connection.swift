@@ -23,9 +23,10 @@ extension SyncClient {
         guard let link, link.number == number else { return }
         let patienceMs = failover.attemptMs
         self.link?.timer = after(patienceMs) { $0.lost(number, "no welcome within \(patienceMs) ms") }
-        self.link?.connection = transport.connect(to: link.node) { [weak self] event in
+        let connection = transport.connect(to: link.node) { [weak self] event in
             self?.assumeIsolated { $0.happened(event, on: number) }
         }
+        self.link?.connection = connection
     }
 
     private func happened(_ event: TransportEvent, on number: Int) {

@@ -100,17 +100,22 @@ extension SyncClient {
     }
 
     func nextBatch(of feed: ChangeFeed) async -> ChangeBatch? {
+        waits += 1
+        let number = waits
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
+                if Task.isCancelled { return continuation.resume(returning: nil) }
                 if let batch = feed.pending.take() { return continuation.resume(returning: batch) }
-                if feed.isClosed || Task.isCancelled { return continuation.resume(returning: nil) }
-                feed.waiter?.resume(returning: nil)
-                feed.waiter = continuation
+                if feed.isClosed { return continuation.resume(returning: nil) }
+                feed.waiter?.continuation.resume(returning: nil)
+                feed.waiter = (number, continuation)
             }
         } onCancel: {
-            Task { await self.close(feed) }
+            Task { await self.cancelWait(number, of: feed) }
         }
     }
 
-    private func close(_ feed: ChangeFeed) { feed.close() }
+    private func cancelWait(_ number: Int, of feed: ChangeFeed) {
+        if feed.waiter?.number == number { feed.endWait(with: nil) }
+    }
 }

@@ -6,7 +6,7 @@ extension SyncClient {
     /// The stored state is written anew when so many events lie behind it, or twice as many as there are objects.
     static let eventsBehindStateMax = 4_096
     /// A publish frame is at most so large, whatever a node would take.
-    static let parcelBytes = 256 << 10
+    static let parcelBytes = 64 << 10
     /// What a publish frame has besides its events, the longest stream name included, and what ops and bases of many
     /// digits add to one event.
     static let frameRoom = 1_024
@@ -150,22 +150,40 @@ extension SyncClient {
             stream.publications[entry.number] = [Publication(entry.event)]
         }
         guard let position = stored.position else { return stream }
-        var fold = Fold(stream: name, partition: position.partition, epoch: position.epoch, listsChanges: true)
-        var reader = SnapshotReader(listsChanges: true)
-        var lines = LineSplitter()
-        var hasState = false
-        try store.readState(stored.row) { (piece) throws(ReelError) in
-            hasState = true
-            try lines.add(piece) { (line) throws(ReelError) in try reader.read(line: line) }
-        }
-        if hasState { fold = try reader.finish() }
-        var view = View(fold, partitions: position.partitions)
         var events: [DeliveredEvent] = []
         try store.readEvents(stored.row) { events.append(DeliveredEvent(seq: $0, value: Array($1))) }
+        guard let fold = try restoreFold(name, position, from: store, stored.row) else {
+            try store.forgetState(stored.row)
+            return stream
+        }
+        var view = View(fold, partitions: position.partitions)
         view.restore(events, covered: position.covered)
         stream.eventsBehindState = events.count
         stream.view = view
         return stream
+    }
+
+    /// The stored state; nil where it cannot be read any more: nodes have it, too, and only this device what waits.
+    private func restoreFold(
+        _ name: StreamName,
+        _ position: DeviceStore.Position,
+        from store: DeviceStore,
+        _ row: Int64
+    ) throws(ReelError) -> Fold? {
+        var reader = SnapshotReader(listsChanges: true)
+        var lines = LineSplitter()
+        var (hasState, isDamaged) = (false, false)
+        try store.readState(row) { piece in
+            hasState = true
+            do throws(ReelError) {
+                try lines.add(piece) { (line) throws(ReelError) in try reader.read(line: line) }
+            } catch {
+                isDamaged = true
+            }
+        }
+        if isDamaged { return nil }
+        if hasState { return try? reader.finish() }
+        return Fold(stream: name, partition: position.partition, epoch: position.epoch, listsChanges: true)
     }
 
     // MARK: The app

@@ -92,7 +92,7 @@ public struct SyncStream: Sendable {
     public var changes: Changes { get async { await client.changes(of: name) } }
 
     /// Waits until the stream is folded up to this seq. Throws `CancellationError` if the client is closed or the task
-    /// is cancelled before.
+    /// is cancelled before, and `epoch_changed` if the log ends whose seq it is.
     public func waitUntil(seq: Seq) async throws {
         try await client.waitUntil(seq: seq, of: name)
     }

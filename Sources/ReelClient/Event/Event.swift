@@ -135,9 +135,13 @@ public struct Event: Sendable, Equatable {
 
     /// Its meaning depends on the state that its author saw: splices count on a text, guards on seqs.
     var dependsOnBase: Bool {
+        hasSplices || changes.contains { !$0.guards.isEmpty }
+    }
+
+    /// It counts on a text: on all that its site has written to it, and on what others had up to its base.
+    var hasSplices: Bool {
         changes.contains { change in
-            !change.guards.isEmpty
-                || change.operations.contains { if case .splice = $0.value { true } else { false } }
+            change.operations.contains { if case .splice = $0.value { true } else { false } }
         }
     }
 

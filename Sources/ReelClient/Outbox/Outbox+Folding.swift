@@ -30,7 +30,8 @@ extension Outbox {
             sendAgain(afterMs: Self.tooManySitesMs, nowMs: nowMs)
             notify(.held(ReelError(.tooManySites, "the stream has all the sites that it may have; trying again")))
         case .foreign:
-            guard index(of: author) != nil else { return }
+            guard let index = index(of: author), lies(entries[index], atOrBelow: seq) else { return }
+            forgetAcks(from: index)
             hold(ReelError(.foreign, "this device's site in the stream belongs to another user"))
         case .duplicate, .seed, .barrier, .void, .stopped: break
         }
@@ -103,10 +104,10 @@ extension Outbox {
                 return remove(at: index, fate)
             }
             // Another device spoke as this site: its event took the op.
-            if author.site == site { takeNewSite() }
             entries[index].author = nil
             entries[index].acked = nil
             write(.put(entries[index]))
+            if author.site == site { takeNewSite() } else { refuseSplices() }
             rewind()
         } else if author.site == site, author.op >= nextOp {
             takeNewSite()
@@ -120,6 +121,15 @@ extension Outbox {
         let was = site
         changeSite()
         notify(.newSite(was: was, now: site))
+        refuseSplices()
+    }
+
+    /// What waits goes under another site than the one under which this device wrote what it may count on.
+    private mutating func refuseSplices() {
+        let error = ReelError(.stale, "it counts on what this device has written under another site")
+        for index in entries.indices.reversed() where entries[index].author == nil && entries[index].event.hasSplices {
+            remove(at: index, .refused(error))
+        }
     }
 
     private mutating func changeSite() {

@@ -15,8 +15,10 @@ extension Outbox {
         var bytes: Int
     }
 
-    /// So many events are on their way without an answer; then the queue waits.
+    /// So many events are on their way without an answer, or about so many bytes; then the queue waits. Behind them
+    /// stands the question whether the node lives, and what a slow line has not brought there in time is sent again.
     static let inFlightMax = 1_024
+    static let inFlightBytesMax = 128 << 10
     /// So many times in a row the first op was said to lie behind a hole.
     static let stuckAfter = 3
     /// The shortest and the longest pause before events are sent again.
@@ -37,7 +39,7 @@ extension Outbox {
     /// A connection is there: nobody knows what came of what was sent before, so all that is not acked goes again, in
     /// order.
     mutating func connected() {
-        inFlight = 0
+        (inFlight, inFlightBytes) = (0, 0)
         release()
     }
 
@@ -57,7 +59,9 @@ extension Outbox {
         var parcel = Parcel(ref: generation, events: [])
         var bytes = 0
         var index = index(behind: sentThrough)
-        while index < entries.endIndex, inFlight < Self.inFlightMax, parcel.events.count < window.events {
+        while index < entries.endIndex, inFlight < Self.inFlightMax, inFlightBytes < Self.inFlightBytesMax,
+            parcel.events.count < window.events
+        {
             let author = entries[index].author ?? Event.Author(site: site, op: nextOp)
             if entries[index].author == nil, entries[index].base < horizon, !entries[index].event.dependsOnBase {
                 entries[index].base = base
@@ -67,6 +71,7 @@ extension Outbox {
             guard bytes <= window.bytes || parcel.events.isEmpty else { break }
             if entries[index].author == nil { give(author, at: index) }
             inFlight += 1
+            inFlightBytes += encoded.count
             parcel.events.append(encoded)
             sentThrough = entries[index].number
             index += 1
@@ -135,6 +140,8 @@ extension Outbox {
 
     /// Once there is nothing more to wait for, a new beginning is behind what was acked meanwhile.
     private mutating func answered() {
+        // Each is as large as the others, about.
+        if inFlight > 0 { inFlightBytes -= inFlightBytes / inFlight }
         inFlight = max(0, inFlight - 1)
         if inFlight == 0, !hasBegun { rewind() }
     }

@@ -58,6 +58,7 @@ struct Outbox: Sendable {
     var sentThrough: Int64 = 0
     /// Sent and not answered: each event gets one answer, also where its entry is gone.
     var inFlight = 0
+    var inFlightBytes = 0
     /// Counts the times that sending began anew; `ref` of a publish, so that late answers to older ones are known.
     var generation: Int64 = 0
     /// Something of this generation was sent.

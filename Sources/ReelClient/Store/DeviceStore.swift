@@ -296,6 +296,18 @@ final class DeviceStore {
         try dropEvents.run()
     }
 
+    /// Drops what was received of a stream, and keeps what waits to be sent.
+    func forgetState(_ row: Int64) throws(ReelError) {
+        try commit(durably: false) { () throws(SQLiteError) in
+            dropState.bind(1, row)
+            try dropState.run()
+            try dropEvents(row)
+            for column in 1...4 { putPosition.bindNull(Int32(column)) }
+            putPosition.bind(5, row)
+            try putPosition.run()
+        }
+    }
+
     private static func damaged(_ table: String, _ found: String) -> SQLiteError {
         SQLiteError(extendedCode: 11, message: "found \(found.prefix(80).debugDescription) in table \(table)")
     }

@@ -2,7 +2,7 @@
 ///
 /// On Linux this is `NetTransport`; an app on another platform brings its own. Everything here happens on one serial
 /// executor: the client calls only from it, and every callback comes on it. So nothing on the way of an event changes
-/// threads, and nothing needs a lock.
+/// threads, and nothing needs a lock. No callback comes before the call has returned that it was given to.
 public protocol Transport: AnyObject, Sendable {
     /// Where calls are made and callbacks come. The client's actor is pinned on it.
     var executor: any SerialExecutor { get }

@@ -4,7 +4,8 @@ import Glibc
 extension TCPConnection {
     /// Connects to a host by address or name; its addresses are tried in turn until one answers or the time is up.
     /// With TLS the handshake is done too, within the same time, and the connection reads already. The result comes on
-    /// the loop, once. A plain connection does not read before `resumeReading`. On the loop.
+    /// the loop, once, and never before this returns. A plain connection does not read before `resumeReading`. On the
+    /// loop.
     @discardableResult
     static func connect(
         on loop: EventLoop,
@@ -76,7 +77,7 @@ final class TCPConnector {
         if status != 0 {
             _ = Context.take(request.pointee.data, as: TCPConnector.self)
             request.deallocate()
-            finish(.failure(NetError(status: status, "looking up \(host)")))
+            later { [self] in finish(.failure(NetError(status: status, "looking up \(host)"))) }
         }
     }
 
@@ -104,11 +105,17 @@ final class TCPConnector {
                 connector.connected(status)
             }
         }
+        // Such as where there is no way to the address, or no descriptor left.
         if status != 0 {
             _ = Context.take(request.pointee.data, as: TCPConnector.self)
             request.deallocate()
-            connected(status)
+            later { [self] in connected(status) }
         }
+    }
+
+    /// Who has asked for the connection has it in hand before anything is said of it.
+    private func later(_ body: @escaping () -> Void) {
+        loop.timer(after: .zero, body)
     }
 
     private func connected(_ status: Int32) {

@@ -53,6 +53,35 @@ import Testing
         #expect(said.withLock { $0 } == [expected, expected])
     }
 
+    /// The kernel says at once that it does not connect there, as where a device has no network.
+    private let nowhere = "http://255.255.255.255:9"
+
+    @Test func whatFailsAtOnceIsToldBehindTheCall() async throws {
+        let said = Mutex<[String]>([])
+        let device = try Device()
+        await device.use { transport in
+            _ = transport.connect(to: nowhere) { if case .closed = $0 { said.withLock { $0.append("closed") } } }
+            _ = transport.get(from: nowhere, "/", token: nil) {
+                if case .failed = $0 { said.withLock { $0.append("failed") } }
+            }
+            said.withLock { $0.append("back") }
+        }
+        try await eventually("both are told") { said.withLock { $0.count } == 3 }
+        #expect(said.withLock { $0 }.first == "back")
+    }
+
+    @Test func aDeviceWithoutANetworkTriesOn() async throws {
+        let client = try SyncClient(nodes: [nowhere], store: .memory, transport: try NetTransport())
+        var notices = await client.notices.makeAsyncIterator()
+        try await client.open("s")
+        var failures = 0
+        while failures < 2, let notice = await notices.next() {
+            if case .disconnected(let node, _) = notice, node == nowhere { failures += 1 }
+        }
+        #expect(failures == 2)
+        await client.close()
+    }
+
     @Test func aProcessThatWasStoppedHearsWhatHasComeBeforeADeadlinePasses() async throws {
         let events = Seen()
         let answers = Atomic(true)
