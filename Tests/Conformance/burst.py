@@ -146,14 +146,14 @@ class Inside:
 
     def __enter__(self):
         self.thread.start()
-        assert self.are_there.wait(60) and self.failure is None, self.failure
+        assert self.are_there.wait(60) and self.failure is None, repr(self.failure)
         return self
 
     def have_heard(self, more):
         """Waits until everybody has heard of so many events more than now."""
         goal = self.published + more
         eventually(f"{goal} events inside", lambda: self.failure or min(self.heard) >= goal)
-        assert self.failure is None, self.failure
+        assert self.failure is None, repr(self.failure)
 
     def __exit__(self, *_):
         self.is_over = True
@@ -170,7 +170,7 @@ def crowded(cluster, name, *words, descriptors=None):
         yield node, inside
         eventually("it takes others again", lambda: takes_others(node))
         inside.have_heard(5)
-    assert inside.failure is None, inside.failure
+    assert inside.failure is None, repr(inside.failure)
 
 
 def takes_others(node):

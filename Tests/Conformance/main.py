@@ -49,7 +49,7 @@ def main(names):
                     print(f"FAILED  {name}: install {missing}, or say ALLOW_MISSING=1", flush=True)
             except Exception as error:
                 failed.append(name)
-                print(f"FAILED  {name}: {error}", flush=True)
+                print(f"FAILED  {name}: {str(error) or repr(error)}", flush=True)
                 if not isinstance(error, AssertionError):
                     traceback.print_exc()
         for node in cluster.nodes:

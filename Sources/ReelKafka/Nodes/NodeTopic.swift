@@ -15,8 +15,6 @@ final class NodeTopic: NodeDirectory {
         var nodes: [String: NodeAnnouncement] = [:]
         /// What is read next; nil: nothing was read yet.
         var next: Seq?
-        /// When it was read to its end the last time.
-        var readMs = Int64.min
     }
 
     /// How much is read at once, in bytes.
@@ -34,7 +32,6 @@ final class NodeTopic: NodeDirectory {
 
     func nodes() throws(LogError) -> [NodeAnnouncement] {
         try known.withLock { known throws(LogError) in
-            let nowMs = NodeAnnouncement.nowMs()
             let ends = try reading.ends(0)
             // The brokers forget old announcements; a topic that was made anew begins at 0 again.
             var next = max(known.next ?? 0, ends.lowerBound)
@@ -44,14 +41,13 @@ final class NodeTopic: NodeDirectory {
                 guard batch.seqs.upperBound > next else { break }
                 for entry in batch.entries {
                     guard var node = batch.withRecord(entry, { NodeAnnouncement(json: $1) }) else { continue }
-                    // Its clock may be wrong. A node must not be kept for ever for that, nor be forgotten: what was not
-                    // there the last time was said since.
-                    node.atMs = min(max(node.atMs, known.readMs), nowMs)
+                    // A clock that is ahead must not keep it for ever.
+                    node.atMs = min(node.atMs, NodeAnnouncement.nowMs())
                     known.nodes[node.id] = node
                 }
                 next = batch.seqs.upperBound
             }
-            (known.next, known.readMs) = (next, nowMs)
+            known.next = next
             let oldest = NodeAnnouncement.oldestMs()
             known.nodes = known.nodes.filter { $0.value.atMs >= oldest }
             return known.nodes.values.sorted { $0.id < $1.id }
