@@ -62,6 +62,20 @@ import Testing
         try await expectUnknown(run, "reader.history.jsonl:10: ", "follows the line of end")
     }
 
+    @Test func aDumpWithADamagedSeqIsToldAndNotFilled() async throws {
+        var run = RecordedRun()
+        run.files["log.jsonl"] = run.dump() + #"{"partition":0,"seq":900000000000000000,"key":"s","value":"x"}"# + "\n"
+        try await expectUnknown(run, "log.jsonl:", "seq 900000000000000000 follows seq 5", logName: "")
+    }
+
+    @Test func aTextOfBrokenEscapesIsReadWithoutHarm() async throws {
+        var run = RecordedRun()
+        let text = String(repeating: #"\u"#, count: 100_000)
+        run.files["log.jsonl"] = run.dump() + #"{"partition":0,"seq":6,"key":"\#(text)","value":"\#(text)"}"# + "\n"
+        let verdict = try await run.verdict(logName: "")
+        #expect(verdict.word != .invalid, "\(verdict.text)")
+    }
+
     // MARK: Lines that are gone
 
     @Test func acksThatAreGoneAreMissed() async throws {

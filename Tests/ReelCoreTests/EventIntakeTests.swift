@@ -62,6 +62,8 @@ import Testing
             (#"{"by":"x","op":0,"site":"SITE","type":"noop"}"#, .badEvent),
             (#"{"seq":1,"op":0,"site":"SITE","type":"noop"}"#, .badEvent),
             (#"{"base":{},"op":0,"site":"SITE","type":"noop"}"#, .badEvent),
+            (#"{"Last":true,"base":5,"op":0,"site":"SITE","type":"noop"}"#, .badEvent),
+            (#" {"base":5,"action":1,"op":0,"site":"SITE","type":"noop"}"#, .badEvent),
             (#"{}"#, .badEvent), (#"[]"#, .badEvent), (#"{"a":1,"a":2}"#, .badJSON), (#"{"a":"\ud800"}"#, .badJSON),
             (#"{"a":1e999}"#, .badNumber), (#"{"a":9007199254740993}"#, .badNumber), ("", .badJSON),
         ]

@@ -159,7 +159,8 @@ struct LineReader {
     func decoded(_ text: RawText) -> [UInt8] {
         let raw = UnsafeRawBufferPointer(rebasing: bytes[text.place])
         guard text.hasEscapes else { return Array(raw) }
-        return [UInt8](unsafeUninitializedCapacity: raw.count) { buffer, count in
+        // A broken escape of two bytes stands as the three of U+FFFD.
+        return [UInt8](unsafeUninitializedCapacity: raw.count + raw.count / 2 + 1) { buffer, count in
             var index = 0
             while index < raw.count {
                 let byte = raw[index]

@@ -89,6 +89,9 @@ struct LoggedPartition: Sendable {
                     try compare(entry)
                     continue
                 }
+                guard entry.seq - next <= Self.holesMax else {
+                    throw Fault("\(index.place(entry)): seq \(entry.seq) follows seq \(next - 1)")
+                }
                 for _ in next..<entry.seq { append(.hole, hash: 0, site: -1, op: -1, stream: -1) }
                 if next < entry.seq, !known.contains(where: { $0.lowerBound < next && $0.upperBound >= entry.seq }) {
                     leftOut = (
@@ -109,6 +112,9 @@ struct LoggedPartition: Sendable {
         }
         while let seq = pauses.first, seq <= last { pause(pauses.removeFirst(), fold) }
     }
+
+    /// No log has so many empty seqs in a row: it is the line that is damaged.
+    private static let holesMax: Int64 = 10_000_000
 
     /// From which seq to which kcat has read: what it has no line of there is empty. A log in a file has no empty seqs,
     /// and `reel dump` names those of Kafka.

@@ -95,7 +95,9 @@ public struct EventIntake {
         reader.position += 1
         var (rest, lastKey) = (1, Slice(start: 0, count: 0))
         var base: Seq?
+        var isFirst = true
         while let key = try reader.nextKey(&lastKey) {
+            defer { isFirst = false }
             switch reader.bytes(key) {
             case "at", "by", "seq":
                 throw ReelError(
@@ -104,6 +106,8 @@ public struct EventIntake {
                         + "which the log and its gateways give, not a client"
                 )
             case "base":
+                // The new head takes the place of all up to here.
+                guard isFirst else { throw ReelError(.badEvent, "found a member before \"base\", which no event has") }
                 base = try reader.integer(from: -1)
                 rest = reader.position
             default: try reader.value(levels: Limits.depth - 1)
