@@ -31,6 +31,7 @@ enum Limit {
     static let recordBytes = 1 << 20
     static let objectFields = 1_024
     static let objectBytes = 768 << 10
+    static let objectHidden = 1 << 20
     static let sites = 100_000
     static let eventDepth = 32
     static let seedDepth = 40

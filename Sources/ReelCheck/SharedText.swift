@@ -102,6 +102,17 @@ extension SharedText {
         elements.insert(contentsOf: triple.text.map { Element($0, by: stamp) }, at: place)
     }
 
+    /// What the memory of its deleted elements weighs: each as much as the square of the number of its deleters. One
+    /// that was inserted and deleted by the same event is seen by nobody, ever, and weighs nothing.
+    var hidden: Int {
+        var sum = 0
+        for element in elements where !element.isVisible {
+            let deleters = deleters[Int(element.deletion)]
+            if !deleters.contains(element.inserter) { sum += deleters.count * deleters.count }
+        }
+        return sum
+    }
+
     /// Drops what nobody can see any more, now that everybody who may still splice knows all up to `horizon`.
     mutating func forget(upTo horizon: Int64) {
         let text = self

@@ -90,6 +90,7 @@ extension StreamState {
                 object.fields[name] = Field(text, by: writer.stamp, plainWriter: field?.plainWriter)
             }
         }
+        object.flatten()
         return object
     }
 
@@ -119,6 +120,21 @@ extension Field? {
 }
 
 extension Object {
+    /// If its texts remember too much of what was deleted, each that remembers something becomes what it now is, as if
+    /// nobody had written it, plainly, when it was last written.
+    fileprivate mutating func flatten() {
+        let texts = fields.compactMapValues { field in
+            if case .shared(let text) = field.content { text } else { nil }
+        }
+        guard texts.values.reduce(0, { $0 + $1.hidden }) > Limit.objectHidden else { return }
+        for (name, field) in fields {
+            guard let text = texts[name], text.hidden > 0 else { continue }
+            let nobody = Stamp(seq: field.writer.seq, site: Site(high: 0, low: 0))
+            fields[name]?.content = .shared(SharedText(text.visible, by: nobody))
+            fields[name]?.plainWriter = nobody
+        }
+    }
+
     /// Whether `{"name":value,…}` of what is visible is more than an object may hold.
     fileprivate var isTooLarge: Bool {
         if fields.count > Limit.objectFields { return true }

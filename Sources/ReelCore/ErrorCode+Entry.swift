@@ -251,7 +251,7 @@ extension ErrorCode {
                 .changed,
                 "Too old to merge",
                 "The event's base is older than the history that the fold keeps, or its splice counts on text that "
-                    + "was replaced.",
+                    + "was replaced, or of which so much was deleted that the fold has forgotten what.",
                 "Fold what is new, merge, and make the event again."
             )
         case .tooManySites:

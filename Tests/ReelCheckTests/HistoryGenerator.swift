@@ -31,13 +31,22 @@ struct HistoryGenerator {
     private var isEnding = false
     /// The latest objects.
     private var names: [ObjectName] = []
-    private let hasBigObject: Bool
+    private let limit: Limit?
     private var isBig = false
+    private var isHidden: Bool { isBig && limit == .hidden }
 
-    /// With `hasBigObject` every third change is of an object that comes near its limits.
-    init(seed: UInt64, hasBigObject: Bool = false) {
+    /// What an object comes to.
+    enum Limit {
+        /// As many bytes as an object may have.
+        case bytes
+        /// As many deleted elements as it may remember.
+        case hidden
+    }
+
+    /// With a limit many changes are of an object that comes to it.
+    init(seed: UInt64, to limit: Limit? = nil) {
         random = SeededNumbers(seed)
-        self.hasBigObject = hasBigObject
+        self.limit = limit
         writers = (0..<5).map { _ in newWriter() }
         if random.oneIn(2) { seedsLeft = 1 + random.below(40) }
     }
@@ -163,7 +172,7 @@ struct HistoryGenerator {
     }
 
     private mutating func object() -> ObjectName {
-        if hasBigObject, random.oneIn(3) { return big }
+        if let limit, limit == .bytes ? random.oneIn(3) : !random.oneIn(3) { return big }
         if !names.isEmpty, !random.oneIn(4) { return random.pick(names) }
         let name = ObjectName(
             model: Text(random.pick(["note", "task"])),
@@ -175,7 +184,13 @@ struct HistoryGenerator {
         return name
     }
 
-    /// An object that comes near its limits.
+    /// Whether a text of the object that comes to its limits had too much to remember.
+    var hasFlattenedText: Bool {
+        let fields = fold.streams[Self.stream]?.objects[big]?.fields ?? [:]
+        return fields.values.contains { $0.plainWriter?.site == Site(high: 0, low: 0) }
+    }
+
+    /// An object that comes to its limits.
     private var big: ObjectName { ObjectName(model: Text("big"), id: Text("1")) }
 
     private mutating func part(_ author: Author) -> [JSON.Member] {
@@ -184,7 +199,7 @@ struct HistoryGenerator {
         let object = state.objects[name]
         let type: String
         switch random.below(100) {
-        case 0..<2: type = "delete"
+        case 0..<2 where !isHidden: type = "delete"
         case 3..<(object == nil ? 70 : 8): type = "insert"
         default: type = "update"
         }
@@ -192,7 +207,7 @@ struct HistoryGenerator {
             .init("type", .string(type)), .init("model", .text(name.model)), .init("id", .text(name.id)),
         ]
         var used: Set<Text> = []
-        if type != "delete", type == "insert" || random.oneIn(4) {
+        if type != "delete", isHidden ? random.oneIn(30) : type == "insert" || random.oneIn(4) {
             var fields: [JSON.Member] = []
             for _ in 0..<random.below(4) {
                 let field = fieldName()
@@ -219,10 +234,12 @@ struct HistoryGenerator {
     }
 
     private mutating func fieldName() -> Text {
-        Text(random.pick(["text", "text", "text", "title", "count", "tags", "any", "😀", "\u{fb33}"]))
+        if isHidden { return Text(random.pick(["text", "text", "title"])) }
+        return Text(random.pick(["text", "text", "text", "title", "count", "tags", "any", "😀", "\u{fb33}"]))
     }
 
     private mutating func plainValue(_ field: Text) -> JSON {
+        if isHidden { return .string(words()) }
         if random.oneIn(8) { return .null }
         switch random.oneIn(10) ? "any" : field.string {
         case "text", "title": return .string(words())
@@ -244,7 +261,8 @@ struct HistoryGenerator {
     }
 
     private mutating func words() -> String {
-        if isBig, !random.oneIn(3) { return String(repeating: "0123456789", count: 26_000) }
+        let isLong = isBig && (isHidden ? random.oneIn(2) : !random.oneIn(3))
+        if isLong { return String(repeating: "0123456789", count: 26_000) }
         return switch random.below(40) {
         case 0: String(repeating: "paste\n", count: 1 + random.below(60))
         case 1..<4: ""
@@ -270,8 +288,10 @@ struct HistoryGenerator {
         default:
             var length = field?.sharedText?.length(to: author) ?? 0
             let triples: [JSON] = (0..<(random.oneIn(4) ? 1 + random.below(4) : 1)).map { _ in
-                let offset = random.below(length + 1)
+                let removesAll = isHidden && random.oneIn(2)
+                let offset = removesAll ? 0 : random.below(length + 1)
                 var removed = random.oneIn(2) ? 0 : random.below(min(length - offset, random.oneIn(9) ? 500 : 5) + 1)
+                if removesAll { removed = length }
                 if random.oneIn(50) { removed = length - offset + 1 }
                 let text = words()
                 length += text.unicodeScalars.count - removed

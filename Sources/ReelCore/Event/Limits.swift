@@ -14,6 +14,9 @@ public enum Limits {
     public static let fields = 1_024
     /// An object as `{"name":value,…}` of what is visible, in bytes.
     public static let object = 768 << 10
+    /// What an object remembers of the deleted elements of its texts: the sum, over them, of the square of the number
+    /// of their deleters. What is beyond it is forgotten, before the horizon comes.
+    public static let hidden = 1 << 20
     /// Sites of a stream.
     public static let sites = 100_000
     /// A mark every so many consumed events.

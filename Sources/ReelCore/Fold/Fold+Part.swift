@@ -121,6 +121,7 @@ extension Fold {
         for operation in event.operations[part.ops] {
             apply(operation, of: event, value, context, slot: slot)
         }
+        objects[slot].flatten(above: context.horizon)
         let isTooLarge = objects[slot].fields.count > Limits.fields || objects[slot].size > Limits.object
         return isTooLarge ? .tooLarge : nil
     }

@@ -25,6 +25,11 @@ struct FoldedField: Sendable {
         if digest == 0 { digest = line(self) }
     }
 
+    /// What remembering the deleted elements of its text costs, at most.
+    var weight: Int {
+        if case .text(let text) = value { text.weight } else { 0 }
+    }
+
     /// How many bytes the canonical value has.
     var valueCount: Int {
         switch value {
@@ -87,6 +92,8 @@ struct FoldedObject: Sendable {
     var fields: [FoldedField] = []
     /// The sum of the fields' costs.
     private(set) var cost = 0
+    /// The sum of the weights of its texts, at most.
+    private(set) var weight = 0
 
     /// What its lines add to the digest of the stream, while `isHashed`.
     var digest: UInt64 = 0
@@ -132,6 +139,7 @@ struct FoldedObject: Sendable {
         let (index, isFound) = find(name)
         if isFound {
             cost += value.count - fields[index].valueCount
+            weight -= fields[index].weight
             fields[index].write(value, by: mark)
         } else {
             insert(FoldedField(name: Array(name), value: .plain(Array(value)), writer: mark), at: index)
@@ -140,6 +148,7 @@ struct FoldedObject: Sendable {
 
     mutating func insert(_ field: FoldedField, at index: Int) {
         cost += field.cost
+        weight += field.weight
         fields.insert(field, at: index)
     }
 
@@ -147,6 +156,7 @@ struct FoldedObject: Sendable {
         let (index, isFound) = find(name)
         guard isFound else { return }
         cost -= fields[index].cost
+        weight -= fields[index].weight
         fields.remove(at: index)
     }
 
@@ -164,17 +174,41 @@ struct FoldedObject: Sendable {
             text = bytes.withUnsafeBytes { SplicedText(Bytes(rebasing: $0[1..<$0.count - 1]), written: writer) }
         }
         fields[index].value = .plain([])
-        let before = text.bytes
+        let before = (bytes: text.bytes, weight: text.weight)
         body(&text)
-        cost += text.bytes - before
+        cost += text.bytes - before.bytes
+        weight += text.weight - before.weight
         fields[index].value = .text(text)
         fields[index].writer = mark
+    }
+
+    /// Forgets who did what to its texts where that weighs more than an object may remember: every text with deleted
+    /// elements is from now on as if nobody had written it plainly at the seq of its last writer.
+    mutating func flatten(above horizon: Seq) {
+        guard weight > Limits.hidden else { return }
+        weight = 0
+        for index in fields.indices {
+            guard case .text(var text) = fields[index].value else { continue }
+            text.weigh(above: horizon)
+            fields[index].value = .text(text)
+            weight += text.weight
+        }
+        guard weight > Limits.hidden else { return }
+        weight = 0
+        for index in fields.indices {
+            guard case .text(let text) = fields[index].value, text.weight > 0 else { continue }
+            var bytes = [UInt8]()
+            text.write(into: &bytes)
+            let nobody = TextMark.nobody(at: fields[index].writer.seq)
+            fields[index].value = .text(bytes.withUnsafeBytes { SplicedText($0, written: nobody) })
+        }
     }
 
     /// Makes plain values of the texts that no splice above the horizon has touched.
     mutating func settle(below horizon: Seq) {
         for index in fields.indices where fields[index].writer.seq <= horizon {
             guard case .text = fields[index].value else { continue }
+            weight -= fields[index].weight
             var bytes = [UInt8]()
             fields[index].writeValue(to: &bytes)
             fields[index].value = .plain(bytes)
@@ -187,6 +221,7 @@ struct FoldedObject: Sendable {
         self.seq = seq
         fields = []
         cost = 0
+        weight = 0
     }
 
     /// Makes it a tombstone.

@@ -8,6 +8,7 @@ struct SplicedText: Sendable {
     private final class Tree: @unchecked Sendable {
         var root = TextNode()
         var summary = TextSummary()
+        var weight = 0
         let written: TextMark?
 
         init(written: TextMark?) {
@@ -36,6 +37,19 @@ struct SplicedText: Sendable {
     /// How many bytes their escaped text has, without quotes.
     var bytes: Int { Int(tree.summary.bytes) }
 
+    /// What remembering its deleted elements costs (see `TextRun.weight`), at most: what everybody sees deleted may
+    /// still count.
+    var weight: Int { tree.weight }
+
+    /// The weight as it is: a function of what happened to the text, like `forEachRun`.
+    func weight(above horizon: Seq) -> Int { tree.root.weight(above: horizon) }
+
+    /// Takes the weight as it is for the one that is known.
+    mutating func weigh(above horizon: Seq) {
+        own()
+        tree.weight = weight(above: horizon)
+    }
+
     /// How many elements the viewer counts.
     func count(for viewer: TextViewer) -> Int {
         tree.summary.isSettled(for: viewer) ? scalars : tree.root.count(for: viewer)
@@ -55,7 +69,7 @@ struct SplicedText: Sendable {
         own()
         if removed > 0 {
             var (rest, skip) = (removed, offset)
-            tree.root.delete(&rest, skip: &skip, mark: mark, viewer: viewer)
+            tree.weight += tree.root.delete(&rest, skip: &skip, mark: mark, viewer: viewer)
         }
         if scalars > 0 {
             let run = TextRun(inserted: mark, bytes: text.count, scalars: scalars)
@@ -79,6 +93,7 @@ struct SplicedText: Sendable {
             let copy = Tree(written: tree.written)
             copy.root = tree.root
             copy.summary = tree.summary
+            copy.weight = tree.weight
             tree = copy
         }
         if !isKnownUniquelyReferenced(&tree.root) { tree.root = tree.root.copy() }
@@ -90,11 +105,12 @@ struct SplicedText: Sendable {
 
     // MARK: Whole texts
 
-    /// Puts a run behind all others; `finishAppending` makes the text whole.
+    /// Puts a run behind all others, unless nobody can ever see it; `finishAppending` makes the text whole.
     mutating func append(_ text: Bytes, scalars: Int, inserted: TextMark, deleters: [TextMark]) {
-        guard scalars > 0 else { return }
+        guard scalars > 0, !deleters.contains(inserted) else { return }
         var run = TextRun(inserted: inserted, bytes: text.count, scalars: scalars)
         for mark in deleters { run.delete(by: mark) }
+        tree.weight += run.weight
         tree.root.append(run, text)
     }
 

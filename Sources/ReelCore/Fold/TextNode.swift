@@ -62,13 +62,23 @@ final class TextNode: @unchecked Sendable {
                 for i in $0.indices where $0[i].counts(for: viewer) { count += Int($0[i].scalars) }
             }
         } else {
-            for i in children.indices { count += self.count(ofChild: i, for: viewer) }
+            for i in children.indices { count += summaries[i].count(for: viewer) ?? children[i].count(for: viewer) }
         }
         return count
     }
 
-    private func count(ofChild i: Int, for viewer: TextViewer) -> Int {
-        summaries[i].isSettled(for: viewer) ? Int(summaries[i].scalars) : children[i].count(for: viewer)
+    /// How many elements of a child the viewer counts; kept for his next question.
+    private func keepCount(ofChild i: Int, for viewer: TextViewer) -> Int {
+        if let known = summaries[i].count(for: viewer) { return known }
+        let count = children[i].count(for: viewer)
+        summaries[i].keep(count, for: viewer)
+        return count
+    }
+
+    /// The weight of all runs, without those that everybody sees deleted.
+    func weight(above horizon: Seq) -> Int {
+        if isLeaf { return runs.reduce(0) { $1.deleted.seq > horizon ? $0 + $1.weight : $0 } }
+        return children.reduce(0) { $0 + $1.weight(above: horizon) }
     }
 
     // MARK: Changing
@@ -101,7 +111,7 @@ final class TextNode: @unchecked Sendable {
         } else {
             var i = 0
             while rest > 0 {
-                let counted = count(ofChild: i, for: viewer)
+                let counted = keepCount(ofChild: i, for: viewer)
                 if counted >= rest { break }
                 rest -= counted
                 i += 1
@@ -113,23 +123,27 @@ final class TextNode: @unchecked Sendable {
     }
 
     /// Deletes the next `count` elements that the viewer counts behind the first `skip` of them. Both go down by what
-    /// was found here.
-    func delete(_ count: inout Int, skip: inout Int, mark: TextMark, viewer: TextViewer) {
-        guard isLeaf else {
-            var i = 0
-            while i < children.count, count > 0 {
-                let counted = self.count(ofChild: i, for: viewer)
-                if counted <= skip {
-                    skip -= counted
-                    i += 1
-                } else {
-                    own(i)
-                    children[i].delete(&count, skip: &skip, mark: mark, viewer: viewer)
-                    i += adopt(i)
-                }
+    /// was found here. The result is what the weight grows by.
+    func delete(_ count: inout Int, skip: inout Int, mark: TextMark, viewer: TextViewer) -> Int {
+        if isLeaf { return deleteInLeaf(&count, skip: &skip, mark: mark, viewer: viewer) }
+        var weight = 0
+        var i = 0
+        while i < children.count, count > 0 {
+            let counted = keepCount(ofChild: i, for: viewer)
+            if counted <= skip {
+                skip -= counted
+                i += 1
+            } else {
+                own(i)
+                weight += children[i].delete(&count, skip: &skip, mark: mark, viewer: viewer)
+                if children[i].isEmpty { drop(i) } else { i += adopt(i) }
             }
-            return
         }
+        return weight
+    }
+
+    private func deleteInLeaf(_ count: inout Int, skip: inout Int, mark: TextMark, viewer: TextViewer) -> Int {
+        var weight = 0
         var (i, at) = (0, 0)
         while i < runs.count, count > 0 {
             if runs[i].counts(for: viewer) {
@@ -142,12 +156,19 @@ final class TextNode: @unchecked Sendable {
                 } else {
                     if scalars > count { split(i, at: at, scalars: count) }
                     count -= Int(runs[i].scalars)
-                    runs[i].delete(by: mark)
+                    if runs[i].inserted == mark {
+                        // Whoever knows of the one knows of the other: nobody will ever see it.
+                        bytes.removeSubrange(at..<at + Int(runs[i].bytes))
+                        runs.remove(at: i)
+                        continue
+                    }
+                    weight += runs[i].delete(by: mark)
                 }
             }
             at += Int(runs[i].bytes)
             i += 1
         }
+        return weight
     }
 
     /// Cuts run `i`, whose bytes begin at `at`, behind its first `scalars` elements.
@@ -171,8 +192,7 @@ final class TextNode: @unchecked Sendable {
             own(i)
             children[i].settle(below: horizon)
             if children[i].isEmpty {
-                children.remove(at: i)
-                summaries.remove(at: i)
+                drop(i)
                 return
             }
             summaries[i] = children[i].summary()
@@ -220,6 +240,11 @@ final class TextNode: @unchecked Sendable {
         children.replaceSubrange(i...i, with: parts)
         summaries.replaceSubrange(i...i, with: parts.map { $0.summary() })
         return parts.count
+    }
+
+    private func drop(_ i: Int) {
+        children.remove(at: i)
+        summaries.remove(at: i)
     }
 
     /// Joins child `i` and the next one if both together are small.

@@ -4,11 +4,14 @@ struct TextMark: Equatable, Sendable {
     var site: Site
 
     /// At or below the horizon: everybody who may still splice sees it, whoever did it.
-    static let ancient = TextMark(seq: .none, site: Site(high: 0, low: 0))
+    static let ancient = nobody(at: .none)
+
+    /// What was done at a seq by no author's hand: nobody sees it but who has seen that seq.
+    static func nobody(at seq: Seq) -> TextMark { TextMark(seq: seq, site: Site(high: 0, low: 0)) }
 }
 
 /// The eyes of one event: what its author had seen of a text when it was made.
-struct TextViewer {
+struct TextViewer: Equatable {
     var site: Site
     var base: Seq
 
@@ -42,13 +45,25 @@ struct TextRun: Sendable {
         isDeleted ? [deleted] + deletedAgain : []
     }
 
-    mutating func delete(by mark: TextMark) {
+    /// The result is what the run's weight grows by.
+    @discardableResult
+    mutating func delete(by mark: TextMark) -> Int {
+        let before = weight
         if isDeleted {
             deletedAgain.append(mark)
         } else {
             deleted = mark
             isDeleted = true
         }
+        return weight - before
+    }
+
+    /// What remembering it costs, of which `Limits.hidden` is the limit: its deleted elements, each as often as the
+    /// square of the number of its deleters.
+    var weight: Int {
+        guard isDeleted else { return 0 }
+        let deleters = 1 + deletedAgain.count
+        return Int(scalars) * deleters * deleters
     }
 
     /// Whether an offset of this viewer counts these elements.

@@ -10,6 +10,20 @@ struct TextSummary: Sendable {
     var newestOther = TextMark.ancient
     /// The seq of the oldest insertion or deletion that still counts as history.
     var oldest = Seq.max
+    /// What a viewer counted, who looked into it last: splices of many triples ask again and again.
+    private var counted: (by: TextViewer, scalars: Int32)?
+
+    /// How many elements the viewer counts; nil: the subtree must be looked into.
+    @inline(__always)
+    func count(for viewer: TextViewer) -> Int? {
+        if isSettled(for: viewer) { return Int(scalars) }
+        guard let counted, counted.by == viewer else { return nil }
+        return Int(counted.scalars)
+    }
+
+    mutating func keep(_ count: Int, for viewer: TextViewer) {
+        counted = (viewer, Int32(count))
+    }
 
     /// Whether the viewer sees all that was ever done here: then its count is the count of today.
     @inline(__always)

@@ -1,0 +1,97 @@
+import Testing
+
+@testable import ReelCore
+
+/// What an object remembers of the deleted elements of its texts.
+@Suite struct FoldHiddenTextTests {
+    private static let length = 400_000
+    private static let letters = String(repeating: "a", count: length)
+    private static let all = "{\"t\":{\"splice\":[[0,\(length),\"\"]]}}"
+
+    private static func splice(_ name: String, _ text: String = "x") -> String {
+        "{\"\(name)\":{\"splice\":[[0,0,\"\(text)\"]]}}"
+    }
+
+    /// Who has written the text and sees it as it was, and what the fold holds of it.
+    private static func written() -> FoldScript {
+        var script = FoldScript()
+        script.event("insert", 1, fields: "{\"t\":\"\(letters)\",\"u\":\"\",\"v\":\"vv\"}")
+        for site in 2...5 { script.noop(site) }
+        return script
+    }
+
+    @Test("beyond the limit a text goes on as if nobody had written it plainly: whoever has not seen that is stale")
+    func isLimited() throws {
+        var script = Self.written()
+        #expect(script.event("update", 5, base: 4, ops: Self.splice("u", "u")) == .applied)
+        #expect(script.event("update", 5, base: 4, ops: "{\"v\":{\"splice\":[[0,1,\"w\"]]}}") == .applied)
+        let last = script.fold.seq
+        #expect(script.event("update", 2, base: 4, ops: Self.all) == .applied)
+        #expect(script.event("update", 3, base: 4, ops: Self.splice("t")) == .applied)
+        #expect(script.fold.weight == Self.length + 1)
+        // Twice deleted is four times the weight.
+        #expect(script.event("update", 4, base: 4, ops: Self.all) == .applied)
+        #expect(script.fold.weight == 0)
+        #expect(script.value("t") == "\"x\"")
+        let seq = script.fold.seq
+        var copy = script
+        copy.fold = try Fold(snapshotOf: &script.fold)
+        for var script in [script, copy] {
+            for site in [1, 4] {
+                #expect(script.event("update", site, base: seq - 1, ops: Self.splice("t")) == .rejected(.stale))
+            }
+            // Whoever has seen the last splice of a text has missed nothing of it.
+            #expect(script.event("update", 5, base: last - 1, ops: Self.splice("v")) == .rejected(.stale))
+            #expect(script.event("update", 3, base: last, ops: Self.splice("v")) == .applied)
+            #expect(script.value("v") == "\"xwv\"")
+            #expect(script.event("update", 2, base: seq, ops: "{\"t\":{\"splice\":[[0,1,\"y\"]]}}") == .applied)
+            #expect(script.value("t") == "\"y\"")
+            // From a text without deleted elements nothing is taken.
+            #expect(script.event("update", 3, base: 4, ops: Self.splice("u", "v")) == .applied)
+            #expect(script.value("u") == "\"vu\"")
+        }
+    }
+
+    @Test("what one event inserts and deletes is kept nowhere")
+    func isNotKept() {
+        var script = Self.written()
+        let triples = "[0,0,\"\(Self.letters)\"],[1,\(Self.length - 2),\"\"],[0,2,\"\"]"
+        for _ in 0..<4 {
+            #expect(script.event("update", 2, ops: "{\"u\":{\"splice\":[\(triples)]}}") == .applied)
+        }
+        #expect(script.fold.weight == 0)
+        #expect(script.event("update", 3, base: 4, ops: Self.splice("u", "v")) == .applied)
+        #expect(script.value("u") == "\"v\"")
+    }
+
+    @Test("what everybody has seen deleted weighs nothing")
+    func horizon() {
+        var script = Self.written()
+        for _ in 0..<20 { script.noop(1) }
+        let replace = "{\"t\":{\"splice\":[[0,\(Self.length),\"\(Self.letters)\"]]}}"
+        for _ in 0..<2 { #expect(script.event("update", 2, ops: replace) == .applied) }
+        #expect(script.fold.weight == 2 * Self.length)
+        let seq = script.fold.seq
+        for _ in 0..<20 { script.noop(1) }
+        script.setHorizon(seq)
+        #expect(script.event("update", 3, ops: replace) == .applied)
+        #expect(script.fold.weight == Self.length)
+        #expect(script.event("update", 4, base: seq, ops: Self.splice("t")) == .applied)
+    }
+}
+
+extension Fold {
+    fileprivate var weight: Int { slot("m", "1").map { objects[$0].weight } ?? -1 }
+
+    private func slot(_ model: String, _ id: String) -> Int? {
+        JSONText.withEscaped(model) { model in JSONText.withEscaped(id) { objects.find(model: model, id: $0) } }
+    }
+
+    /// The fold that goes on from a snapshot of this one.
+    fileprivate init(snapshotOf fold: inout Fold) throws {
+        var writer = try fold.snapshot()
+        var lines = [UInt8]()
+        writer.writeAll(to: &lines)
+        self = try lines.withUnsafeBytes { try Fold(snapshot: $0) }
+    }
+}
