@@ -2,6 +2,7 @@ import EventLogConformance
 import ReelCore
 import ReelLog
 import ReelNet
+import ReelNode
 import Synchronization
 import TestSupport
 import Testing
@@ -284,13 +285,28 @@ import Testing
         }
     }
 
+    @Test func aBlockOfANodeWithKeysIsForNoSharedCache() async throws {
+        let keys = try KeyFile()
+        let token = try keys.token(publish: "*")
+        let log = try await log(1_100)
+        try await LiveGateway.with(log, { $0.node.tokens = keys.gate }) { live in
+            let block = try await live.ask(
+                "GET",
+                "/v1/streams/todo/blocks/\(log.epoch)/0",
+                headers: ["authorization": "Bearer \(token)"]
+            )
+            #expect(block.status == 200)
+            #expect(block.headers["cache-control"] == "private, max-age=31536000, immutable")
+        }
+    }
+
     @Test func aRangeAndItsBlocksAreTheSameEvents() async throws {
         let log = try await log(2_500)
         try await LiveGateway.with(log, { $0.warmRecords = 10 }) { live in
             let range = try await live.get("/v1/streams/todo/events?after=1023&limit=10000&epoch=\(log.epoch)")
             let block = try await live.get("/v1/streams/todo/blocks/\(log.epoch)/1")
             #expect(range.status == 200 && block.status == 200)
-            #expect(block.headers["cache-control"]?.contains("immutable") == true)
+            #expect(block.headers["cache-control"] == "public, max-age=31536000, immutable")
             let (rangeText, blockText) = (
                 String(decoding: range.body, as: UTF8.self), String(decoding: block.body, as: UTF8.self)
             )

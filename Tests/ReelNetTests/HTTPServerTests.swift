@@ -195,6 +195,19 @@ import Testing
         #expect(socket.endsInOrder())
     }
 
+    @Test(arguments: ["/later", "/refused"])
+    func aHeadThatStopsIsRefusedBehindAnyAnswer(path: String) throws {
+        var settings = HTTPServer.Settings.patient
+        settings.headDeadline = .milliseconds(50)
+        let server = try EchoServer(settings)
+        let socket = try RawSocket(server.address)
+        let offer = WebSocketTests.handshake.replacing("/ws", with: path)
+        socket.send(path == "/refused" ? offer : "GET \(path) HTTP/1.1\r\nHost: a\r\n\r\n")
+        _ = socket.receive(until: "\r\n\r\n")
+        socket.send("GET /later HTTP/1.1\r\nHos")
+        #expect(socket.receiveAll().contains("HTTP/1.1 408"))
+    }
+
     @Test func answersAClientThatHasEndedItsSide() throws {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)

@@ -138,6 +138,28 @@ import Testing
         try await eventually { try server.counters.webSockets == 0 }
     }
 
+    @Test func cutsOffAPeerThatEndsItsSideAndReadsNoMore() async throws {
+        var settings = HTTPServer.Settings.patient
+        (settings.closeDeadline, settings.idleDeadline) = (.milliseconds(50), .milliseconds(50))
+        let server = try EchoServer(settings)
+        let socket = try open(server)
+        try server.onHandler { $0.sockets.last?.send(binary: [UInt8](repeating: 1, count: 64 << 20)) }
+        socket.endSending()
+        try await eventually { try server.counters.webSockets == 0 }
+        #expect(!socket.endsInOrder())
+    }
+
+    @Test func aPeerThatEndsItsSideGetsWhatWasSentBefore() throws {
+        let server = try EchoServer()
+        let socket = try open(server)
+        let big = [UInt8](repeating: 1, count: 16 << 20)
+        try server.onHandler { $0.sockets.last?.send(binary: big) }
+        socket.endSending()
+        var received = 0
+        while case let part = socket.receive(1 << 20), !part.isEmpty { received += part.count }
+        #expect(received == 10 + big.count)
+    }
+
     @Test func answersPings() throws {
         let server = try EchoServer()
         let socket = try open(server)

@@ -309,6 +309,21 @@ import Testing
         )
     }
 
+    @Test(arguments: [(["https://a:1"], true), (["https://a:1", "http://a:2"], false), ([], false)])
+    func aTokenGoesInTheOpenOnlyWhereANamedNodeIs(named: [String], isKept: Bool) throws {
+        var report = ClusterReport(
+            nodes: try named.map { ClusterReport.Node(address: try NodeAddress($0), isNamed: true) }
+        )
+        let rows = ["https://b:1", "http://b:2"].map { url in
+            var row = ClusterRow()
+            (row.role, row.url) = ("gateway", url)
+            return row
+        }
+        report.add(rows, tls: try TLSClient(), token: "secret")
+        let tokens = report.nodes.suffix(2).map(\.address.token)
+        #expect(tokens == ["secret", isKept ? nil : "secret"])
+    }
+
     @Test func whereAllHaveLeftThatIsSaid() throws {
         let log = ClusterReport.Log(epoch: try #require(Epoch(epoch)), bounds: [LogBounds(first: 0, last: 30)])
         let report = ClusterReport(left: ["gateway http://127.0.0.1:7 (left 2.1 s ago)"], log: .success(log))

@@ -80,8 +80,10 @@ final class EventsRange: Follower {
             }
             let etag = "\"\(epoch):\(stream):\(block)\""
             let held = exchange.request.held(etag: etag)
+            // A cache that many share gives `public` to whoever asks, with a token or without.
+            let audience = gateway.share.settings.node.tokens == nil ? "public" : "private"
             let headers: HTTPHeaders = [
-                "cache-control": "public, max-age=31536000, immutable", "etag": held ?? etag,
+                "cache-control": "\(audience), max-age=31536000, immutable", "etag": held ?? etag,
             ]
             if held != nil {
                 return exchange.respond(HTTPResponse(status: 304, headers: headers))

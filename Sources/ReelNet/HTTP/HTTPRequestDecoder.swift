@@ -121,14 +121,14 @@ public struct HTTPRequestDecoder {
         return bytes[7] == UInt8(ascii: "0")
     }
 
-    /// Path and query. `http://host/path` is the same as the path if the host is that of the Host field.
+    /// Path and query. `http://host/path` or `https://host/path` is the same as the path if the host is that of the
+    /// Host field.
     private static func target(_ text: String, _ method: String, _ host: String) throws(HTTPViolation) -> String {
         if text.hasPrefix("/") { return text }
         if text == "*", method == "OPTIONS" { return text }
-        guard text.lowercased().hasPrefix("http://") else {
-            throw HTTPViolation(400, "a request target that does not begin with a slash")
-        }
-        let rest = text.dropFirst(7)
+        let scheme = ["http://", "https://"].first { text.lowercased().hasPrefix($0) }
+        guard let scheme else { throw HTTPViolation(400, "a request target that does not begin with a slash") }
+        let rest = text.dropFirst(scheme.count)
         let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
         guard rest[..<end].lowercased() == host.lowercased() else {
             throw HTTPViolation(400, "a request target for another host than the Host field's")

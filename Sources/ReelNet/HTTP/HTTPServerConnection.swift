@@ -98,7 +98,6 @@ final class HTTPServerConnection: TCPHandler {
     }
 
     private func answer(_ request: HTTPRequest) {
-        hasServed = true
         let exchange = HTTPExchange(self, request.head)
         self.exchange = exchange
         closesAfterAnswer = closesAfterAnswer || !request.head.keepsAlive
@@ -172,6 +171,7 @@ final class HTTPServerConnection: TCPHandler {
 
     func exchangeEnded() {
         exchange = nil
+        hasServed = true
         if closesAfterAnswer { return finish() }
         tcp.setDeadline(server.settings.idleDeadline)
         if !isDecoding { decodeHeld() }

@@ -194,6 +194,7 @@ extension WebSocket: TCPHandler {
 
     /// The peer's side has ended: with a close frame, or broken.
     func ended() {
+        if !sentClose { tcp.setDeadline(deadlines.answer) }
         tcp.finish()
     }
 
@@ -202,7 +203,7 @@ extension WebSocket: TCPHandler {
         handler?.drained(self)
     }
 
-    /// The peer has not answered the close frame. As long as it reads what comes before it, it may.
+    /// The peer has not answered the close frame, or has ended its side and not read all. As long as it reads, it may.
     func deadlinePassed() {
         guard tcp.unacknowledgedBytes > 0 else { return tcp.close() }
         let finding = tcp.lookAtPace()

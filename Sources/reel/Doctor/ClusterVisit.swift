@@ -88,15 +88,18 @@ struct ClusterVisit {
 
 extension ClusterReport {
     /// Adds the nodes that announced themselves. One process after another may have had the same address: the last one
-    /// counts.
+    /// counts. Where all that are named are at https://, no other kind gets the token: whoever may write the log may
+    /// announce what he likes.
     mutating func add(_ rows: [ClusterRow], tls: TLSClient, token: String?) {
+        let isOpen = nodes.isEmpty || nodes.contains { !$0.address.isSecure }
         var latest: [(address: NodeAddress, row: ClusterRow)] = []
         for row in rows.sorted(by: { ($0.atMs ?? 0) < ($1.atMs ?? 0) }) {
             guard var address = try? NodeAddress(row.url) else {
                 if !row.hasLeft, !oddAddresses.contains(row.url) { oddAddresses.append(row.url) }
                 continue
             }
-            (address.tls, address.token) = (address.isSecure ? tls : nil, token)
+            address.tls = address.isSecure ? tls : nil
+            address.token = address.isSecure || isOpen ? token : nil
             latest.removeAll { [address] in $0.address == address }
             latest.append((address, row))
         }
