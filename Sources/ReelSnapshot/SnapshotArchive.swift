@@ -1,3 +1,4 @@
+internal import Glibc
 public import ReelCore
 public import ReelLog
 import ReelSQLite
@@ -65,23 +66,32 @@ public final class SnapshotArchive: StateArchive {
     /// digests.
     public func state(of partition: Int) throws -> ArchivedState? {
         let identity = SnapshotFile.Identity(epoch: epoch, partition: partition, partitions: partitions)
-        let files = folders.map { EpochFolders.file(partition, in: $0) }
-        let known = files.compactMap { file in (try? Self.position(of: file)).map { (file: file, position: $0) } }
-        var failure: (any Error)?
-        for (file, position) in known.sorted(by: { $0.position.next > $1.position.next }) where !position.isInsideSeeds
-        {
+        var (known, unread) = ([(file: String, next: Seq)](), [String]())
+        func tried<R>(_ file: String, _ body: () throws -> R?) -> R? {
             do {
-                return try Self.state(of: identity, in: file)
+                return try body()
             } catch {
-                failure = error
+                unread.append("\(file) cannot be read: \((error as? SnapshotFile.Unusable)?.reason ?? "\(error)")")
+                return nil
             }
         }
-        if let failure { throw failure }
+        for file in folders.map({ EpochFolders.file(partition, in: $0) }) {
+            if let next = tried(file, { try Self.next(of: file) }) { known.append((file, next)) }
+        }
+        for (file, _) in known.sorted(by: { $0.next > $1.next }) {
+            guard var state = tried(file, { try Self.state(of: identity, in: file) }) else { continue }
+            state.unread = unread
+            return state
+        }
+        guard unread.isEmpty else { throw SnapshotError(.damaged, unread.joined(separator: "; ")) }
         return nil
     }
 
-    private static func position(of file: String) throws -> StoredPosition {
-        try StoredPosition(reading: try Connection(path: file, mode: .readOnly, busyMs: 1_000))
+    /// How far a file is; nil: there is none, or no state in it yet.
+    private static func next(of file: String) throws -> Seq? {
+        if access(file, F_OK) != 0, errno == ENOENT { return nil }
+        let position = try StoredPosition(reading: try Connection(path: file, mode: .readOnly, busyMs: 1_000))
+        return position.isInsideSeeds ? nil : position.next
     }
 
     /// All streams of a file, in one consistent read.
@@ -105,6 +115,6 @@ public final class SnapshotArchive: StateArchive {
             else { throw SnapshotFile.Unusable(reason: "found a stream without a valid name") }
             fold.add(stored.fold)
         }
-        return ArchivedState(fold: fold, last: position.last, origin: file)
+        return ArchivedState(fold: fold, last: position.last)
     }
 }

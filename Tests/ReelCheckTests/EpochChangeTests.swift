@@ -157,7 +157,7 @@ import Testing
         var fold: PartitionFold?
 
         func state(of partition: Int) throws -> ArchivedState? {
-            fold.map { ArchivedState(fold: $0, last: nil, origin: "") }
+            fold.map { ArchivedState(fold: $0, last: nil) }
         }
     }
 
@@ -220,6 +220,35 @@ import Testing
         #expect(losses.map(\.seq) == [seq] && losses.map(\.end) == [end])
         let report = try EpochChange(store, archive: whole).run()
         #expect(report.losses.isEmpty && report.sites > 0)
+    }
+
+    @Test(arguments: FragileStore.Death.allCases)
+    func `What is lost has been said where the last step's answer does not come`(death: FragileStore.Death) async throws
+    {
+        let clean = try await trimmed()
+        clean.store.die(atStep: .max, .before)
+        let losses = try EpochChange(clean.store, archive: clean.half).run().losses.map(\.seq)
+        let (store, half, _) = try await trimmed()
+        store.die(atStep: clean.store.steps - 1, death)
+        var told: [EpochReport] = []
+        #expect(throws: LogError.self) { try EpochChange(store, archive: half).run { told.append($0) } }
+        #expect(try store.current()?.number == (death == .behind ? 1 : 0))
+        #expect(told.map { $0.losses.map(\.seq) } == [losses] && losses.count == 1)
+    }
+
+    @Test func `A log that another one goes on in, and that is gone, is not made again under its name`() async throws {
+        let store = try await store(seed: TestSeed.given(or: 3_298), steps: 30)
+        let old = try store.currentLog()
+        let next = try EpochChange(store).run().new.epoch
+        store.lose(next)
+        store.forget()
+        var fold = PartitionFold(partition: 0, of: 1, epoch: old.epoch)
+        fold.skip(to: 1)
+        let archive = BareArchive(epoch: old.epoch, partitions: 1, number: 0, fold: fold)
+        let error = #expect(throws: LogError.self) { try EpochChange(store, archive: archive).run() }
+        #expect(error?.code == .damaged && error?.message.contains("goes on in \(next), which is missing") == true)
+        #expect(store.log(next) == nil)
+        #expect(try store.current() == nil)
     }
 
     @Test func `Who finishes another's run hears of its loss with the same snapshots, and of none with others`()

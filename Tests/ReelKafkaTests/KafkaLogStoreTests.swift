@@ -42,6 +42,19 @@ import Testing
         }
     }
 
+    @Test func aRecordWhoseAnswerIsLostCounts() throws {
+        let brokers = try MockBrokers()
+        brokers.topic("reel.control")
+        var configuration = brokers.configuration
+        configuration.patience = 2
+        let store = try KafkaLogStore(configuration) { _, _ in }
+        defer { store.close() }
+        brokers.answerLate(.produce, ms: 600_000)
+        let log = CurrentLog(epoch: .random(), partitions: 4, number: 0)
+        try store.advance(to: log)
+        #expect(try store.current() == log)
+    }
+
     @Test(arguments: [0, 1, 3]) func anotherNumberIsAConflict(number: Int) throws {
         try withControl { _, store in
             try store.advance(to: CurrentLog(epoch: .random(), partitions: 4, number: 0))

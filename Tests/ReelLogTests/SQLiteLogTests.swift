@@ -249,14 +249,89 @@ struct SQLiteLogTests {
         }
     }
 
-    @Test("a file removed while it is open takes no more appends, and ends tails") func removed() async throws {
+    @Test("a count that is not the row's is damage, not fewer records", arguments: [0, 1, 3, 4, Int64.min, .max])
+    func falseCount(_ count: Int64) async throws {
+        try await withFolder { folder in
+            let path = folder + "/log.db"
+            let log = try SQLiteLog(path: path, partitions: 1)
+            defer { log.close() }
+            try await log.append("a", "b")
+            try await log.append("c", "d")
+            try Connection(path: path, mode: .readWrite, busyMs: 1000)
+                .execute("UPDATE records_0 SET count = \(count) WHERE last = 1")
+            let error = #expect(throws: LogError.self) { try log.bounds(0) }
+            #expect(error?.code == .damaged)
+        }
+    }
+
+    @Test("an announcement that is damaged says nothing of positions", arguments: ["0:-2", "0:9007199254740992", "-1:5"])
+    func falsePosition(_ position: String) async throws {
+        try await withFolder { folder in
+            let path = folder + "/log.db"
+            let log = try SQLiteLog(path: path, partitions: 1)
+            defer { log.close() }
+            let now = Int64(Date.now.timeIntervalSince1970 * 1_000)
+            try log.announce(
+                NodeAnnouncement(
+                    id: "a",
+                    role: "gateway",
+                    url: "http://a",
+                    advertised: nil,
+                    build: "1",
+                    positions: [],
+                    atMs: now
+                )
+            )
+            try Connection(path: path, mode: .readWrite, busyMs: 1000)
+                .execute("UPDATE nodes SET positions = '\(log.epoch) \(position) 1:7'")
+            #expect(try log.nodes().map { $0.positions.map(\.seq) } == [[7]])
+        }
+    }
+
+    @Test("no other program may take itself for the only one that has the file, whatever else is asked of it")
+    func locks() async throws {
+        try await withFolder { folder in
+            let path = folder + "/log.db"
+            let log = try SQLiteLog(path: path, partitions: 1)
+            defer { log.close() }
+            try await log.append("a")
+            #expect(try SQLiteLogStore(path: path).current()?.epoch == log.epoch)
+            try SQLiteLog(path: path).close()
+            let file = open(path, O_RDWR)
+            defer { close(file) }
+            // What SQLite locks while it has a WAL open, looked at by somebody else.
+            var lock = flock()
+            (lock.l_type, lock.l_start, lock.l_len) = (Int16(F_WRLCK), 0x4000_0002, 510)
+            #expect(fcntl(file, 36, &lock) == 0, "F_OFD_GETLK")
+            #expect(lock.l_type == Int16(F_RDLCK))
+        }
+    }
+
+    @Test("a WAL without its file is no new log") func putAside() async throws {
+        try await withFolder { folder in
+            let (path, aside) = (folder + "/log.db", folder + "/aside.db")
+            let log = try SQLiteLog(path: path, partitions: 1)
+            try await log.append("a")
+            log.close()
+            try FileManager.default.moveItem(atPath: path, toPath: aside)
+            let error = failure(path)
+            #expect(error?.code == .damaged && error?.message.contains("log.db-wal") == true)
+            try FileManager.default.moveItem(atPath: aside, toPath: path)
+            let again = try SQLiteLog(path: path)
+            defer { again.close() }
+            #expect(try again.read(0, from: 0, to: 9, bytes: 99).seen.map(\.text) == ["a"])
+        }
+    }
+
+    @Test("a file removed while it is open takes no more appends, and ends tails", arguments: ["", "-wal"])
+    func removed(_ suffix: String) async throws {
         try await withFolder { folder in
             let log = try SQLiteLog(path: folder + "/log.db")
             defer { log.close() }
             let sink = CollectingSink()
             _ = log.tail(0, from: 0, to: sink)
             try await log.append("a")
-            try FileManager.default.removeItem(atPath: folder + "/log.db")
+            try FileManager.default.removeItem(atPath: folder + "/log.db" + suffix)
             let error = await #expect(throws: LogError.self) { try await log.append("b") }
             #expect(error?.code == .epochChanged)
             try await eventually("the tail ends") { sink.error?.code == .epochChanged }

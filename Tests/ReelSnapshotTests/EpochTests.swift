@@ -168,7 +168,7 @@ import Testing
         let path = EpochFolders.file(0, in: EpochFolders.path(of: log.epoch, in: two.folder.path))
         try Connection(path: path, mode: .readWrite).execute("DELETE FROM object")
         let state = try #require(try archive.state(of: 0))
-        #expect(state.fold.next == 40 && state.origin.hasPrefix(one.folder.path))
+        #expect(state.fold.next == 40 && state.unread.count == 1 && state.unread[0].contains(path))
 
         var fold = state.fold
         try log.scan(0, from: fold.next) { batch in
@@ -177,6 +177,16 @@ import Testing
             }
         }
         #expect(SeedSum(try #require(fold.streams[todo])) == SeedSum(try foldOfLog(log, todo, to: 59)))
+        // What cannot be opened is not taken for what is not there.
+        let (copy, other) = (try SnapshotArchive(folders: [two.folder.path], of: nil), one.folder.path)
+        for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }
+        try String(repeating: "no database", count: 1_000).write(toFile: path, atomically: true, encoding: .utf8)
+        let error = #expect(throws: SnapshotError.self) { try copy.state(of: 0) }
+        #expect(error?.code == .damaged && error?.message.contains(path) == true)
+        #expect(try archive.state(of: 0)?.unread.count == 1)
+        try FileManager.default.removeItem(atPath: path)
+        #expect(try copy.state(of: 0) == nil && archive.state(of: 0)?.unread == [])
+        #expect(try SnapshotArchive(folders: [other], of: nil).state(of: 0)?.fold.next == 40)
         #expect(throws: SnapshotError.self) { try SnapshotArchive(folders: ["/nowhere"], of: nil) }
         // Of a log that came later there is nothing; one that came no sooner would be forgotten.
         for (number, says) in [(9, "expected those of epoch"), (0, "found state of the log \(log.epoch)")] {

@@ -68,7 +68,7 @@ struct SimulatedArchive: StateArchive, @unchecked Sendable {
 
     func state(of partition: Int) throws -> ArchivedState? {
         let fold = folds[partition]
-        return fold.isInsideSeeds(of: log) ? nil : ArchivedState(fold: fold, last: nil, origin: "a snapshot node")
+        return fold.isInsideSeeds(of: log) ? nil : ArchivedState(fold: fold, last: nil)
     }
 }
 

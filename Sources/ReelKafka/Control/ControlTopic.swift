@@ -1,3 +1,4 @@
+internal import Glibc
 internal import ReelCore
 internal import ReelLog
 
@@ -39,10 +40,26 @@ final class ControlTopic: Sendable {
         let former = try current()
         if former == next { return }
         guard next.follows(former) else { throw .anotherIsCurrent(former, next) }
-        try writer.append(key: CurrentLog.key, value: next.json)
+        do throws(LogError) {
+            try writer.append(key: CurrentLog.key, value: next.json)
+        } catch {
+            // It may be in the topic all the same.
+            guard isCurrent(next) else { throw error }
+        }
         let found = try current()
         guard found == next else { throw .anotherIsCurrent(found, next) }
     }
+
+    /// Whether a record that was written without an answer is found to count, within some seconds.
+    private func isCurrent(_ next: CurrentLog) -> Bool {
+        for _ in 0..<Self.looks {
+            if (try? current()) == next { return true }
+            usleep(500_000)
+        }
+        return false
+    }
+
+    private static let looks = 10
 
     func close() {
         writer.close()

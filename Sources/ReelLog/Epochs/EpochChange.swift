@@ -46,8 +46,10 @@ public struct EpochChange {
         return report
     }
 
-    /// Does it, or goes on with what was begun. After an error it can be run again.
-    public func run() throws -> EpochReport {
+    /// Does it, or goes on with what was begun. After an error it can be run again. `told` gets the report before the
+    /// new log becomes the current one: what is lost has been said then, whatever happens to the last step's answer.
+    @discardableResult
+    public func run(_ told: (EpochReport) throws -> Void = { _ in }) throws -> EpochReport {
         let old = try OldLog(store, archive, progress)
         defer { old.close() }
         try old.look()
@@ -76,6 +78,7 @@ public struct EpochChange {
             try seeds.verify(sums)
         }
         try seeds.open()
+        try told(report)
         try advance(to: next)
         return report
     }
@@ -114,12 +117,7 @@ public struct EpochChange {
 
     /// The new log that somebody else, or an earlier run, has begun.
     private func continued(_ next: Epoch, _ old: OldLog) throws -> any EventLog {
-        let found = store.find(next)
-        if case .failure(let error) = found {
-            guard error.code == .damaged else { throw error }
-            try store.create(next, partitions: partitions ?? old.current.partitions)
-        }
-        let log = try (try? found.get()) ?? store.open(next)
+        let log = try open(next, behind: old.current.epoch)
         if let partitions, partitions != log.partitions {
             log.close()
             throw LogError(
@@ -129,6 +127,20 @@ public struct EpochChange {
             )
         }
         return log
+    }
+
+    private func open(_ next: Epoch, behind old: Epoch) throws -> any EventLog {
+        switch store.find(next) {
+        case .success(let log): return log
+        case .failure(let error):
+            guard error.code == .damaged else { throw error }
+            // It was there before it was named, so its name may have been used: nothing else may be found under it.
+            throw LogError(
+                .damaged,
+                "the log \(old) has ended, and goes on in \(next), which is missing: bring that back; if it is lost, put"
+                    + " the log \(old) away as well, and say with --from-snapshot where its state is (\(error.message))"
+            )
+        }
     }
 
     /// Folds a partition of the old log, and hands out the seeds of its streams.

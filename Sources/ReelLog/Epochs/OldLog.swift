@@ -264,7 +264,7 @@ final class OldLog {
             partition: partition,
             seq: seq,
             end: end.flatMap { $0 > seq ? $0 : nil },
-            reason: reason
+            reason: ([reason] + (archived?.unread ?? [])).joined(separator: "; ")
         )
         return (fold, nil, loss)
     }

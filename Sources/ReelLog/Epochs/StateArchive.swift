@@ -8,7 +8,8 @@ public protocol StateArchive: Sendable {
     var partitions: Int { get }
     /// How many logs were the current one before it; nil: not known.
     var number: Int? { get }
-    /// The highest state of a partition that can be had whole, each stream's digest checked; nil: there is none.
+    /// The highest state of a partition that can be had whole, each stream's digest checked; nil: there is none. Throws
+    /// where there is one, and none that can be read.
     func state(of partition: Int) throws -> ArchivedState?
 }
 
@@ -18,13 +19,13 @@ public struct ArchivedState: Sendable {
     public var fold: PartitionFold
     /// The last record that was folded, by which the log is known again; nil: not known.
     public var last: Witness?
-    /// Where it comes from, for people.
-    public var origin: String
+    /// What could not be read of the places where it might be, and why: one sentence each, for people.
+    public var unread: [String]
 
-    /// A state from this place.
-    public init(fold: PartitionFold, last: Witness?, origin: String) {
+    /// A state, and what was passed over for it.
+    public init(fold: PartitionFold, last: Witness?, unread: [String] = []) {
         self.fold = fold
         self.last = last
-        self.origin = origin
+        self.unread = unread
     }
 }

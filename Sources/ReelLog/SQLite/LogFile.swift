@@ -8,6 +8,7 @@ struct LogFile: Sendable {
     let lock: FileLock
     private let log: LogTables.Log
     private let identity: Identity
+    private let wal: Identity
 
     /// The identity of the log.
     var epoch: Epoch { log.epoch }
@@ -50,6 +51,7 @@ struct LogFile: Sendable {
             return log
         }
         identity = try Identity(path)
+        wal = try Identity(path + "-wal")
     }
 
     /// A further connection to the file. Commits are made under the lock, checkpoints too.
@@ -63,9 +65,9 @@ struct LogFile: Sendable {
         }
     }
 
-    /// Throws once another file lies at the path, or none: what is written to this one then would be lost.
+    /// Throws once another file or WAL lies at the path, or none: what is written to this one then would be lost.
     func checkThatItIsThere() throws(LogError) {
-        guard (try? Identity(path)) == identity else {
+        for (path, identity) in [(path, identity), (path + "-wal", wal)] where (try? Identity(path)) != identity {
             throw LogError(.epochChanged, "the file was removed or replaced while it was open: \(path)")
         }
     }
@@ -74,13 +76,15 @@ struct LogFile: Sendable {
     func damaged(_ partition: Int, _ last: Seq) -> LogError {
         LogError(
             .damaged,
-            "the row that ends with seq \(last) in partition \(partition) is damaged: put the file aside, do not delete"
-                + " it: \(path)"
+            "the row that ends with seq \(last) in partition \(partition) is damaged: \(Self.putAside): \(path)"
         )
     }
 
     /// The table of a partition.
     func table(_ partition: Int) -> String { log.table(partition) }
+
+    /// What to do with a file that cannot be used. The last commits are only in the WAL.
+    static let putAside = "put the file aside together with its -wal, do not delete them"
 
     // MARK: Opening
 
@@ -114,11 +118,20 @@ struct LogFile: Sendable {
         return try FileLock(path: path + ".lock")
     }
 
+    /// Looks only at what the file system says of the files: whoever opens and closes a database's file by himself takes
+    /// away all locks that SQLite holds on it for the whole process.
     private static func refuseWhatIsNoFile(_ path: String) throws(LogError) {
         // Who makes a log begins its file before the WAL, so the WAL is looked at first.
         var (status, wal) = (stat(), stat())
         let hasRecords = stat(path + "-wal", &wal) == 0 && wal.st_size > 0
-        guard stat(path, &status) == 0 else { return }
+        guard stat(path, &status) == 0 else {
+            guard hasRecords else { return }
+            throw LogError(
+                .damaged,
+                "found records in \(path)-wal and no file that they belong to: bring it back, or put the -wal aside,"
+                    + " too, do not delete it: \(path)"
+            )
+        }
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw LogError(.damaged, "found a folder or device, expected a log's file: \(path)")
         }
@@ -131,19 +144,6 @@ struct LogFile: Sendable {
                 "found an empty file with records in the -wal beside it: put both aside, do not delete them: \(path)"
             )
         }
-        guard status.st_size == 0 || isDatabase(path) else {
-            throw LogError(.damaged, "found a file that is no SQLite database, expected a log's file: \(path)")
-        }
-    }
-
-    /// Whether a file that is not empty begins as SQLite's do. One that cannot be read is looked at by SQLite itself.
-    private static func isDatabase(_ path: String) -> Bool {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return true }
-        defer { Glibc.close(file) }
-        let magic = Array("SQLite format 3\0".utf8)
-        var begin = [UInt8](repeating: 0, count: magic.count)
-        return read(file, &begin, begin.count) < begin.count || begin == magic
     }
 
     /// Looks into a file, which is made if it is not there, through a connection of its own. The lock must be held.
@@ -168,7 +168,7 @@ struct LogFile: Sendable {
         } catch let error as SQLiteError {
             throw LogError(error, path)
         } catch let error as LogTables.Unusable {
-            throw LogError(.damaged, "\(error.reason): put the file aside, do not delete it: \(path)")
+            throw LogError(.damaged, "\(error.reason): \(putAside): \(path)")
         } catch {
             throw LogError(.internal, "\(error)")
         }
@@ -221,9 +221,9 @@ extension LogError {
     init(_ error: SQLiteError, _ path: String) {
         switch error.kind {
         case .corrupt:
-            self.init(.damaged, "the log's file is damaged: put it aside, do not delete it: \(path): \(error)")
+            self.init(.damaged, "the log's file is damaged: \(LogFile.putAside): \(path): \(error)")
         case .notADatabase:
-            self.init(.damaged, "found a file of another kind, expected a log: \(path): \(error)")
+            self.init(.damaged, "found a file that is no SQLite database, expected a log's file: \(path)")
         case .full:
             self.init(.logUnavailable, "no room on the disk; it works again when there is: \(path): \(error)")
         case .readOnly, .cannotOpen:

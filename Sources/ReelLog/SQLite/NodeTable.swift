@@ -47,7 +47,9 @@ enum NodeTable {
 
     private static func position(_ text: Substring) -> NodeAnnouncement.Position? {
         let parts = text.split(separator: ":")
-        guard parts.count == 2, let partition = Int(parts[0]), let seq = Seq(parts[1]) else { return nil }
+        guard parts.count == 2, let partition = Int(parts[0]), let seq = Seq(parts[1]),
+            (0..<LogTables.largestPartitionCount).contains(partition), (Seq.none...largestInteger).contains(seq)
+        else { return nil }
         return NodeAnnouncement.Position(partition: partition, seq: seq)
     }
 }

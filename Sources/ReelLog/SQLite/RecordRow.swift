@@ -119,6 +119,16 @@ struct RowCursor {
         self.bytes = bytes
     }
 
+    /// Whether the row has so many records, from a seq of 0 or more up to `last`, and nothing else.
+    func holds(_ count: Int64, upTo last: Seq) -> Bool {
+        guard count > 0, count - 1 <= last else { return false }
+        var cursor = self
+        for _ in 0..<count {
+            guard cursor.next() != nil else { return false }
+        }
+        return cursor.offset == bytes.count
+    }
+
     /// Where a record's parts lie in the row.
     struct Record {
         var key: Range<Int>

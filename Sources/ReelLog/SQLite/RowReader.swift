@@ -39,13 +39,21 @@ final class RowReader {
 
     func bounds(_ partition: Int) throws(LogError) -> LogBounds {
         try check(partition)
-        let bounds = try asLogError { () throws(SQLiteError) in
+        let bounds: LogBounds? = try asLogError { () throws(SQLiteError) in
             let statement = try endsStatement(partition)
             defer { statement.reset() }
             guard try statement.step() else { return LogBounds.empty }
-            return LogBounds(first: statement.integer(0), last: statement.integer(1))
+            let (last, count, row) = (statement.integer(0), statement.integer(1), statement.bytes(2))
+            // SQLite does not notice a flipped bit in the count: records before what it says would be gone unseen.
+            let isWhole = RowCursor(row, partition: partition, last: last)?.holds(count, upTo: last) ?? false
+            return isWhole ? LogBounds(first: last - count + 1, last: statement.integer(3)) : nil
         }
-        guard bounds.last < largestInteger else { throw file.damaged(partition, bounds.last) }
+        guard let bounds, bounds.last < largestInteger else {
+            throw LogError(
+                .damaged,
+                "the first or the last row of partition \(partition) is damaged: \(LogFile.putAside): \(file.path)"
+            )
+        }
         return bounds
     }
 
@@ -61,8 +69,7 @@ final class RowReader {
         if from < bounds.first { throw .belowTheFirst(from, first: bounds.first) }
         throw LogError(
             .damaged,
-            "records from seq \(from) on are missing in partition \(partition): the file is damaged: put it"
-                + " aside, do not delete it: \(file.path)"
+            "records from seq \(from) on are missing in partition \(partition): \(LogFile.putAside): \(file.path)"
         )
     }
 
@@ -107,7 +114,7 @@ final class RowReader {
         let table = file.table(partition)
         let statement = try connection.prepare(
             """
-            SELECT * FROM (SELECT last - count + 1 FROM \(table) ORDER BY last LIMIT 1),
+            SELECT * FROM (SELECT last, count, records FROM \(table) ORDER BY last LIMIT 1),
                 (SELECT last FROM \(table) ORDER BY last DESC LIMIT 1)
             """
         )

@@ -45,8 +45,10 @@ extension Command {
                 "\(progress.step.rawValue): partition \(progress.partition), seq \(progress.seq) of \(progress.last)"
             )
         }
-        let report = options[dryRun] ? try change.rehearse() : try change.run()
-        for line in report.lines(isRehearsal: options[dryRun]) { try console.print(line) }
+        func tell(_ report: EpochReport) throws {
+            for line in report.lines(isRehearsal: options[dryRun]) { try console.print(line) }
+        }
+        if options[dryRun] { try tell(try change.rehearse()) } else { try change.run(tell) }
         if !options[dryRun], let brokers = store as? KafkaLogStore { warnOfFewCopies(brokers, options, console) }
         try console.print("took \(Int((ContinuousClock.now - start) / .milliseconds(1))) ms")
         return .done
