@@ -73,9 +73,10 @@ struct Assembly {
                 guard let log = evidence.logs[ack.epoch] else { continue }
                 let partition = log.partition(of: ack.key.stream)
                 guard let record = partition[last.seq], record.content == .gap else { continue }
-                guard partition.isWhole, !partition.isPartial else {
+                guard partition.isWhole, !partition.isPartial, partition.foldable == .max else {
                     findings.unjudged(
-                        "whether an acked event is consumed, and the dump is not of all of the log; add one that is",
+                        "whether an acked event is consumed, and the dump is not of all of the log, or holds a barrier "
+                            + "that this judge does not know; add one that is, or judge with the release that wrote it",
                         at: partition.place(last.seq)
                     )
                     continue

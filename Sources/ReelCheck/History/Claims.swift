@@ -61,6 +61,7 @@ struct Claims: Sendable {
             index,
             pausing: isWhole ? Array(seqs) : []
         ) { seq, fold in
+            if fold.isStopped { return }
             if seq == kept { keptState = fold.streams }
             for (claim, file) in states where claim.seq == seq { compare(claim, file, fold, &findings) }
             for item in snapshots where item.snapshot.after == seq {
@@ -73,17 +74,24 @@ struct Claims: Sendable {
         for contradiction in partition.contradictions {
             findings.violation(.oneOrder, "two dumps differ at seq \(contradiction.seq)", contradiction.lines)
         }
-        let reason =
-            isWhole
-            ? "a state as of a seq beyond the dump's end; dump the log after all else"
-            : "a state, and the dump does not begin with the log's first record; add one that does"
-        for (claim, file) in states where !isWhole || claim.seq > partition.last {
+        for (claim, file) in states {
+            guard let reason = reasonNotToJudge(claim.seq, partition) else { continue }
             findings.unjudged(reason, at: file.place(lineAt: claim.start))
         }
-        for item in snapshots where !isWhole || item.snapshot.seq > partition.last {
+        for item in snapshots {
+            guard let reason = reasonNotToJudge(item.snapshot.seq, partition) else { continue }
             findings.unjudged(reason, at: item.file.place(lineAt: 0))
         }
         return (partition, findings)
+    }
+
+    /// Why a state as of a seq was not held against the fold, and what to do; nil: it was.
+    private func reasonNotToJudge(_ seq: Int64, _ partition: LoggedPartition) -> String? {
+        if seq > partition.foldable { return partition.reasonNotToJudge(seq) }
+        guard partition.isWhole else {
+            return "a state, and the dump does not begin with the log's first record; add one that does"
+        }
+        return seq > partition.last ? "a state as of a seq beyond the dump's end; dump the log after all else" : nil
     }
 
     private struct StreamAt: Hashable {

@@ -243,22 +243,11 @@ struct HistoryWalk {
         return view
     }
 
-    /// Whether the dump speaks of a seq: below its begin it does not; beyond its end the log has nothing, unless the
-    /// dump was cut.
+    /// Whether the dump speaks of a seq; if not, it is noted why.
     mutating func isJudgeable(_ seq: Int64, _ partition: LoggedPartition) -> Bool {
-        if partition.isPartial, seq > partition.last {
-            unjudged("the dump could not be read that far; dump the log again")
-            return false
-        }
-        if seq < partition.first {
-            unjudged("the dump begins behind it; add one that was taken before the log was trimmed")
-            return false
-        }
-        if seq > partition.foldable {
-            unjudged("it lies behind a barrier that this judge does not know; judge it with the release that wrote it")
-            return false
-        }
-        return true
+        guard let reason = partition.reasonNotToJudge(seq) else { return true }
+        unjudged(reason)
+        return false
     }
 
     /// The line that is looked at says something that cannot be judged.

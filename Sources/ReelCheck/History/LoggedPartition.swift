@@ -216,6 +216,15 @@ extension LoggedPartition {
         return hashes[place]
     }
 
+    /// Why nothing can be said of a seq, and what to do; nil: what the dump holds there counts. Below its begin it says
+    /// nothing; beyond its end the log has nothing, unless the dump was cut.
+    func reasonNotToJudge(_ seq: Int64) -> String? {
+        if isPartial, seq > last { return "the dump could not be read that far; dump the log again" }
+        if seq < first { return "the dump begins behind it; add one that was taken before the log was trimmed" }
+        guard seq > foldable else { return nil }
+        return "it lies behind a barrier that this judge does not know; judge it with the release that wrote it"
+    }
+
     /// The number that stands for a stream here; −1 if it has no event.
     func number(of stream: Text) -> Int32 {
         streamNumbers[stream] ?? -1
