@@ -206,7 +206,7 @@ struct HistoryWalk {
 
     func wall(_ line: HistoryLine) -> Int64 { line.ms &+ wallOffset }
 
-    func quote(_ line: HistoryLine) -> String { file.quote(lineAt: line.place.lowerBound) }
+    func quote(_ line: HistoryLine) -> Quote { file.quote(lineAt: line.place.lowerBound) }
 
     func site(_ number: Int64) throws(Fault) -> Site {
         guard let site = sites[number] else { throw Fault("no line of site says what \(number) is") }

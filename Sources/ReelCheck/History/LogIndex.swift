@@ -68,7 +68,7 @@ struct LogIndex {
         files[Int(entry.file)].place(lineAt: entry.start)
     }
 
-    func quote(_ entry: Entry) -> String {
+    func quote(_ entry: Entry) -> Quote {
         files[Int(entry.file)].quote(lineAt: entry.start)
     }
 

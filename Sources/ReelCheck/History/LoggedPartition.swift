@@ -55,7 +55,7 @@ struct LoggedPartition: Sendable {
     /// The state with which the epoch began; nil: the dump ends before.
     var planted: [Text: StreamState]? { fold.planted }
     /// Two dumps that hold different records at one seq.
-    private(set) var contradictions: [(seq: Int64, lines: [String])] = []
+    private(set) var contradictions: [(seq: Int64, lines: [Quote?])] = []
     /// What could not be read, and where the dump leaves seqs out.
     private(set) var troubles: [String] = []
 
@@ -185,7 +185,7 @@ struct LoggedPartition: Sendable {
         } else if isHole == entry.isEmpty {
             return
         }
-        contradictions.append((entry.seq, [quote(entry.seq), index.quote(entry)].compactMap { $0 }))
+        contradictions.append((entry.seq, [quote(entry.seq), index.quote(entry)]))
     }
 }
 
@@ -232,19 +232,19 @@ extension LoggedPartition {
 
     /// How many events and barriers of a stream lie in a range.
     func count(_ stream: Int32, in range: ClosedRange<Int64>) -> Int {
-        let own = stream < 0 ? 0 : Self.count(events[Int(stream)], in: range)
-        return own + (barriers.isEmpty ? 0 : Self.count(barriers, in: range))
+        let own = stream < 0 ? 0 : Self.slice(events[Int(stream)], in: range).count
+        return own + (barriers.isEmpty ? 0 : Self.slice(barriers, in: range).count)
     }
 
     /// The first event or barrier of a stream in a range that is not among these seqs.
     func missing(_ stream: Int32, in range: ClosedRange<Int64>, from seqs: Set<Int64> = []) -> Int64? {
-        guard count(stream, in: range) > seqs.count || !seqs.isEmpty else { return nil }
-        let all = (stream < 0 ? [] : events[Int(stream)]) + barriers
-        return all.filter { range.contains($0) && !seqs.contains($0) }.min()
+        [stream < 0 ? [] : events[Int(stream)], barriers].compactMap { all in
+            Self.slice(all, in: range).first { !seqs.contains($0) }
+        }.min()
     }
 
     /// The line of the dump at a seq.
-    func quote(_ seq: Int64) -> String? {
+    func quote(_ seq: Int64) -> Quote? {
         entry(seq).map(index.quote)
     }
 
@@ -269,8 +269,9 @@ extension LoggedPartition {
         }
     }
 
-    private static func count(_ seqs: [Int64], in range: ClosedRange<Int64>) -> Int {
-        place(seqs, after: range.upperBound) - place(seqs, after: range.lowerBound - 1)
+    /// Those of the sorted seqs that lie in a range.
+    private static func slice(_ seqs: [Int64], in range: ClosedRange<Int64>) -> ArraySlice<Int64> {
+        seqs[place(seqs, after: range.lowerBound - 1)..<place(seqs, after: range.upperBound)]
     }
 
     /// How many of the sorted seqs are at most this one.
