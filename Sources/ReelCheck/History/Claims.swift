@@ -53,11 +53,12 @@ struct Claims: Sendable {
         var findings = Findings()
         var bases: [StreamAt: NaiveSnapshot] = [:]
         let isWhole = (entries.first?.seq ?? 0) == 0
+        let end = LogEnd(of: epoch, number, entries, index, isLost: kept != nil)
         var partition = LoggedPartition(
             number,
             of: partitions,
             epoch: hex(epoch, digits: 16),
-            entries,
+            end,
             index,
             pausing: isWhole ? Array(seqs) : []
         ) { seq, fold in
@@ -74,24 +75,53 @@ struct Claims: Sendable {
         for contradiction in partition.contradictions {
             findings.violation(.oneOrder, "two dumps differ at seq \(contradiction.seq)", contradiction.lines)
         }
+        vanished(end, partition, index, &findings)
         for (claim, file) in states {
-            guard let reason = reasonNotToJudge(claim.seq, partition) else { continue }
-            findings.unjudged(reason, at: file.place(lineAt: claim.start))
+            bound(claim.seq, "\(claim.of) says that it has", file.quote(lineAt: claim.start), partition, &findings)
         }
         for item in snapshots {
-            guard let reason = reasonNotToJudge(item.snapshot.seq, partition) else { continue }
-            findings.unjudged(reason, at: item.file.place(lineAt: 0))
+            bound(item.snapshot.seq, "there is", item.file.quote(lineAt: 0), partition, &findings)
         }
         return (partition, findings)
     }
 
-    /// Why a state as of a seq was not held against the fold, and what to do; nil: it was.
-    private func reasonNotToJudge(_ seq: Int64, _ partition: LoggedPartition) -> String? {
-        if seq > partition.foldable { return partition.reasonNotToJudge(seq) }
-        guard partition.isWhole else {
-            return "a state, and the dump does not begin with the log's first record; add one that does"
+    /// What an earlier dump had, and the last one has no more, is gone.
+    private func vanished(_ end: LogEnd, _ partition: LoggedPartition, _ index: LogIndex, _ findings: inout Findings) {
+        guard let first = end.vanished.first, let last = end.last else { return }
+        findings.fact(.oneOrder)
+        findings.violation(
+            .oneOrder,
+            "partition \(partition.number) ends at seq \(last.seq), and behind it an earlier dump has "
+                + "\(end.vanished.count) records",
+            [index.quote(first), index.quote(last)]
+        )
+    }
+
+    /// Of a state that was not held against the fold: nobody has one as of a seq beyond the log's end, and of any other
+    /// it is noted why.
+    private func bound(
+        _ seq: Int64,
+        _ who: String,
+        _ quote: Quote,
+        _ partition: LoggedPartition,
+        _ findings: inout Findings
+    ) {
+        findings.fact(.heads)
+        if seq > partition.last, partition.reasonNotToJudge(seq) == nil {
+            findings.violation(
+                .heads,
+                "\(who) a state as of seq \(seq) of partition \(partition.number), and the log ends at "
+                    + "\(partition.last)",
+                [quote, partition.quote(partition.last)]
+            )
+            return
         }
-        return seq > partition.last ? "a state as of a seq beyond the dump's end; dump the log after all else" : nil
+        if !partition.isWhole {
+            let reason = "a state, and the dump does not begin with the log's first record; add one that does"
+            findings.unjudged(reason, at: quote.place)
+        } else if seq >= 0, let reason = partition.reasonNotToJudge(seq) {
+            findings.unjudged(reason, at: quote.place)
+        }
     }
 
     private struct StreamAt: Hashable {

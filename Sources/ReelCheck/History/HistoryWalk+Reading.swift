@@ -28,6 +28,7 @@ extension HistoryWalk {
     mutating func loaded(_ line: HistoryLine) throws(Fault) {
         let view = view(try key(line))
         let seq = try line.required(line.seq, "seq")
+        bound(seq, view, line)
         view.start = max(view.start ?? seq, seq)
     }
 

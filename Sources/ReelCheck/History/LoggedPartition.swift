@@ -38,7 +38,7 @@ struct LoggedPartition: Sendable {
     /// The seqs of each stream's events.
     private var events: [[Int64]] = []
     private(set) var barriers: [Int64] = []
-    /// A dump could not be read to its end: what follows `last` is not known.
+    /// A dump could not be read to its end, or which one was taken last is not known: nor is what follows `last`.
     let isPartial: Bool
     /// How many seqs are empty, and how many hold a record that is void.
     var empty: Int { contents.count { $0 == Content.hole.rawValue } }
@@ -64,16 +64,17 @@ struct LoggedPartition: Sendable {
         _ number: Int,
         of partitions: Int,
         epoch: String,
-        _ entries: [LogIndex.Entry],
+        _ end: LogEnd,
         _ index: LogIndex,
         pausing seqs: [Int64],
         pause: (Int64, borrowing NaiveFold) -> Void
     ) {
         self.number = number
-        self.entries = entries
+        entries = end.entries
         self.index = index
         first = entries.first?.seq ?? 0
-        isPartial = !index.troubles.isEmpty
+        isPartial = !index.troubles.isEmpty || end.trouble != nil
+        troubles = [end.trouble].compactMap(\.self)
         fold = NaiveFold(epoch: epoch, partition: number, of: partitions)
         var pauses = seqs.sorted()[...]
         var siteNumbers: [Site: Int32] = [:]
@@ -219,7 +220,7 @@ extension LoggedPartition {
     /// Why nothing can be said of a seq, and what to do; nil: what the dump holds there counts. Below its begin it says
     /// nothing; beyond its end the log has nothing, unless the dump was cut.
     func reasonNotToJudge(_ seq: Int64) -> String? {
-        if isPartial, seq > last { return "the dump could not be read that far; dump the log again" }
+        if isPartial, seq > last { return "no dump could be read that far; dump the log again" }
         if seq < first { return "the dump begins behind it; add one that was taken before the log was trimmed" }
         guard seq > foldable else { return nil }
         return "it lies behind a barrier that this judge does not know; judge it with the release that wrote it"

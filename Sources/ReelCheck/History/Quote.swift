@@ -10,8 +10,11 @@ struct Quote: Sendable, CustomStringConvertible {
         let end = file.end(ofLineAt: start) ?? file.bytes.count
         let shown = min(end, start + Self.shown)
         let text = String(decoding: file.bytes[start..<shown], as: UTF8.self)
-        return "\(file.place(lineAt: start)): \(text)\(shown < end ? "…" : "")"
+        return "\(place): \(text)\(shown < end ? "…" : "")"
     }
+
+    /// `NAME:LINE`.
+    var place: String { file.place(lineAt: start) }
 
     private static let shown = 240
 }
