@@ -60,6 +60,7 @@ struct Claims: Sendable {
             epoch: hex(epoch, digits: 16),
             end,
             index,
+            keptSeq: kept,
             pausing: isWhole ? Array(seqs) : []
         ) { seq, fold in
             if fold.isStopped { return }
@@ -98,7 +99,7 @@ struct Claims: Sendable {
     }
 
     /// Of a state that was not held against the fold: nobody has one as of a seq beyond the log's end, and of any other
-    /// it is noted why.
+    /// it is noted why, but of what was printed as lost.
     private func bound(
         _ seq: Int64,
         _ who: String,
@@ -106,6 +107,7 @@ struct Claims: Sendable {
         _ partition: LoggedPartition,
         _ findings: inout Findings
     ) {
+        if seq > partition.last, partition.isPrintedAsLost(seq) { return }
         findings.fact(.heads)
         if seq > partition.last, partition.reasonNotToJudge(seq) == nil {
             findings.violation(

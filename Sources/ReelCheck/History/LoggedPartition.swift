@@ -47,10 +47,12 @@ struct LoggedPartition: Sendable {
     var isWhole: Bool { first == 0 }
     /// Up to here the partition can be folded: an unknown barrier stops it.
     private(set) var foldable: Int64 = .max
+    /// The last seq of whose state the next epoch begins, where a loss behind it was printed; −1: it begins empty; nil:
+    /// no loss was printed.
+    let keptSeq: Int64?
     /// The fold of the whole partition.
     private(set) var fold: NaiveFold
-    /// The state as of the last seq that was kept, where a loss behind it was printed; nil: there was none, or the dump
-    /// does not hold that seq.
+    /// The state as of `keptSeq`; nil: there is none, or the dump does not hold that seq.
     var kept: [Text: StreamState]?
     /// The state with which the epoch began; nil: the dump ends before.
     var planted: [Text: StreamState]? { fold.planted }
@@ -59,19 +61,22 @@ struct LoggedPartition: Sendable {
     /// What could not be read, and where the dump leaves seqs out.
     private(set) var troubles: [String] = []
 
-    /// Reads and folds a partition; at each of `seqs`, `pause` is called with the fold as of then.
+    /// Reads and folds a partition, of which all behind `keptSeq` was printed as lost; at each of `seqs`, `pause` is
+    /// called with the fold as of then.
     init(
         _ number: Int,
         of partitions: Int,
         epoch: String,
         _ end: LogEnd,
         _ index: LogIndex,
+        keptSeq: Int64?,
         pausing seqs: [Int64],
         pause: (Int64, borrowing NaiveFold) -> Void
     ) {
         self.number = number
         entries = end.entries
         self.index = index
+        self.keptSeq = keptSeq
         first = entries.first?.seq ?? 0
         isPartial = !index.troubles.isEmpty || end.trouble != nil
         troubles = [end.trouble].compactMap(\.self)
@@ -221,10 +226,14 @@ extension LoggedPartition {
     /// nothing; beyond its end the log has nothing, unless the dump was cut.
     func reasonNotToJudge(_ seq: Int64) -> String? {
         if isPartial, seq > last { return "no dump could be read that far; dump the log again" }
+        if keptSeq != nil, seq > last { return "it lies behind what is left of a lost log; add a dump from before" }
         if seq < first { return "the dump begins behind it; add one that was taken before the log was trimmed" }
         guard seq > foldable else { return nil }
         return "it lies behind a barrier that this judge does not know; judge it with the release that wrote it"
     }
+
+    /// Whether a seq lies in what was printed as lost.
+    func isPrintedAsLost(_ seq: Int64) -> Bool { keptSeq.map { seq > $0 } ?? false }
 
     /// The number that stands for a stream here; −1 if it has no event.
     func number(of stream: Text) -> Int32 {
