@@ -334,6 +334,23 @@ import Testing
         #expect(before.word == .valid && before.printedAsLost == 2, "\(before.text)")
     }
 
+    @Test func whoReadAllThatIsLeftIsNotStuck() async throws {
+        var run = cutAt3([site(op: 3), object(3)], some)
+        let lines = run.histories["reader"]!.map { $0.replacing(#""seq":5}"#, with: #""seq":3}"#) }
+        run.histories["reader"] = lines.prefix(6) + [run.frame("s", partition: 0, from: 3, to: 3)] + lines.dropFirst(7)
+        let verdict = try await verdict(run)
+        #expect(verdict.word == .valid, "\(verdict.text)")
+    }
+
+    @Test func whatIsPrintedAsLostMayHaveMadePlaceForOthers() async throws {
+        var run = cutAt3([site(op: 3), object(3)], some)
+        run.log[0].append(("s", RecordedRun.event(site: 2, op: 0)))
+        (run.histories["reader"], run.histories["driver"]) = (nil, run.begin("driver", kind: "driver") + [connect(run)])
+        run.files["s.snapshot.jsonl"] = nil
+        let verdict = try await verdict(run)
+        #expect(verdict.word == .valid && verdict.printedAsLost == 2, "\(verdict.text)")
+    }
+
     @Test func whatWasKeptAloneIsNotKnown() async throws {
         let printed = "partition 0 begins with the state of seq 4; lost: what followed, if anything did; it is gone"
         let verdict = try await verdict(cutAt3([site(op: 4), object(4)], printed))

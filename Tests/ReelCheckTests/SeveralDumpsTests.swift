@@ -77,6 +77,17 @@ import Testing
         #expect(verdict.word == .valid, "\(verdict.text)")
     }
 
+    @Test func whereTheEndIsNotKnownNothingIsLostBehindIt() async throws {
+        var run = RecordedRun()
+        let lines = run.dump().split(separator: "\n")
+        for (count, name) in [(3, "log-a.jsonl"), (4, "log-b.jsonl")] {
+            run.files[name] = lines.prefix(count).joined(separator: "\n") + "\n"
+        }
+        let verdict = try await run.verdict(logName: "")
+        expectUnknown(verdict, "which of them was taken last is not known")
+        #expect(verdict.reasons.contains { $0.contains("no dump could be read that far") }, "\(verdict.text)")
+    }
+
     @Test func theNameOfAnotherEpochIsNoName() async throws {
         let (run, longer) = run(behind: 1)
         var other = run
