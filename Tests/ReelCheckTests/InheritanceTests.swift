@@ -332,6 +332,9 @@ import Testing
             .replacing("}\n", with: #","epoch":"\#(RecordedRun.epoch)"}"# + "\n")
         let before = try await self.verdict(run)
         #expect(before.word == .valid && before.printedAsLost == 2, "\(before.text)")
+        run.files["log-\(RecordedRun.epoch).jsonl"] = ""
+        let nothing = try await run.verdict(logName: "")
+        #expect(nothing.word == .valid && nothing.printedAsLost == 2, "\(nothing.text)")
     }
 
     @Test func whoReadAllThatIsLeftIsNotStuck() async throws {

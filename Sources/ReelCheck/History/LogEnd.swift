@@ -15,7 +15,7 @@ struct LogEnd {
     init(of epoch: UInt64, _ number: Int, _ entries: [LogIndex.Entry], _ index: LogIndex, isLost: Bool) {
         self.entries = entries
         let dumps = index.dumps[epoch] ?? []
-        guard dumps.count > 1, !entries.isEmpty, index.troubles.isEmpty else { return }
+        guard dumps.count > 1, !entries.isEmpty, !isLost, index.troubles.isEmpty else { return }
         let ends = entries.reduce(into: [Int32: Int64]()) { $0[$1.file] = $1.seq }
         let named = dumps.filter { index.isNamedLast($0, of: epoch) }.sorted()
         let candidates = named.isEmpty ? ends.keys.sorted() : named
@@ -32,9 +32,8 @@ struct LogEnd {
                 + "known; call that one log-\(hex(epoch, digits: 16)).jsonl, and no other so or log.jsonl"
             return
         }
-        guard !isLost else { return }
         last = entries.last { $0.seq == end && candidates.contains($0.file) }
-        let behind = entries[(entries.lastIndex { $0.seq <= end } ?? -1).advanced(by: 1)...]
+        let behind = entries.suffix(entries.reversed().prefix { $0.seq > end }.count)
         // Empty seqs at the end are no records, and kcat does not tell of them.
         vanished = behind.filter { !$0.isEmpty }
         if !vanished.isEmpty { self.entries.removeLast(behind.count) }
