@@ -76,9 +76,10 @@ func escape(of byte: UInt8) -> String? {
     }
 }
 
-/// A finite number as ECMAScript prints it (`Number::toString`).
+/// A number as ECMAScript prints it (`Number::toString`): an infinite one as what is no JSON.
 func ecmaScript(_ number: Double) -> String {
     if number < 0 { return "-" + ecmaScript(-number) }
+    guard number.isFinite else { return "Infinity" }
     if number.rounded() == number, number <= Double(largestInteger) { return String(Int64(number)) }
 
     // The number is 0.DIGITS × 10^point.

@@ -2,7 +2,7 @@ import Glibc
 
 extension JSON {
     /// Reads one JSON text (RFC 8259) of at most `depth` levels of objects and arrays. Refuses what is not UTF-8, lone
-    /// surrogates, two members of one name in an object, and numbers beyond a double.
+    /// surrogates, and two members of one name in an object. A number beyond a double is read as an infinite one.
     init(reading bytes: [UInt8], depth: Int) throws(Fault) {
         guard String(validating: bytes, as: UTF8.self) != nil else { throw Fault("not UTF-8") }
         var reader = Reader(bytes: bytes)
@@ -10,7 +10,7 @@ extension JSON {
         guard reader.atEnd() else { throw Fault("something follows the value") }
     }
 
-    /// The value of bytes that are exactly the canonical form of what they say.
+    /// The value of bytes that are exactly the canonical form of what they say. No number beyond a double has one.
     init(canonical bytes: [UInt8], depth: Int) throws(Fault) {
         self = try JSON(reading: bytes, depth: depth)
         guard canonical == bytes else { throw Fault("not in canonical form") }
@@ -161,9 +161,7 @@ private struct Reader {
             if !take("+") { _ = take("-") }
             try digits()
         }
-        let number = strtod(String(decoding: bytes[start..<position], as: UTF8.self), nil)
-        guard number.isFinite else { throw Fault("a number beyond a double") }
-        return number
+        return strtod(String(decoding: bytes[start..<position], as: UTF8.self), nil)
     }
 
     mutating func digits() throws(Fault) {

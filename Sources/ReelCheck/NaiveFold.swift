@@ -11,7 +11,8 @@ public struct NaiveFold: Sendable {
     /// The epoch that follows, once this one has ended.
     var next: Text?
     private var row = Row.notBegun
-    private var stopped = false
+    /// An unknown barrier was met: what stands there and behind it is not folded.
+    private(set) var isStopped = false
     var streams: [Text: StreamState] = [:]
     /// What the seeds of the epoch came to, once their row is over.
     private(set) var planted: [Text: StreamState]?
@@ -43,16 +44,16 @@ public struct NaiveFold: Sendable {
     /// or below `seq` has been folded, and nil is the answer.
     public mutating func apply(seq n: Int64, key: [UInt8], value: [UInt8]) -> Judgement? {
         guard n > seq else { return nil }
-        if stopped { return .stopped }
+        if isStopped { return .stopped }
         return apply(Record(key: key, value: value, in: partition, of: partitions), key: key, seq: n)
     }
 
     /// The same for a record that has been read.
     mutating func apply(_ record: Record, key: [UInt8], seq n: Int64) -> Judgement? {
         guard n > seq else { return nil }
-        if stopped { return .stopped }
+        if isStopped { return .stopped }
         let judgement = judge(record, at: n, stream: Text(key))
-        if judgement == .stopped { stopped = true } else { seq = n }
+        if judgement == .stopped { isStopped = true } else { seq = n }
         return judgement
     }
 

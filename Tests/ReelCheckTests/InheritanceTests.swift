@@ -107,15 +107,136 @@ import Testing
         #expect(verdict.reasons.contains { $0.contains("names it as the next one") }, "\(verdict.text)")
     }
 
+    // MARK: Who goes over
+
+    private func reached(_ seq: Int, in epoch: String, ms: Int) -> String {
+        #"{"e":"reached","ms":\#(ms),"stream":"s","epoch":"\#(epoch)","seq":\#(seq)}"#
+    }
+
+    private func connect(_ run: RecordedRun) -> String { run.connect().replacing(RecordedRun.epoch, with: Self.next) }
+
+    /// The lines of the small run's reader up to seq 2, and how it goes on in the next epoch with its state.
+    private func goesOver(_ run: RecordedRun) -> [String] {
+        let loaded = #"{"e":"loaded","ms":50,"stream":"s","epoch":"\#(Self.next)","seq":2}"#
+        return run.histories["reader"]!.prefix(6) + [
+            reached(2, in: RecordedRun.epoch, ms: 42), #"{"e":"disconnect","ms":43,"code":1000,"why":"goaway"}"#,
+            connect(run), loaded,
+        ]
+    }
+
+    private let end = #"{"e":"end","ms":20000,"unacked":0}"#
+
+    @Test func aReaderIsHeldAgainstTheEpochInWhichItEnded() async throws {
+        var run = run([site(op: 5), object(5), open])
+        let lines = goesOver(run)
+        run.histories["reader"] = lines + [reached(2, in: Self.next, ms: 20_000), end]
+        let valid = try await verdict(run)
+        #expect(valid.word == .valid, "\(valid.text)")
+        // One that has said where it is in the next one, and is at the end in the former.
+        run.histories["reader"] =
+            lines + [reached(2, in: Self.next, ms: 60), reached(2, in: RecordedRun.epoch, ms: 20_000), end]
+        let invalid = try await verdict(run)
+        #expect(invalid.violations.map(\.invariant) == [.stuck], "\(invalid.text)")
+    }
+
+    @Test func whoIsToldOfAStreamLaterIsHeldAgainstThat() async throws {
+        var run = run([site(op: 5), object(5), open])
+        let never = #"{"e":"reached","ms":2,"stream":"s","seq":-1}"#
+        run.histories["reader"] =
+            run.begin("reader") + [never] + goesOver(run).dropFirst() + [
+                reached(2, in: Self.next, ms: 20_000), end,
+            ]
+        let verdict = try await verdict(run)
+        #expect(verdict.word == .valid, "\(verdict.text)")
+    }
+
+    @Test func headsOfTwoEpochsAreNotCompared() async throws {
+        var run = run([site(op: 5), object(5), open])
+        func subscribed(_ epoch: String, head: Int) -> String {
+            run.subscribed("s", partition: 0, head: head, after: head).replacing(RecordedRun.epoch, with: epoch)
+        }
+        let over = [subscribed(RecordedRun.epoch, head: 5), subscribed(Self.next, head: 2)]
+        for (lines, invariants) in [(over, []), (over + [subscribed(Self.next, head: 1)], [Invariant.heads])] {
+            let reached = reached(2, in: Self.next, ms: 60)
+            run.histories["late"] = run.begin("late") + [run.connect()] + lines + [reached, end]
+            let verdict = try await verdict(run)
+            #expect(verdict.violations.map(\.invariant) == invariants, "\(verdict.text)")
+            #expect(verdict.word == (invariants.isEmpty ? .valid : .invalid), "\(verdict.text)")
+        }
+    }
+
+    // MARK: Ops that are sent again in the next epoch
+
+    /// Op 5 overtook op 4 and was acked, then the epoch ended; in the next one these events stand behind the seeds, and
+    /// each is acked.
+    private func overtaken(_ events: [(op: Int, seq: Int)], ends: Bool = true) -> RecordedRun {
+        let again = events.map { (key: "s", value: RecordedRun.event(site: 1, op: $0.op, base: 2)) }
+        var run = run([site(op: 3), object(3), open] + again, ends: ends)
+        run.log[0][4] = ("s", RecordedRun.event(site: 1, op: 5))
+        run.log[0].remove(at: 5)
+        let lines = run.histories["publisher"]!.filter { !$0.contains("[[1,4,4]]") && !$0.contains(#""e":"end""#) }
+            .map { $0.replacing("[[1,5,5]]", with: "[[1,5,4]]") }
+        let acks = events.map {
+            #"{"e":"ack","ms":60,"stream":"s","epoch":"\#(Self.next)","acks":[[1,\#($0.op),\#($0.seq)]]}"#
+        }
+        run.histories["publisher"] =
+            lines + [connect(run), #"{"e":"sent","ms":50,"stream":"s","site":1,"ops":[4,5]}"#] + acks + [end]
+        (run.histories["reader"], run.files["s.snapshot.jsonl"]) = (nil, nil)
+        run.histories["driver"]?.removeAll { $0.contains(#""e":"state""#) }
+        return run
+    }
+
+    @Test func whatIsConsumedInTheNextEpochIsConsumed() async throws {
+        let verdict = try await verdict(overtaken([(4, 3), (5, 4)]))
+        #expect(verdict.word == .valid, "\(verdict.text)")
+    }
+
+    @Test func whatIsConsumedInNoEpochIsFound() async throws {
+        var run = overtaken([(5, 3)])
+        run.histories["publisher"]!.insert(#"{"e":"nack","ms":70,"stream":"s","site":1,"op":4,"code":"range"}"#, at: 14)
+        let verdict = try await verdict(run)
+        #expect(Set(verdict.violations.map(\.invariant)) == [.siteOrder], "\(verdict.text)")
+    }
+
+    @Test func aSiteThatWasLeftMayHaveAGap() async throws {
+        var run = overtaken([])
+        run.histories["publisher"]!.removeAll { $0.contains(#""ops":[4,5]"#) }
+        let without = try await verdict(run)
+        #expect(without.violations.map(\.invariant) == [.siteOrder], "\(without.text)")
+        run.histories["publisher"]!.insert(#"{"e":"left","ms":70,"stream":"s","site":1}"#, at: 14)
+        let left = try await verdict(run)
+        #expect(left.word == .valid, "\(left.text)")
+    }
+
+    @Test func withoutTheNextEpochsDumpItIsNotKnownWhatIsConsumed() async throws {
+        var run = overtaken([(4, 3), (5, 4)])
+        run.files["log-\(Self.next).jsonl"] = nil
+        let verdict = try await verdict(run)
+        #expect(verdict.word == .unknown, "\(verdict.text)")
+        #expect(verdict.reasons.contains { $0.contains("whether an acked event is consumed") }, "\(verdict.text)")
+    }
+
+    @Test func aGapThatIsPrintedAsLostIsNone() async throws {
+        var run = overtaken([], ends: false)
+        run.histories["publisher"]!.removeAll { $0.contains(#""ops":[4,5]"#) }
+        run.histories["publisher"]!.insert(#"{"e":"nack","ms":70,"stream":"s","site":1,"op":4,"code":"range"}"#, at: 14)
+        run.files["0.epoch.txt"] = printed(some)
+        let verdict = try await verdict(run)
+        #expect(verdict.word == .valid && verdict.printedAsLost == 1, "\(verdict.text)")
+    }
+
     // MARK: A log that is lost
 
     /// The small run, whose log is lost, and what was printed then; nil: nothing was.
     private func lost(_ records: [(key: String, value: String)], _ printed: String?) -> RecordedRun {
         var run = run(records, ends: false)
-        run.files["0.epoch.txt"] = printed.map {
-            "old epoch \(RecordedRun.epoch): 1 partitions\nnew epoch \(Self.next): 1 partitions, log number 1\n\($0)\ntook 7 ms\n"
-        }
+        run.files["0.epoch.txt"] = printed.map(self.printed)
         return run
+    }
+
+    private func printed(_ loss: String) -> String {
+        "old epoch \(RecordedRun.epoch): 1 partitions\nnew epoch \(Self.next): 1 partitions, log number 1\n\(loss)\n"
+            + "took 7 ms\n"
     }
 
     @Test func whatWasPrintedAsLostMayBeLost() async throws {
@@ -192,5 +313,58 @@ import Testing
         run.log[0].append(("~reel", #"{"end":"00000000000000ab","type":"barrier"}"#))
         let verdict = try await verdict(run)
         #expect(verdict.word == .unknown, "\(verdict.text)")
+    }
+
+    // MARK: A log that ends before what was kept
+
+    /// The small run, whose log has lost all behind seq 3 and was dumped then.
+    private func cutAt3(_ seeds: [(key: String, value: String)], _ printed: String) -> RecordedRun {
+        var run = lost(seeds + [open], printed)
+        run.log[0].removeLast(2)
+        return run
+    }
+
+    @Test func whatIsPrintedAsLostNeedNotBeInTheLog() async throws {
+        let verdict = try await verdict(cutAt3([site(op: 3), object(3)], some))
+        #expect(verdict.word == .valid && verdict.printedAsLost == 2, "\(verdict.text)")
+        var run = cutAt3([site(op: 3), object(3)], some)
+        run.files["log-before.jsonl"] = RecordedRun().dump()
+            .replacing("}\n", with: #","epoch":"\#(RecordedRun.epoch)"}"# + "\n")
+        let before = try await self.verdict(run)
+        #expect(before.word == .valid && before.printedAsLost == 2, "\(before.text)")
+        run.files["log-\(RecordedRun.epoch).jsonl"] = ""
+        let nothing = try await run.verdict(logName: "")
+        #expect(nothing.word == .valid && nothing.printedAsLost == 2, "\(nothing.text)")
+    }
+
+    @Test func whoReadAllThatIsLeftIsNotStuck() async throws {
+        var run = cutAt3([site(op: 3), object(3)], some)
+        let lines = run.histories["reader"]!.map { $0.replacing(#""seq":5}"#, with: #""seq":3}"#) }
+        run.histories["reader"] = lines.prefix(6) + [run.frame("s", partition: 0, from: 3, to: 3)] + lines.dropFirst(7)
+        let verdict = try await verdict(run)
+        #expect(verdict.word == .valid, "\(verdict.text)")
+    }
+
+    @Test func whatIsPrintedAsLostMayHaveMadePlaceForOthers() async throws {
+        var run = cutAt3([site(op: 3), object(3)], some)
+        run.log[0].append(("s", RecordedRun.event(site: 2, op: 0)))
+        (run.histories["reader"], run.histories["driver"]) = (nil, run.begin("driver", kind: "driver") + [connect(run)])
+        run.files["s.snapshot.jsonl"] = nil
+        let verdict = try await verdict(run)
+        #expect(verdict.word == .valid && verdict.printedAsLost == 2, "\(verdict.text)")
+    }
+
+    @Test func whatWasKeptAloneIsNotKnown() async throws {
+        let printed = "partition 0 begins with the state of seq 4; lost: what followed, if anything did; it is gone"
+        let verdict = try await verdict(cutAt3([site(op: 4), object(4)], printed))
+        #expect(verdict.word == .unknown && verdict.printedAsLost == 1, "\(verdict.text)")
+    }
+
+    @Test func withoutAPrintItIsLost() async throws {
+        var run = cutAt3([site(op: 3), object(3)], some)
+        run.files["0.epoch.txt"] = nil
+        run.log[0].append(("~reel", #"{"end":"\#(Self.next)","type":"barrier"}"#))
+        let verdict = try await verdict(run)
+        #expect(verdict.violations.contains { $0.invariant == .ackedLoss }, "\(verdict.text)")
     }
 }

@@ -201,7 +201,9 @@ import Testing
 
     @Test func aFrameThatClaimsMoreThanItCarriesIsFound() async throws {
         let hash = RecordedRun.hash(RecordedRun.event(site: 1, op: 4))
-        try await expectInvalid(run("reader", #",[4,1,4,"\#(hash)"]"#, ""), .coverage)
+        let run = run("reader", #",[4,1,4,"\#(hash)"]"#, "")
+        try await expectInvalid(run, .coverage)
+        #expect(try await run.verdict().violations.first?.sentence.contains("leaves out seq 4,") == true)
     }
 
     @Test func aFrameThatCarriesMoreThanItClaimsIsFound() async throws {

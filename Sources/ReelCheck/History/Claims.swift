@@ -53,14 +53,17 @@ struct Claims: Sendable {
         var findings = Findings()
         var bases: [StreamAt: NaiveSnapshot] = [:]
         let isWhole = (entries.first?.seq ?? 0) == 0
+        let end = LogEnd(of: epoch, number, entries, index, isLost: kept != nil)
         var partition = LoggedPartition(
             number,
             of: partitions,
             epoch: hex(epoch, digits: 16),
-            entries,
+            end,
             index,
+            keptSeq: kept,
             pausing: isWhole ? Array(seqs) : []
         ) { seq, fold in
+            if fold.isStopped { return }
             if seq == kept { keptState = fold.streams }
             for (claim, file) in states where claim.seq == seq { compare(claim, file, fold, &findings) }
             for item in snapshots where item.snapshot.after == seq {
@@ -73,17 +76,54 @@ struct Claims: Sendable {
         for contradiction in partition.contradictions {
             findings.violation(.oneOrder, "two dumps differ at seq \(contradiction.seq)", contradiction.lines)
         }
-        let reason =
-            isWhole
-            ? "a state as of a seq beyond the dump's end; dump the log after all else"
-            : "a state, and the dump does not begin with the log's first record; add one that does"
-        for (claim, file) in states where !isWhole || claim.seq > partition.last {
-            findings.unjudged(reason, at: file.place(lineAt: claim.start))
+        vanished(end, partition, index, &findings)
+        for (claim, file) in states {
+            bound(claim.seq, "\(claim.of) says that it has", file.quote(lineAt: claim.start), partition, &findings)
         }
-        for item in snapshots where !isWhole || item.snapshot.seq > partition.last {
-            findings.unjudged(reason, at: item.file.place(lineAt: 0))
+        for item in snapshots {
+            bound(item.snapshot.seq, "there is", item.file.quote(lineAt: 0), partition, &findings)
         }
         return (partition, findings)
+    }
+
+    /// What an earlier dump had, and the last one has no more, is gone.
+    private func vanished(_ end: LogEnd, _ partition: LoggedPartition, _ index: LogIndex, _ findings: inout Findings) {
+        guard let first = end.vanished.first, let last = end.last else { return }
+        findings.fact(.oneOrder)
+        findings.violation(
+            .oneOrder,
+            "partition \(partition.number) ends at seq \(last.seq), and behind it an earlier dump has "
+                + "\(end.vanished.count) records",
+            [index.quote(first), index.quote(last)]
+        )
+    }
+
+    /// Of a state that was not held against the fold: nobody has one as of a seq beyond the log's end, and of any other
+    /// it is noted why, but of what was printed as lost.
+    private func bound(
+        _ seq: Int64,
+        _ who: String,
+        _ quote: Quote,
+        _ partition: LoggedPartition,
+        _ findings: inout Findings
+    ) {
+        if seq > partition.last, partition.isPrintedAsLost(seq) { return }
+        findings.fact(.heads)
+        if seq > partition.last, partition.reasonNotToJudge(seq) == nil {
+            findings.violation(
+                .heads,
+                "\(who) a state as of seq \(seq) of partition \(partition.number), and the log ends at "
+                    + "\(partition.last)",
+                [quote, partition.quote(partition.last)]
+            )
+            return
+        }
+        if !partition.isWhole {
+            let reason = "a state, and the dump does not begin with the log's first record; add one that does"
+            findings.unjudged(reason, at: quote.place)
+        } else if seq >= 0, let reason = partition.reasonNotToJudge(seq) {
+            findings.unjudged(reason, at: quote.place)
+        }
     }
 
     private struct StreamAt: Hashable {

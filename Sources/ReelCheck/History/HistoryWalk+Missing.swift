@@ -2,7 +2,7 @@
 extension HistoryWalk {
     /// The party publishes no more as this site.
     mutating func left(_ line: HistoryLine) throws(Fault) {
-        leftSites.insert(SiteKey(stream: try stream(line), site: try site(try line.required(line.site, "site"))))
+        result.left.insert(SiteKey(stream: try stream(line), site: try site(try line.required(line.site, "site"))))
     }
 
     mutating func ended(_ line: HistoryLine) throws(Fault) {
@@ -15,7 +15,7 @@ extension HistoryWalk {
             doubt(line.place.lowerBound, "it says that \(lines) lines stand before it, and there are \(before)")
         }
         let open = result.sent.reduce(Int64(0)) { count, sent in
-            leftSites.contains(sent.key) ? count : count + sent.value.count(outside: settled[sent.key] ?? Coverage())
+            result.left.contains(sent.key) ? count : count + sent.value.count(outside: settled[sent.key] ?? Coverage())
         }
         if open > result.unacked {
             doubt(

@@ -32,7 +32,7 @@ extension HistoryWalk {
             guard count == 3 else { throw Fault("an ack is not [site, op, seq]") }
             let key = SiteKey(stream: stream.stream, site: try site(numbers.0))
             acked(key, stream, op: numbers.1, seq: numbers.2, partition, line)
-            highest = max(highest, numbers.2)
+            if partition?.isPrintedAsLost(numbers.2) != true { highest = max(highest, numbers.2) }
         }
         guard highest >= 0 else { return }
         result.ackedHeads[stream, default: []].append((wall(line), highest))
@@ -84,11 +84,13 @@ extension HistoryWalk {
         if op > result.acked[ackKey]?.op ?? -1 {
             result.acked[ackKey] = (op, seq, line.place.lowerBound)
         }
-        guard let partition, isJudgeable(seq, partition) else { return }
-        if evidence.isPrintedAsLost(seq, of: partition, in: stream.epoch) { result.printedAsLost += 1 }
+        guard let partition else { return }
+        let mayBeLost = partition.isPrintedAsLost(seq)
+        if mayBeLost { result.printedAsLost += 1 }
+        guard isJudgeable(seq, partition) else { return }
         result.findings.fact(.ackedLoss)
         if let record = partition[seq] {
-            if record.site == key.site, record.op == op, record.stream == key.stream { return }
+            if mayBeLost || record.site == key.site && record.op == op && record.stream == key.stream { return }
             let found =
                 record.site.map { "op \(record.op) of site \($0.text.string), stream \(record.stream?.string ?? "")" }
                 ?? "no event"

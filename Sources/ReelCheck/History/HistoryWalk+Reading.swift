@@ -15,32 +15,35 @@ extension HistoryWalk {
         view.isFiltered = line.isFiltered
         let number = try line.required(line.partition, "partition")
         view.partitionNumber = number
-        raise(number, to: try line.required(line.head, "head"), view, line)
+        raise(PartitionKey(epoch: key.epoch, partition: number), to: try line.required(line.head, "head"), view, line)
     }
 
     mutating func lagged(_ line: HistoryLine) throws(Fault) {
-        let view = view(try key(line))
+        let key = try key(line)
+        let view = view(key)
         view.proven = nil
         guard let partition = view.partition else { return }
-        raise(Int64(partition.number), to: try line.required(line.head, "head"), view, line)
+        let place = PartitionKey(epoch: key.epoch, partition: Int64(partition.number))
+        raise(place, to: try line.required(line.head, "head"), view, line)
     }
 
     mutating func loaded(_ line: HistoryLine) throws(Fault) {
         let view = view(try key(line))
         let seq = try line.required(line.seq, "seq")
+        bound(seq, view, line)
         view.start = max(view.start ?? seq, seq)
     }
 
     /// A head that was said on this connection: not below what was said before, not beyond the log's end.
-    private mutating func raise(_ number: Int64, to seq: Int64, _ view: View, _ line: HistoryLine) {
-        if let last = heads[number], seq < last {
+    private mutating func raise(_ place: PartitionKey, to seq: Int64, _ view: View, _ line: HistoryLine) {
+        if let last = heads[place], seq < last {
             result.findings.violation(
                 .heads,
-                "the head of partition \(number) was \(last) on this connection, and then \(seq)",
+                "the head of partition \(place.partition) was \(last) on this connection, and then \(seq)",
                 [quote(line)]
             )
         }
-        heads[number] = seq
+        heads[place] = seq
         bound(seq, view, line)
     }
 
@@ -199,16 +202,17 @@ extension HistoryWalk {
 
     mutating func reached(_ line: HistoryLine) throws(Fault) {
         let seq = try line.required(line.seq, "seq")
-        told.insert(try stream(line))
+        let stream = try stream(line)
+        told.insert(stream)
         if line.epoch == nil, seq < 0 {
-            result.unreached[try stream(line)] = line.place.lowerBound
+            result.unreached[stream] = line.place.lowerBound
             return
         }
+        result.unreached[stream] = nil
         let key = try key(line)
         let view = view(key)
         result.findings.fact(.gap)
-        result.reached[key] = (seq, line.place.lowerBound)
-        result.lastReached[key.stream] = key.epoch
+        result.reached[stream] = (key.epoch, seq, line.place.lowerBound)
         guard let start = view.start else {
             if seq >= 0 {
                 result.findings.violation(

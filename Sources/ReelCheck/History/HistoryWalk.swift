@@ -7,12 +7,10 @@ struct HistoryWalk {
         var sent: [SiteKey: Coverage] = [:]
         /// By epoch, stream and site: the highest op that was acked, where it was said to be, and by which line.
         var acked: [AckKey: (op: Int64, seq: Int64, line: Int)] = [:]
-        /// By epoch and stream: the highest seq that was acked, with when, on the wall's clock.
+        /// By epoch and stream: the highest seq that was acked and not printed as lost, with when, on the wall's clock.
         var ackedHeads: [StreamKey: [(wall: Int64, seq: Int64)]] = [:]
-        /// How far a reader was when it ended.
-        var reached: [StreamKey: (seq: Int64, line: Int)] = [:]
-        /// By stream: the epoch in which a reader was when it ended.
-        var lastReached: [Text: UInt64] = [:]
+        /// By stream: in which epoch a reader was when it ended, and how far.
+        var reached: [Text: (epoch: UInt64, seq: Int64, line: Int)] = [:]
         /// Streams of which a reader was told nothing until it ended, and by which line.
         var unreached: [Text: Int] = [:]
         var lines = 0
@@ -24,6 +22,8 @@ struct HistoryWalk {
         var isCut = false
         var endWall: Int64?
         var unacked: Int64 = 0
+        /// Sites that the party has given up for others.
+        var left: Set<SiteKey> = []
         /// Acks of what was printed as lost.
         var printedAsLost = 0
         var endLine = 0
@@ -46,6 +46,11 @@ struct HistoryWalk {
     struct StreamKey: Hashable, Sendable {
         let epoch: UInt64
         let stream: Text
+    }
+
+    struct PartitionKey: Hashable, Sendable {
+        let epoch: UInt64
+        let partition: Int64
     }
 
     struct AckKey: Hashable, Sendable {
@@ -87,8 +92,8 @@ struct HistoryWalk {
     var epoch: UInt64 = 0
     /// On this connection: the epoch in which a stream is subscribed, which may be a newer one.
     var epochs: [Text: UInt64] = [:]
-    /// On this connection, by partition: the last head that was said.
-    var heads: [Int64: Int64] = [:]
+    /// On this connection, by epoch and partition: the last head that was said.
+    var heads: [PartitionKey: Int64] = [:]
     /// On this connection: the last op acked of a site.
     var lastAcked: [SiteKey: Int64] = [:]
     /// On this connection: the last op handed over of a site, and from where on its events were handed over again, each
@@ -98,8 +103,6 @@ struct HistoryWalk {
     var nodeHeads: [String: Int64] = [:]
     /// By stream and site: the ops that were acked, or refused for good.
     var settled: [SiteKey: Coverage] = [:]
-    /// Sites that the party has given up for others.
-    var leftSites: Set<SiteKey> = []
     /// Streams that were subscribed last and not ended as was asked, and by which line.
     var subscriptions: [Text: Int] = [:]
     /// Streams of which it was said how far the party is.
@@ -206,7 +209,7 @@ struct HistoryWalk {
 
     func wall(_ line: HistoryLine) -> Int64 { line.ms &+ wallOffset }
 
-    func quote(_ line: HistoryLine) -> String { file.quote(lineAt: line.place.lowerBound) }
+    func quote(_ line: HistoryLine) -> Quote { file.quote(lineAt: line.place.lowerBound) }
 
     func site(_ number: Int64) throws(Fault) -> Site {
         guard let site = sites[number] else { throw Fault("no line of site says what \(number) is") }
@@ -243,22 +246,12 @@ struct HistoryWalk {
         return view
     }
 
-    /// Whether the dump speaks of a seq: below its begin it does not; beyond its end the log has nothing, unless the
-    /// dump was cut.
+    /// Whether the dump speaks of a seq; if not, it is noted why. What was printed as lost need not be there.
     mutating func isJudgeable(_ seq: Int64, _ partition: LoggedPartition) -> Bool {
-        if partition.isPartial, seq > partition.last {
-            unjudged("the dump could not be read that far; dump the log again")
-            return false
-        }
-        if seq < partition.first {
-            unjudged("the dump begins behind it; add one that was taken before the log was trimmed")
-            return false
-        }
-        if seq > partition.foldable {
-            unjudged("it lies behind a barrier that this judge does not know; judge it with the release that wrote it")
-            return false
-        }
-        return true
+        if seq > partition.last, partition.isPrintedAsLost(seq) { return false }
+        guard let reason = partition.reasonNotToJudge(seq) else { return true }
+        unjudged(reason)
+        return false
     }
 
     /// The line that is looked at says something that cannot be judged.

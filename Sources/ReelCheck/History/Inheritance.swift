@@ -31,8 +31,8 @@ struct Inheritance {
             let name = partition.fold.next.flatMap { LineReader.hex64($0.bytes) }
             guard name == next || loss != nil && name == nil else { return nil }
             let state: [Text: StreamState]
-            if let seq = loss?.kept[partition.number] {
-                guard let kept = partition.kept, seq <= partition.foldable else { return nil }
+            if loss?.kept[partition.number] != nil {
+                guard let kept = partition.kept else { return nil }
                 state = kept
             } else {
                 guard isKnown(partition), partition.foldable == .max else { return nil }

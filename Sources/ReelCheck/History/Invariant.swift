@@ -27,8 +27,10 @@ public struct Violation: Sendable {
     public let invariant: Invariant
     /// What was found and what was expected, one sentence.
     public let sentence: String
-    /// `FILE:LINE: …` of histories and of the log.
-    public let lines: [String]
+    /// `FILE:LINE: …` of histories and of the log, read from the files when asked for.
+    public var lines: [String] { quotes.map(\.description) }
+
+    let quotes: [Quote]
 }
 
 /// How many facts were looked at, and what was wrong with them.
@@ -49,10 +51,10 @@ struct Findings: Sendable {
         facts[invariant.rawValue] += count
     }
 
-    mutating func violation(_ invariant: Invariant, _ sentence: String, _ lines: [String?]) {
+    mutating func violation(_ invariant: Invariant, _ sentence: String, _ quotes: [Quote?]) {
         violated[invariant.rawValue] += 1
         guard violated[invariant.rawValue] <= Self.shown else { return }
-        violations.append(Violation(invariant: invariant, sentence: sentence, lines: lines.compactMap { $0 }))
+        violations.append(Violation(invariant: invariant, sentence: sentence, quotes: quotes.compactMap(\.self)))
     }
 
     /// A place may be slow to find, and is asked for only where it is the first of its reason.

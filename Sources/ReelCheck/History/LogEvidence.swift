@@ -32,11 +32,6 @@ struct LogEvidence: Sendable {
         return false
     }
 
-    /// Whether a seq lies in what was printed as lost.
-    func isPrintedAsLost(_ seq: Int64, of partition: LoggedPartition, in epoch: UInt64) -> Bool {
-        losses[epoch]?.kept[partition.number].map { seq > $0 } ?? false
-    }
-
     /// How many records all of them have.
     var recordCount: Int64 {
         logs.values.reduce(0) { $0 + $1.partitions.reduce(0) { $0 + $1.last - $1.first + 1 - Int64($1.empty) } }

@@ -11,6 +11,8 @@ struct LogIndex {
     let files: [MappedFile]
     /// The entries of each partition, by seq, a seq once for each dump that has it.
     private(set) var partitions: [UInt64: [Int: [Entry]]] = [:]
+    /// The dumps of each epoch.
+    private(set) var dumps: [UInt64: Set<Int32>] = [:]
     /// Dumps that do not name the seqs without a record.
     private(set) var kcat: Set<Int32> = []
     /// Reasons why a dump is not what it should be: then what lies behind the last record of a partition is not known.
@@ -26,8 +28,14 @@ struct LogIndex {
                 )
             }
             let usual = Self.epoch(inName: file.name) ?? fallback
+            if file.bytes.isEmpty, let usual { dumps[usual, default: []].insert(Int32(number)) }
+            var last: UInt64?
             do throws(Fault) {
-                try file.eachLine { (place) throws(Fault) in try add(place, file, Int32(number), usual) }
+                try file.eachLine { (place) throws(Fault) in
+                    let epoch = try add(place, file, Int32(number), usual)
+                    if epoch != last { dumps[epoch, default: []].insert(Int32(number)) }
+                    last = epoch
+                }
             } catch {
                 troubles.append("\(file.name): \(error.reason)")
             }
@@ -40,8 +48,13 @@ struct LogIndex {
         }
     }
 
-    private mutating func add(_ place: Range<Int>, _ file: MappedFile, _ number: Int32, _ usual: UInt64?) throws(Fault)
-    {
+    /// Takes a line in; the epoch of its record.
+    private mutating func add(
+        _ place: Range<Int>,
+        _ file: MappedFile,
+        _ number: Int32,
+        _ usual: UInt64?
+    ) throws(Fault) -> UInt64 {
         let line: LogLine
         do throws(Fault) {
             line = try LogLine(file.bytes, place)
@@ -56,6 +69,12 @@ struct LogIndex {
         if line.isFromKcat { kcat.insert(number) }
         partitions[epoch, default: [:]][line.partition, default: []]
             .append(Entry(seq: line.seq, file: number, start: place.lowerBound, isEmpty: line.isEmpty))
+        return epoch
+    }
+
+    /// Whether a dump's name says that of an epoch's dumps it was taken last.
+    func isNamedLast(_ file: Int32, of epoch: UInt64) -> Bool {
+        ["log.jsonl", "log-\(hex(epoch, digits: 16)).jsonl"].contains(files[Int(file)].name)
     }
 
     func line(_ entry: Entry) throws(Fault) -> LogLine {
@@ -68,7 +87,7 @@ struct LogIndex {
         files[Int(entry.file)].place(lineAt: entry.start)
     }
 
-    func quote(_ entry: Entry) -> String {
+    func quote(_ entry: Entry) -> Quote {
         files[Int(entry.file)].quote(lineAt: entry.start)
     }
 

@@ -38,7 +38,7 @@ struct LoggedPartition: Sendable {
     /// The seqs of each stream's events.
     private var events: [[Int64]] = []
     private(set) var barriers: [Int64] = []
-    /// A dump could not be read to its end: what follows `last` is not known.
+    /// A dump could not be read to its end, or which one was taken last is not known: nor is what follows `last`.
     let isPartial: Bool
     /// How many seqs are empty, and how many hold a record that is void.
     var empty: Int { contents.count { $0 == Content.hole.rawValue } }
@@ -47,33 +47,39 @@ struct LoggedPartition: Sendable {
     var isWhole: Bool { first == 0 }
     /// Up to here the partition can be folded: an unknown barrier stops it.
     private(set) var foldable: Int64 = .max
+    /// The last seq of whose state the next epoch begins, where a loss behind it was printed; −1: it begins empty; nil:
+    /// no loss was printed.
+    let keptSeq: Int64?
     /// The fold of the whole partition.
     private(set) var fold: NaiveFold
-    /// The state as of the last seq that was kept, where a loss behind it was printed; nil: there was none, or the dump
-    /// does not hold that seq.
+    /// The state as of `keptSeq`; nil: there is none, or the dump does not hold that seq.
     var kept: [Text: StreamState]?
     /// The state with which the epoch began; nil: the dump ends before.
     var planted: [Text: StreamState]? { fold.planted }
     /// Two dumps that hold different records at one seq.
-    private(set) var contradictions: [(seq: Int64, lines: [String])] = []
+    private(set) var contradictions: [(seq: Int64, lines: [Quote?])] = []
     /// What could not be read, and where the dump leaves seqs out.
     private(set) var troubles: [String] = []
 
-    /// Reads and folds a partition; at each of `seqs`, `pause` is called with the fold as of then.
+    /// Reads and folds a partition, of which all behind `keptSeq` was printed as lost; at each of `seqs`, `pause` is
+    /// called with the fold as of then.
     init(
         _ number: Int,
         of partitions: Int,
         epoch: String,
-        _ entries: [LogIndex.Entry],
+        _ end: LogEnd,
         _ index: LogIndex,
+        keptSeq: Int64?,
         pausing seqs: [Int64],
         pause: (Int64, borrowing NaiveFold) -> Void
     ) {
         self.number = number
-        self.entries = entries
+        entries = end.entries
         self.index = index
+        self.keptSeq = keptSeq
         first = entries.first?.seq ?? 0
-        isPartial = !index.troubles.isEmpty
+        isPartial = !index.troubles.isEmpty || end.trouble != nil
+        troubles = [end.trouble].compactMap(\.self)
         fold = NaiveFold(epoch: epoch, partition: number, of: partitions)
         var pauses = seqs.sorted()[...]
         var siteNumbers: [Site: Int32] = [:]
@@ -185,7 +191,7 @@ struct LoggedPartition: Sendable {
         } else if isHole == entry.isEmpty {
             return
         }
-        contradictions.append((entry.seq, [quote(entry.seq), index.quote(entry)].compactMap { $0 }))
+        contradictions.append((entry.seq, [quote(entry.seq), index.quote(entry)]))
     }
 }
 
@@ -216,6 +222,19 @@ extension LoggedPartition {
         return hashes[place]
     }
 
+    /// Why nothing can be said of a seq, and what to do; nil: what the dump holds there counts. Below its begin it says
+    /// nothing; beyond its end the log has nothing, unless the dump was cut.
+    func reasonNotToJudge(_ seq: Int64) -> String? {
+        if isPartial, seq > last { return "no dump could be read that far; dump the log again" }
+        if keptSeq != nil, seq > last { return "it lies behind what is left of a lost log; add a dump from before" }
+        if seq < first { return "the dump begins behind it; add one that was taken before the log was trimmed" }
+        guard seq > foldable else { return nil }
+        return "it lies behind a barrier that this judge does not know; judge it with the release that wrote it"
+    }
+
+    /// Whether a seq lies in what was printed as lost.
+    func isPrintedAsLost(_ seq: Int64) -> Bool { keptSeq.map { seq > $0 } ?? false }
+
     /// The number that stands for a stream here; −1 if it has no event.
     func number(of stream: Text) -> Int32 {
         streamNumbers[stream] ?? -1
@@ -223,19 +242,19 @@ extension LoggedPartition {
 
     /// How many events and barriers of a stream lie in a range.
     func count(_ stream: Int32, in range: ClosedRange<Int64>) -> Int {
-        let own = stream < 0 ? 0 : Self.count(events[Int(stream)], in: range)
-        return own + (barriers.isEmpty ? 0 : Self.count(barriers, in: range))
+        let own = stream < 0 ? 0 : Self.slice(events[Int(stream)], in: range).count
+        return own + (barriers.isEmpty ? 0 : Self.slice(barriers, in: range).count)
     }
 
     /// The first event or barrier of a stream in a range that is not among these seqs.
     func missing(_ stream: Int32, in range: ClosedRange<Int64>, from seqs: Set<Int64> = []) -> Int64? {
-        guard count(stream, in: range) > seqs.count || !seqs.isEmpty else { return nil }
-        let all = (stream < 0 ? [] : events[Int(stream)]) + barriers
-        return all.filter { range.contains($0) && !seqs.contains($0) }.min()
+        [stream < 0 ? [] : events[Int(stream)], barriers].compactMap { all in
+            Self.slice(all, in: range).first { !seqs.contains($0) }
+        }.min()
     }
 
     /// The line of the dump at a seq.
-    func quote(_ seq: Int64) -> String? {
+    func quote(_ seq: Int64) -> Quote? {
         entry(seq).map(index.quote)
     }
 
@@ -260,8 +279,9 @@ extension LoggedPartition {
         }
     }
 
-    private static func count(_ seqs: [Int64], in range: ClosedRange<Int64>) -> Int {
-        place(seqs, after: range.upperBound) - place(seqs, after: range.lowerBound - 1)
+    /// Those of the sorted seqs that lie in a range.
+    private static func slice(_ seqs: [Int64], in range: ClosedRange<Int64>) -> ArraySlice<Int64> {
+        seqs[place(seqs, after: range.lowerBound - 1)..<place(seqs, after: range.upperBound)]
     }
 
     /// How many of the sorted seqs are at most this one.

@@ -60,15 +60,8 @@ final class MappedFile: @unchecked Sendable {
         return "\(name):\(number)"
     }
 
-    /// `NAME:LINE: text`, the text shortened: how a line is shown to people.
-    func quote(lineAt start: Int) -> String {
-        let end = end(ofLineAt: start) ?? bytes.count
-        let shown = min(end, start + Self.shown)
-        let text = String(decoding: bytes[start..<shown], as: UTF8.self)
-        return "\(place(lineAt: start)): \(text)\(shown < end ? "…" : "")"
-    }
-
-    private static let shown = 240
+    /// A line, for people.
+    func quote(lineAt start: Int) -> Quote { Quote(file: self, start: start) }
 }
 
 /// The names of what lies in a folder, sorted.
