@@ -264,7 +264,10 @@ struct SQLiteLogTests {
         }
     }
 
-    @Test("an announcement that is damaged says nothing of positions", arguments: ["0:-2", "0:9007199254740992", "-1:5"])
+    @Test(
+        "an announcement that is damaged says nothing of positions",
+        arguments: ["0:-2", "0:9007199254740992", "-1:5"]
+    )
     func falsePosition(_ position: String) async throws {
         try await withFolder { folder in
             let path = folder + "/log.db"

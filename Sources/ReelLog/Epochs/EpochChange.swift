@@ -137,8 +137,9 @@ public struct EpochChange {
             // It was there before it was named, so its name may have been used: nothing else may be found under it.
             throw LogError(
                 .damaged,
-                "the log \(old) has ended, and goes on in \(next), which is missing: bring that back; if it is lost, put"
-                    + " the log \(old) away as well, and say with --from-snapshot where its state is (\(error.message))"
+                "the log \(old) has ended, and goes on in \(next), which is missing: bring that back; if it is lost,"
+                    + " put the log \(old) away as well, and say with --from-snapshot where its state is"
+                    + " (\(error.message))"
             )
         }
     }

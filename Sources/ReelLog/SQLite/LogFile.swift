@@ -118,8 +118,8 @@ struct LogFile: Sendable {
         return try FileLock(path: path + ".lock")
     }
 
-    /// Looks only at what the file system says of the files: whoever opens and closes a database's file by himself takes
-    /// away all locks that SQLite holds on it for the whole process.
+    /// Looks only at what the file system says of the files: whoever opens and closes a database's file by himself
+    /// takes away all locks that SQLite holds on it for the whole process.
     private static func refuseWhatIsNoFile(_ path: String) throws(LogError) {
         // Who makes a log begins its file before the WAL, so the WAL is looked at first.
         var (status, wal) = (stat(), stat())
