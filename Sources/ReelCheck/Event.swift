@@ -58,6 +58,7 @@ extension Event {
         var members = try Members(json)
         let type = try members.text("type")
         site = try members.site("site")
+        if site == .nobody { throw Fault("an event of nobody") }
         op = try members.integer("op", from: 0)
         base = try members.integer("base", from: -1)
         by = try members.optionalName("by")

@@ -74,6 +74,11 @@ extension SharedText {
             && (element.isVisible || !deleters[Int(element.deletion)].contains { author.sees($0) })
     }
 
+    /// Whether what the author sees is what there is.
+    func isWhole(to author: Author) -> Bool {
+        elements.allSatisfy { isSeen($0, by: author) == $0.isVisible }
+    }
+
     /// How many scalars the author sees.
     func length(to author: Author) -> Int {
         var length = 0
@@ -121,7 +126,7 @@ extension SharedText {
 
     /// The same text, with all taken out in which two right folds may differ.
     func normalForm(above horizon: Int64) -> SharedText {
-        let nobody = Stamp(seq: -1, site: Site(high: 0, low: 0))
+        let nobody = Stamp(seq: -1, site: .nobody)
         var normal = SharedText()
         for element in elements {
             let deleters = deleters(of: element).sorted()

@@ -8,6 +8,9 @@ struct Site: Hashable, Comparable, Sendable {
         self.low = low
     }
 
+    /// The UUID of zeros: whoever wrote what nobody has to know any more.
+    static let nobody = Site(high: 0, low: 0)
+
     /// Reads `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`; nil for anything else.
     init?(_ text: Text) {
         guard text.bytes.count == 36 else { return nil }

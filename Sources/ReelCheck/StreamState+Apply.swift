@@ -25,6 +25,7 @@ extension StreamState {
                 break  // Its tombstone stays as it is.
             }
         }
+        for name in before.keys { objects[name]?.flatten(behind: writer.author) }
         return nil
     }
 
@@ -90,7 +91,6 @@ extension StreamState {
                 object.fields[name] = Field(text, by: writer.stamp, plainWriter: field?.plainWriter)
             }
         }
-        object.flatten()
         return object
     }
 
@@ -121,17 +121,18 @@ extension Field? {
 
 extension Object {
     /// If its texts remember too much of what was deleted, each that remembers something becomes what it now is, as if
-    /// nobody had written it, plainly, when it was last written.
-    fileprivate mutating func flatten() {
+    /// it had been written plainly when it was last written: by the author if that is what he sees, and else by nobody.
+    fileprivate mutating func flatten(behind author: Author) {
         let texts = fields.compactMapValues { field in
             if case .shared(let text) = field.content { text } else { nil }
         }
         guard texts.values.reduce(0, { $0 + $1.hidden }) > Limit.objectHidden else { return }
         for (name, field) in fields {
             guard let text = texts[name], text.hidden > 0 else { continue }
-            let nobody = Stamp(seq: field.writer.seq, site: Site(high: 0, low: 0))
-            fields[name]?.content = .shared(SharedText(text.visible, by: nobody))
-            fields[name]?.plainWriter = nobody
+            let site = text.isWhole(to: author) ? author.site : .nobody
+            let writer = Stamp(seq: field.writer.seq, site: site)
+            fields[name]?.content = .shared(SharedText(text.visible, by: writer))
+            fields[name]?.plainWriter = writer
         }
     }
 

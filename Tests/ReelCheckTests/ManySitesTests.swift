@@ -11,7 +11,7 @@ import Testing
         /// A noop of the site with this number, by both folds, and what they say.
         func noop(_ site: Int, op: Int = 0) -> String {
             seq += 1
-            let uuid = Site(high: 0, low: UInt64(site)).text.string
+            let uuid = Site(high: 1, low: UInt64(site)).text.string
             // The first sites end at once.
             let last = site < 10 ? #""last":true,"# : ""
             let value = #"{"base":\#(seq - 1),\#(last)"op":\#(op),"site":"\#(uuid)","type":"noop"}"#

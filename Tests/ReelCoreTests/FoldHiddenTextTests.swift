@@ -52,6 +52,40 @@ import Testing
         }
     }
 
+    @Test("an author who has seen all that there is goes on with what he has on its way")
+    func alone() {
+        var script = Self.written()
+        let base = script.fold.seq
+        let replace = "{\"t\":{\"splice\":[[0,\(Self.length),\"\(Self.letters)\"]]}}"
+        var flattened = 0
+        for _ in 0..<8 {
+            #expect(script.event("update", 2, base: base, ops: replace) == .applied)
+            if script.fold.weight == 0 { flattened += 1 }
+        }
+        #expect(flattened == 2)
+        #expect(script.event("update", 3, base: base, ops: Self.splice("t")) == .rejected(.stale))
+        #expect(script.event("update", 2, base: base, ops: Self.splice("t")) == .applied)
+    }
+
+    @Test("an event that brings a text beyond the limit goes on splicing it")
+    func insideAnEvent() {
+        var script = Self.written()
+        for site in 2...3 { #expect(script.event("update", site, base: 4, ops: Self.all) == .applied) }
+        let weight = script.fold.weight
+        #expect(weight == 0, "beyond the limit by two deleters each")
+        let some = "{\"t\":{\"splice\":[[0,\(Self.length / 2),\"\"]]}}"
+        for _ in 0..<2 {
+            #expect(script.event("update", 1, fields: "{\"t\":\"\(Self.letters)\"}") == .applied)
+            let base = script.fold.seq
+            for site in 2...3 { #expect(script.event("update", site, base: base, ops: some) == .applied) }
+            #expect(script.fold.weight == 2 * Self.length)
+            let parts = (0..<2).map { _ in FoldScript.part("update", ops: some) }
+            #expect(script.batch(parts + [FoldScript.part("update", ops: Self.splice("t"))], 4, base: base) == .applied)
+            #expect(script.fold.weight == 0)
+            #expect(script.value("t") == "\"x\"")
+        }
+    }
+
     @Test("what one event inserts and deletes is kept nowhere")
     func isNotKept() {
         var script = Self.written()
@@ -62,6 +96,14 @@ import Testing
         #expect(script.fold.weight == 0)
         #expect(script.event("update", 3, base: 4, ops: Self.splice("u", "v")) == .applied)
         #expect(script.value("u") == "\"v\"")
+    }
+
+    @Test("whatever a snapshot says of deleters is a number")
+    func absurd() {
+        let mark = TextMark(seq: 1, site: FoldScript.site(1))
+        var run = TextRun(inserted: .ancient, bytes: 1, scalars: Int(Int32.max))
+        for _ in 0..<100_000 { run.delete(by: mark) }
+        #expect(run.weight > Limits.hidden)
     }
 
     @Test("what everybody has seen deleted weighs nothing")

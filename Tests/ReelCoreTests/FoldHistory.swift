@@ -231,7 +231,7 @@ extension Fold {
         }
         guard let slot, let field = JSONText.withEscaped(name, { objects[slot].field($0) }) else { return 0 }
         switch field.value {
-        case .text(let text): return text.count(for: viewer)
+        case .text(var text): return text.count(for: viewer)
         case .plain(let bytes) where bytes.first == UInt8(ascii: "\""):
             return bytes.withUnsafeBytes { JSONText(Bytes(rebasing: $0[1..<$0.count - 1])).scalarCount }
         case .plain: return 0

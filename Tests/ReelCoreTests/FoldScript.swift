@@ -26,9 +26,10 @@ struct FoldScript {
 
     /// A batch of parts; with one, still a batch.
     @discardableResult
-    mutating func batch(_ parts: [String]) -> Outcome {
+    mutating func batch(_ parts: [String], _ site: Int = 1, base: Seq? = nil) -> Outcome {
         let events = "\"events\":[\(parts.joined(separator: ","))],"
-        return send(1, op: nil, base: nil, by: nil, last: false, front: events, middle: "", back: "\"type\":\"batch\"}")
+        let back = "\"type\":\"batch\"}"
+        return send(site, op: nil, base: base, by: nil, last: false, front: events, middle: "", back: back)
     }
 
     @discardableResult

@@ -3,7 +3,7 @@ import Glibc
 extension ParsedEvent {
     /// No event yet: tables to be filled by `parse`.
     public init() {
-        site = Site(high: 0, low: 0)
+        site = .nobody
         op = 0
         base = .none
         at = -1
@@ -78,6 +78,7 @@ extension ParsedEvent {
         try reader.close()
         guard let type = draft.type else { throw reader.missing("type") }
         guard let site else { throw reader.missing("site") }
+        guard site != .nobody else { throw reader.error("found the UUID that names nobody for a site") }
         guard let op else { throw reader.missing("op") }
         guard let base else { throw reader.missing("base") }
         (self.site, self.op, self.base) = (site, op, base)

@@ -11,6 +11,9 @@ public struct Site: Hashable, Sendable, Comparable {
         self.low = low
     }
 
+    /// The UUID that names nothing (RFC 9562, 5.9). No event is its own.
+    public static let nobody = Site(high: 0, low: 0)
+
     /// By the bytes.
     public static func < (a: Site, b: Site) -> Bool {
         a.high != b.high ? a.high < b.high : a.low < b.low

@@ -51,6 +51,7 @@ extension Fold {
     mutating func change(_ event: ParsedEvent, _ value: Bytes, seq: Seq, refused: Seq) -> ErrorCode? {
         if event.base >= seq { return .badBase }
         var undo = Undo()
+        var heavy: [Int] = []
         for part in event.parts {
             let context = PartContext(
                 mark: TextMark(seq: seq, site: event.site),
@@ -68,7 +69,10 @@ extension Fold {
                 take(back: undo)
                 return refusal
             }
+            if let slot = context.slot, objects[slot].weight > Limits.hidden { heavy.append(slot) }
         }
+        let viewer = TextViewer(site: event.site, base: event.base)
+        for slot in heavy { objects[slot].flatten(behind: viewer, above: horizon) }
         return nil
     }
 

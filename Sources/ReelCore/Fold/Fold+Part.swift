@@ -2,7 +2,7 @@ extension Fold {
     // MARK: Checks
 
     /// Why the part has to be rejected: each check over all names of the part before the next one.
-    func check(
+    mutating func check(
         _ part: ParsedEvent.Part,
         of event: ParsedEvent,
         _ value: Bytes,
@@ -34,12 +34,12 @@ extension Fold {
             }
         }
         for operation in event.operations[part.ops] {
-            let field = objects[slot].field(value[operation.name])
             switch operation.kind {
             case .increment(let step):
-                if Self.sum(field, step) == nil { return .range }
+                if Self.sum(objects[slot].field(value[operation.name]), step) == nil { return .range }
             case .splice(let triples):
-                if !Self.reaches(event.triples[triples], field, context.viewer) { return .range }
+                let count = objects[slot].count(value[operation.name], for: context.viewer)
+                if !Self.reaches(event.triples[triples], count) { return .range }
             case .change: break
             }
         }
@@ -63,20 +63,9 @@ extension Fold {
         return sum.isFinite ? sum : nil
     }
 
-    /// Whether all offsets lie within the text as the viewer sees it, each triple seeing the ones before.
-    private static func reaches(
-        _ triples: ArraySlice<ParsedEvent.Triple>,
-        _ field: FoldedField?,
-        _ viewer: TextViewer
-    ) -> Bool {
-        var count: Int64 =
-            switch field?.value {
-            case nil: 0
-            case .plain(let bytes):
-                // Whoever may splice here has seen the plain write, or made it.
-                bytes.withUnsafeBytes { Int64(JSONText(Bytes(rebasing: $0[1..<$0.count - 1])).scalarCount) }
-            case .text(let text): Int64(text.count(for: viewer))
-            }
+    /// Whether all offsets lie within a text of so many elements, each triple seeing the ones before.
+    private static func reaches(_ triples: ArraySlice<ParsedEvent.Triple>, _ count: Int) -> Bool {
+        var count = Int64(count)
         for triple in triples {
             if triple.offset + triple.removed > count { return false }
             count += triple.scalars - triple.removed
@@ -121,7 +110,6 @@ extension Fold {
         for operation in event.operations[part.ops] {
             apply(operation, of: event, value, context, slot: slot)
         }
-        objects[slot].flatten(above: context.horizon)
         let isTooLarge = objects[slot].fields.count > Limits.fields || objects[slot].size > Limits.object
         return isTooLarge ? .tooLarge : nil
     }

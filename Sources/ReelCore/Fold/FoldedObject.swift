@@ -182,25 +182,43 @@ struct FoldedObject: Sendable {
         fields[index].writer = mark
     }
 
-    /// Forgets who did what to its texts where that weighs more than an object may remember: every text with deleted
-    /// elements is from now on as if nobody had written it plainly at the seq of its last writer.
-    mutating func flatten(above horizon: Seq) {
-        guard weight > Limits.hidden else { return }
-        weight = 0
-        for index in fields.indices {
-            guard case .text(var text) = fields[index].value else { continue }
-            text.weigh(above: horizon)
-            fields[index].value = .text(text)
-            weight += text.weight
+    /// How many elements a field that is absent or a text has for the viewer, who has seen its plain write.
+    mutating func count(_ name: Bytes, for viewer: TextViewer) -> Int {
+        let (index, isFound) = find(name)
+        guard isFound else { return 0 }
+        switch fields[index].value {
+        case .plain(let bytes):
+            return bytes.withUnsafeBytes { JSONText(Bytes(rebasing: $0[1..<$0.count - 1])).scalarCount }
+        case .text(var text):
+            fields[index].value = .plain([])
+            defer { fields[index].value = .text(text) }
+            return text.count(for: viewer)
         }
+    }
+
+    /// Forgets who did what to its texts where that weighs more than an object may remember, behind an event of this
+    /// viewer: every text with deleted elements is from now on as if it had been written plainly at the seq of its last
+    /// writer, by the viewer if he sees it as it is, and else by nobody.
+    mutating func flatten(behind viewer: TextViewer, above horizon: Seq) {
         guard weight > Limits.hidden else { return }
-        weight = 0
-        for index in fields.indices {
-            guard case .text(let text) = fields[index].value, text.weight > 0 else { continue }
+        changeTexts { text, _ in text.settled(above: horizon) }
+        guard weight > Limits.hidden else { return }
+        changeTexts { text, writer in
+            guard text.weight > 0 else { return text }
+            var mark = TextMark.nobody(at: writer.seq)
+            if text.isWhole(for: viewer) { mark.site = viewer.site }
             var bytes = [UInt8]()
             text.write(into: &bytes)
-            let nobody = TextMark.nobody(at: fields[index].writer.seq)
-            fields[index].value = .text(bytes.withUnsafeBytes { SplicedText($0, written: nobody) })
+            return bytes.withUnsafeBytes { SplicedText($0, written: mark) }
+        }
+    }
+
+    private mutating func changeTexts(_ body: (_ text: SplicedText, _ writer: TextMark) -> SplicedText) {
+        weight = 0
+        for index in fields.indices {
+            guard case .text(let text) = fields[index].value else { continue }
+            fields[index].value = .text(body(text, fields[index].writer))
+            weight += fields[index].weight
         }
     }
 

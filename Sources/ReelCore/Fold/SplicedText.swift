@@ -38,22 +38,30 @@ struct SplicedText: Sendable {
     var bytes: Int { Int(tree.summary.bytes) }
 
     /// What remembering its deleted elements costs (see `TextRun.weight`), at most: what everybody sees deleted may
-    /// still count.
+    /// still be held, and counts then.
     var weight: Int { tree.weight }
 
-    /// The weight as it is: a function of what happened to the text, like `forEachRun`.
-    func weight(above horizon: Seq) -> Int { tree.root.weight(above: horizon) }
+    /// The same text without what everybody sees by now: its weight is what it is.
+    func settled(above horizon: Seq) -> SplicedText {
+        var text = SplicedText(written: written)
+        forEachRun(above: horizon) { run, bytes in
+            text.append(bytes, scalars: Int(run.scalars), inserted: run.inserted, deleters: run.deleters)
+        }
+        text.finishAppending()
+        return text
+    }
 
-    /// Takes the weight as it is for the one that is known.
-    mutating func weigh(above horizon: Seq) {
+    /// How many elements the viewer counts; known at once to the next who asks for him.
+    mutating func count(for viewer: TextViewer) -> Int {
+        if let known = tree.summary.count(for: viewer) { return known }
         own()
-        tree.weight = weight(above: horizon)
+        let count = tree.root.count(for: viewer)
+        tree.summary.keep(count, for: viewer)
+        return count
     }
 
-    /// How many elements the viewer counts.
-    func count(for viewer: TextViewer) -> Int {
-        tree.summary.isSettled(for: viewer) ? scalars : tree.root.count(for: viewer)
-    }
+    /// Whether the viewer sees the text as it is.
+    func isWhole(for viewer: TextViewer) -> Bool { tree.root.isWhole(for: viewer) }
 
     /// Deletes the `removed` elements behind the offset and puts the text in at the offset, directly behind the last
     /// element counted before it. The viewer must count at least `offset + removed` elements.
@@ -75,16 +83,16 @@ struct SplicedText: Sendable {
             let run = TextRun(inserted: mark, bytes: text.count, scalars: scalars)
             tree.root.insert(run, text, behind: offset, viewer: viewer)
         }
-        grow()
+        grow(for: viewer)
         if tree.summary.oldest <= horizon {
-            // One leaf a splice: history is forgotten at least as fast as it is made.
-            tree.root.settle(below: horizon)
+            // One leaf a splice; what comes together all the same counts for the weight, whose limit drops it.
+            tree.root.settle(below: horizon, for: viewer)
             while tree.root.children.count == 1 {
                 tree.root = tree.root.children[0]
                 own()
             }
         }
-        tree.summary = tree.root.summary()
+        tree.summary = tree.root.summary(for: viewer)
     }
 
     /// Makes this value the only owner of its tree and root.
@@ -99,8 +107,8 @@ struct SplicedText: Sendable {
         if !isKnownUniquelyReferenced(&tree.root) { tree.root = tree.root.copy() }
     }
 
-    private func grow() {
-        while tree.root.isOverfull { tree.root = TextNode(children: tree.root.divided()) }
+    private func grow(for viewer: TextViewer? = nil) {
+        while tree.root.isOverfull { tree.root = TextNode(children: tree.root.divided(), for: viewer) }
     }
 
     // MARK: Whole texts

@@ -20,11 +20,11 @@ final class TextNode: @unchecked Sendable {
         summaries = []
     }
 
-    init(children: [TextNode]) {
+    init(children: [TextNode], for viewer: TextViewer? = nil) {
         runs = []
         bytes = []
         self.children = children
-        summaries = children.map { $0.summary() }
+        summaries = children.map { $0.summary(for: viewer) }
     }
 
     private init(copy other: TextNode) {
@@ -42,43 +42,55 @@ final class TextNode: @unchecked Sendable {
         isLeaf ? runs.count > Self.leafRuns || bytes.count > Self.leafBytes : children.count > Self.fanout
     }
 
-    func summary() -> TextSummary {
+    /// What the node says, with the count of the viewer who is at work in it, if all that it takes is known.
+    func summary(for viewer: TextViewer? = nil) -> TextSummary {
         var sum = TextSummary()
         if isLeaf {
             runs.withUnsafeBufferPointer { for i in $0.indices { sum.add($0[i]) } }
         } else {
             summaries.withUnsafeBufferPointer { for i in $0.indices { sum.add($0[i]) } }
         }
+        if let viewer, !sum.isSettled(for: viewer), let count = knownCount(for: viewer) {
+            sum.keep(count, for: viewer)
+        }
         return sum
     }
 
     // MARK: Counting
 
-    /// How many elements the viewer counts.
-    func count(for viewer: TextViewer) -> Int {
+    /// How many elements the viewer counts; nil: a child of an inner node must be looked into.
+    private func knownCount(for viewer: TextViewer) -> Int? {
         var count = 0
         if isLeaf {
             runs.withUnsafeBufferPointer {
                 for i in $0.indices where $0[i].counts(for: viewer) { count += Int($0[i].scalars) }
             }
         } else {
-            for i in children.indices { count += summaries[i].count(for: viewer) ?? children[i].count(for: viewer) }
+            for summary in summaries {
+                guard let known = summary.count(for: viewer) else { return nil }
+                count += known
+            }
         }
         return count
     }
 
-    /// How many elements of a child the viewer counts; kept for his next question.
-    private func keepCount(ofChild i: Int, for viewer: TextViewer) -> Int {
+    /// How many elements the viewer counts; what it takes is kept in all inner nodes for his next question.
+    func count(for viewer: TextViewer) -> Int {
+        knownCount(for: viewer) ?? children.indices.reduce(0) { $0 + count(ofChild: $1, for: viewer) }
+    }
+
+    private func count(ofChild i: Int, for viewer: TextViewer) -> Int {
         if let known = summaries[i].count(for: viewer) { return known }
+        if !children[i].isLeaf { own(i) }
         let count = children[i].count(for: viewer)
         summaries[i].keep(count, for: viewer)
         return count
     }
 
-    /// The weight of all runs, without those that everybody sees deleted.
-    func weight(above horizon: Seq) -> Int {
-        if isLeaf { return runs.reduce(0) { $1.deleted.seq > horizon ? $0 + $1.weight : $0 } }
-        return children.reduce(0) { $0 + $1.weight(above: horizon) }
+    /// Whether the viewer sees all as it is: he counts what nobody has deleted, and nothing else.
+    func isWhole(for viewer: TextViewer) -> Bool {
+        if isLeaf { return runs.allSatisfy { $0.counts(for: viewer) != $0.isDeleted } }
+        return zip(children, summaries).allSatisfy { $1.isSettled(for: viewer) || $0.isWhole(for: viewer) }
     }
 
     // MARK: Changing
@@ -111,14 +123,14 @@ final class TextNode: @unchecked Sendable {
         } else {
             var i = 0
             while rest > 0 {
-                let counted = keepCount(ofChild: i, for: viewer)
+                let counted = count(ofChild: i, for: viewer)
                 if counted >= rest { break }
                 rest -= counted
                 i += 1
             }
             own(i)
             children[i].insert(run, text, behind: rest, viewer: viewer)
-            _ = adopt(i)
+            _ = adopt(i, for: viewer)
         }
     }
 
@@ -129,14 +141,14 @@ final class TextNode: @unchecked Sendable {
         var weight = 0
         var i = 0
         while i < children.count, count > 0 {
-            let counted = keepCount(ofChild: i, for: viewer)
+            let counted = self.count(ofChild: i, for: viewer)
             if counted <= skip {
                 skip -= counted
                 i += 1
             } else {
                 own(i)
                 weight += children[i].delete(&count, skip: &skip, mark: mark, viewer: viewer)
-                if children[i].isEmpty { drop(i) } else { i += adopt(i) }
+                if children[i].isEmpty { drop(i) } else { i += adopt(i, for: viewer) }
             }
         }
         return weight
@@ -184,20 +196,20 @@ final class TextNode: @unchecked Sendable {
         runs.insert(tail, at: i + 1)
     }
 
-    /// Forgets the history at or below the horizon in one leaf that has some.
-    func settle(below horizon: Seq) {
+    /// Forgets the history at or below the horizon in one leaf that has some, which changes nothing for the viewer.
+    func settle(below horizon: Seq, for viewer: TextViewer) {
         if isLeaf {
             settleLeaf(below: horizon)
         } else if let i = summaries.firstIndex(where: { $0.oldest <= horizon }) {
             own(i)
-            children[i].settle(below: horizon)
+            children[i].settle(below: horizon, for: viewer)
             if children[i].isEmpty {
                 drop(i)
                 return
             }
-            summaries[i] = children[i].summary()
-            if i + 1 < children.count { merge(i) }
-            if i > 0 { merge(i - 1) }
+            summaries[i] = children[i].summary(for: viewer)
+            if i + 1 < children.count { merge(i, for: viewer) }
+            if i > 0 { merge(i - 1, for: viewer) }
         }
     }
 
@@ -231,14 +243,14 @@ final class TextNode: @unchecked Sendable {
     }
 
     /// Sums up a changed child, and divides it if it has grown too large; the result is how many children it is now.
-    private func adopt(_ i: Int) -> Int {
+    private func adopt(_ i: Int, for viewer: TextViewer) -> Int {
         guard children[i].isOverfull else {
-            summaries[i] = children[i].summary()
+            summaries[i] = children[i].summary(for: viewer)
             return 1
         }
         let parts = children[i].divided()
         children.replaceSubrange(i...i, with: parts)
-        summaries.replaceSubrange(i...i, with: parts.map { $0.summary() })
+        summaries.replaceSubrange(i...i, with: parts.map { $0.summary(for: viewer) })
         return parts.count
     }
 
@@ -248,7 +260,7 @@ final class TextNode: @unchecked Sendable {
     }
 
     /// Joins child `i` and the next one if both together are small.
-    private func merge(_ i: Int) {
+    private func merge(_ i: Int, for viewer: TextViewer) {
         let (a, b) = (children[i], children[i + 1])
         guard a.runs.count + b.runs.count <= Self.leafRuns / 2, a.bytes.count + b.bytes.count <= Self.leafBytes / 2,
             a.children.count + b.children.count <= Self.fanout / 2
@@ -257,7 +269,7 @@ final class TextNode: @unchecked Sendable {
         joined.children = a.children + b.children
         joined.summaries = a.summaries + b.summaries
         children.replaceSubrange(i...(i + 1), with: CollectionOfOne(joined))
-        summaries.replaceSubrange(i...(i + 1), with: CollectionOfOne(joined.summary()))
+        summaries.replaceSubrange(i...(i + 1), with: CollectionOfOne(joined.summary(for: viewer)))
     }
 
     /// The same content in nodes of half the size or more.

@@ -7,7 +7,7 @@ struct TextMark: Equatable, Sendable {
     static let ancient = nobody(at: .none)
 
     /// What was done at a seq by no author's hand: nobody sees it but who has seen that seq.
-    static func nobody(at seq: Seq) -> TextMark { TextMark(seq: seq, site: Site(high: 0, low: 0)) }
+    static func nobody(at seq: Seq) -> TextMark { TextMark(seq: seq, site: .nobody) }
 }
 
 /// The eyes of one event: what its author had seen of a text when it was made.
@@ -59,10 +59,11 @@ struct TextRun: Sendable {
     }
 
     /// What remembering it costs, of which `Limits.hidden` is the limit: its deleted elements, each as often as the
-    /// square of the number of its deleters.
+    /// square of the number of its deleters. More of them than weigh so much alone say nothing more, and come from
+    /// nobody who keeps to the limit.
     var weight: Int {
         guard isDeleted else { return 0 }
-        let deleters = 1 + deletedAgain.count
+        let deleters = min(1 + deletedAgain.count, Limits.hidden >> 8)
         return Int(scalars) * deleters * deleters
     }
 

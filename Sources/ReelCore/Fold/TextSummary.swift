@@ -10,7 +10,7 @@ struct TextSummary: Sendable {
     var newestOther = TextMark.ancient
     /// The seq of the oldest insertion or deletion that still counts as history.
     var oldest = Seq.max
-    /// What a viewer counted, who looked into it last: splices of many triples ask again and again.
+    /// What a viewer counted, who looked into it last: an event of many splices asks again and again.
     private var counted: (by: TextViewer, scalars: Int32)?
 
     /// How many elements the viewer counts; nil: the subtree must be looked into.
