@@ -118,8 +118,8 @@ struct LogFile: Sendable {
         return try FileLock(path: path + ".lock")
     }
 
-    /// Looks only at what the file system says of the files: whoever opens and closes a database's file by himself
-    /// takes away all locks that SQLite holds on it for the whole process.
+    /// Looks into the file through SQLite alone: whoever opens and closes a database's file by himself takes away all
+    /// locks that SQLite holds on it for the whole process.
     private static func refuseWhatIsNoFile(_ path: String) throws(LogError) {
         // Who makes a log begins its file before the WAL, so the WAL is looked at first.
         var (status, wal) = (stat(), stat())
@@ -143,6 +143,10 @@ struct LogFile: Sendable {
                 .damaged,
                 "found an empty file with records in the -wal beside it: put both aside, do not delete them: \(path)"
             )
+        }
+        // Beside somebody else's file no lock is made.
+        if status.st_size > 0, access(path + ".lock", F_OK) != 0 {
+            try withConnection(path, .readWrite) { _ = try $0.integer("PRAGMA schema_version") }
         }
     }
 
