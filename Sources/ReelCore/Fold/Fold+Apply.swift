@@ -51,6 +51,7 @@ extension Fold {
     mutating func change(_ event: ParsedEvent, _ value: Bytes, seq: Seq, refused: Seq) -> ErrorCode? {
         if event.base >= seq { return .badBase }
         var undo = Undo()
+        var set = CanonicalSet()
         for part in event.parts {
             let context = PartContext(
                 mark: TextMark(seq: seq, site: event.site),
@@ -62,7 +63,7 @@ extension Fold {
             var refusal = check(part, of: event, value, context, before: undo)
             if refusal == nil {
                 let keepsUndo = event.isBatch || mayOverflow(part, value, slot: context.slot)
-                refusal = apply(part, of: event, value, context, undo: &undo, keepsUndo: keepsUndo)
+                refusal = apply(part, of: event, value, context, undo: &undo, keepsUndo: keepsUndo, set: &set)
             }
             if let refusal {
                 take(back: undo)
