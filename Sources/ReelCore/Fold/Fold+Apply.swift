@@ -34,7 +34,7 @@ extension Fold {
         var state = SiteState()
         state.by = by.map { Array($0) }
         sites[site] = state
-        unhashedSites.append(site)
+        listUnhashed(site: site)
         // It has just been put in.
         return sites.index(forKey: site)!
     }
