@@ -159,7 +159,8 @@ struct FoldHistory {
         if random.oneIn(8) { return random.pick(["true", "{\"a\":[1,{}]}", "\"x\"", "17", "[3,3,1]", "[]", "\"\""]) }
         return switch name {
         case "count": random.pick(["0", "-1.5", "1e+300", "7"])
-        case "tags", "a\"\\b": random.pick(["[\"b\",\"a\",\"b\"]", "[1,[2],\"x\"]"])
+        case "tags", "a\"\\b":
+            random.pick([#"["b","a","b"]"#, #"[1,[2],"x"]"#, #"["\",]",1e+21,["]",{}],"\\"]"#])
         default: Self.quoted(text(Int.random(in: 0...12, using: &random)))
         }
     }
@@ -186,7 +187,7 @@ struct FoldHistory {
     }
 
     private mutating func elements() -> String {
-        let all = ["\"a\"", "\"b\"", "1", "[2]", "{\"k\":null}", "\"ü\"", "null", "2"]
+        let all = ["\"a\"", "\"b\"", "1", "[2]", "{\"k\":null}", "\"ü\"", "null", "2", #""\",]""#, #"["]",{}]"#]
         return "[" + all.filter { _ in random.oneIn(4) }.joined(separator: ",") + "]"
     }
 

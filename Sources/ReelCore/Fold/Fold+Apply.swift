@@ -34,7 +34,7 @@ extension Fold {
         var state = SiteState()
         state.by = by.map { Array($0) }
         sites[site] = state
-        unhashedSites.append(site)
+        listUnhashed(site: site)
         // It has just been put in.
         return sites.index(forKey: site)!
     }
@@ -52,6 +52,7 @@ extension Fold {
         if event.base >= seq { return .badBase }
         var undo = Undo()
         var heavy: [Int] = []
+        var set = CanonicalSet()
         for part in event.parts {
             let context = PartContext(
                 mark: TextMark(seq: seq, site: event.site),
@@ -63,7 +64,7 @@ extension Fold {
             var refusal = check(part, of: event, value, context, before: undo)
             if refusal == nil {
                 let keepsUndo = event.isBatch || mayOverflow(part, value, slot: context.slot)
-                refusal = apply(part, of: event, value, context, undo: &undo, keepsUndo: keepsUndo)
+                refusal = apply(part, of: event, value, context, undo: &undo, keepsUndo: keepsUndo, set: &set)
             }
             if let refusal {
                 take(back: undo)

@@ -75,14 +75,16 @@ extension Fold {
 
     // MARK: Effects
 
-    /// Applies a part that has passed its checks; it can still grow too large.
+    /// Applies a part that has passed its checks; it can still grow too large. `set`: the one that the event
+    /// changed last.
     mutating func apply(
         _ part: ParsedEvent.Part,
         of event: ParsedEvent,
         _ value: Bytes,
         _ context: PartContext,
         undo: inout Undo,
-        keepsUndo: Bool
+        keepsUndo: Bool,
+        set: inout CanonicalSet
     ) -> ErrorCode? {
         let slot: Int
         if let known = context.slot {
@@ -108,7 +110,7 @@ extension Fold {
             }
         }
         for operation in event.operations[part.ops] {
-            apply(operation, of: event, value, context, slot: slot)
+            apply(operation, of: event, value, context, slot: slot, set: &set)
         }
         let isTooLarge = objects[slot].fields.count > Limits.fields || objects[slot].size > Limits.object
         return isTooLarge ? .tooLarge : nil
@@ -119,7 +121,8 @@ extension Fold {
         of event: ParsedEvent,
         _ value: Bytes,
         _ context: PartContext,
-        slot: Int
+        slot: Int,
+        set: inout CanonicalSet
     ) {
         let name = value[operation.name]
         switch operation.kind {
@@ -127,13 +130,9 @@ extension Fold {
             guard let sum = Self.sum(objects[slot].field(name), step) else { return }
             CanonicalNumber.withText(of: sum) { objects[slot].write(name, $0, by: context.mark) }
         case .change(let add, let remove):
-            let merged = CanonicalSet.merged(
-                objects[slot].field(name)?.value,
-                adding: event.elements[add],
-                removing: event.elements[remove],
-                value
-            )
-            merged.withUnsafeBytes { objects[slot].write(name, $0, by: context.mark) }
+            set.read(objects[slot].field(name)?.value)
+            set.change(adding: event.elements[add], removing: event.elements[remove], value)
+            set.bytes.withUnsafeBytes { objects[slot].write(name, $0, by: context.mark) }
         case .splice(let triples):
             objects[slot].splice(name, by: context.mark) { text in
                 for triple in event.triples[triples] {
@@ -168,66 +167,5 @@ extension ParsedEvent.Operation.Kind {
         case .change: first == ASCII.openBracket
         case .splice: first == ASCII.quote
         }
-    }
-}
-
-/// Arrays that `add` and `remove` keep as sets: sorted by their elements' canonical bytes, each once.
-enum CanonicalSet {
-    /// The array without what is removed and with what is added; what is both is added.
-    static func merged(
-        _ old: FieldValue?,
-        adding: ArraySlice<Slice>,
-        removing: ArraySlice<Slice>,
-        _ record: Bytes
-    ) -> [UInt8] {
-        guard case .plain(let bytes) = old else { return array(adding.map { record[$0] }) }
-        return bytes.withUnsafeBytes { bytes in
-            let removed = removing.map { record[$0] }
-            let kept = elements(of: bytes).filter { !contains(removed, $0) }
-            var all = kept + adding.map { record[$0] }
-            all.sort { $0.order($1) < 0 }
-            var unique: [Bytes] = []
-            for element in all where !(unique.last?.equals(element) ?? false) { unique.append(element) }
-            return array(unique)
-        }
-    }
-
-    private static func elements(of array: Bytes) -> [Bytes] {
-        var reader = CanonicalReader(array, code: .internal)
-        var elements: [Bytes] = []
-        var isFirst = true
-        do throws(ReelError) {
-            try reader.expect(ASCII.openBracket)
-            while try reader.nextElement(&isFirst) {
-                let start = reader.position
-                try reader.value(levels: Limits.seedDepth)
-                elements.append(Bytes(rebasing: array[start..<reader.position]))
-            }
-        } catch {
-            assertionFailure("a field holds \(error)")
-        }
-        return elements
-    }
-
-    /// Whether it stands in a sorted list.
-    private static func contains(_ sorted: [Bytes], _ element: Bytes) -> Bool {
-        var (low, high) = (0, sorted.count)
-        while low < high {
-            let middle = (low + high) / 2
-            let order = sorted[middle].order(element)
-            if order == 0 { return true }
-            if order < 0 { low = middle + 1 } else { high = middle }
-        }
-        return false
-    }
-
-    private static func array(_ elements: [Bytes]) -> [UInt8] {
-        var bytes = [ASCII.openBracket]
-        for (index, element) in elements.enumerated() {
-            if index > 0 { bytes.append(ASCII.comma) }
-            bytes.append(contentsOf: element)
-        }
-        bytes.append(ASCII.closeBracket)
-        return bytes
     }
 }

@@ -31,7 +31,7 @@ public struct Fold: Sendable {
 
     /// The sum of all line hashes that are known.
     var digestSum: UInt64 = 0
-    /// What is not in the sum.
+    /// What is not in the sum; what is gone or hashed by now may stand there too, or twice.
     var unhashedObjects: [Int] = []
     var unhashedSites: [Site] = []
     /// Whether the fold lists what it changes, for `takeChanges`.
@@ -69,7 +69,7 @@ public struct Fold: Sendable {
         if objects[slot].isHashed {
             objects[slot].isHashed = false
             digestSum &-= objects[slot].digest
-            unhashedObjects.append(slot)
+            listUnhashed(object: slot)
         }
         if listsChanges, !objects[slot].isListed {
             objects[slot].isListed = true
@@ -80,7 +80,7 @@ public struct Fold: Sendable {
     /// Makes a living object.
     mutating func makeObject(model: Bytes, id: Bytes, seq: Seq) -> Int {
         let slot = objects.insert(model: model, id: id, seq: seq)
-        unhashedObjects.append(slot)
+        listUnhashed(object: slot)
         touch(object: slot)
         return slot
     }
@@ -95,7 +95,7 @@ public struct Fold: Sendable {
         if sites.values[index].isHashed {
             sites.values[index].isHashed = false
             digestSum &-= sites.values[index].digest
-            unhashedSites.append(site)
+            listUnhashed(site: site)
         }
         if listsChanges, !sites.values[index].isListed {
             sites.values[index].isListed = true
@@ -107,6 +107,20 @@ public struct Fold: Sendable {
         guard let old = sites.removeValue(forKey: site) else { return }
         if old.isHashed { digestSum &-= old.digest }
         if listsChanges { changes.forgottenSites.append(site) }
+    }
+
+    /// The next digest has to hash it. If nobody asks for one, the list is made anew once half of it must be useless.
+    private mutating func listUnhashed(object slot: Int) {
+        unhashedObjects.append(slot)
+        guard unhashedObjects.count > 2 * objects.slots.count else { return }
+        unhashedObjects = objects.slots.indices.filter { objects[$0].state != .free && !objects[$0].isHashed }
+    }
+
+    /// As for objects. A dictionary keeps its capacity, so this is as rare where most sites have been forgotten.
+    mutating func listUnhashed(site: Site) {
+        unhashedSites.append(site)
+        guard unhashedSites.count > 2 * sites.capacity else { return }
+        unhashedSites = sites.compactMap { $0.value.isHashed ? nil : $0.key }
     }
 
     /// Forgets what digests and the horizon will ask for: of a draft nobody does.

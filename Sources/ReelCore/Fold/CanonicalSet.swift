@@ -1,0 +1,145 @@
+/// An array that `add` and `remove` keep as a set: sorted by its elements' canonical bytes, each once. It knows where
+/// its elements stand, so that the next change of the same array need not look for them again.
+struct CanonicalSet {
+    /// The array in canonical JSON; empty before the first `read`.
+    private(set) var bytes: [UInt8] = []
+    /// Where the elements stand in it.
+    private var elements: [Slice] = []
+
+    /// No set yet.
+    init() {}
+
+    /// The elements of any array in canonical JSON.
+    private init(array: [UInt8]) {
+        bytes = array
+        let isSorted = bytes.withUnsafeBytes { Self.locate(in: $0, &elements) }
+        if !isSorted { sort() }
+    }
+
+    /// Becomes the set of what a field holds, if it is not that already.
+    mutating func read(_ value: FieldValue?) {
+        let array = if case .plain(let bytes) = value { bytes } else { [ASCII.openBracket, ASCII.closeBracket] }
+        let isKnown = array.withUnsafeBytes { array in bytes.withUnsafeBytes { $0.equals(array) } }
+        if !isKnown { self = CanonicalSet(array: array) }
+    }
+
+    /// Takes elements out, then puts elements in; both lists are sorted, each element once, and lie in the record.
+    mutating func change(adding: ArraySlice<Slice>, removing: ArraySlice<Slice>, _ record: Bytes) {
+        if !removing.isEmpty { replace(removing, record, areKept: false) }
+        if !adding.isEmpty { replace(adding, record, areKept: true) }
+    }
+
+    /// Copies all, but for the elements of the list; these are in the copy if they are kept, and else are not.
+    private mutating func replace(_ list: ArraySlice<Slice>, _ record: Bytes, areKept: Bool) {
+        var copy = CanonicalSet(openFor: bytes.count, elements.count + list.count)
+        bytes.withUnsafeBytes { bytes in
+            var next = 0
+            for slice in list {
+                let element = record[slice]
+                let (index, isFound) = find(element, from: next, bytes)
+                copy.append(elements[next..<index], of: bytes)
+                if areKept { copy.append(element) }
+                next = isFound ? index + 1 : index
+            }
+            copy.append(elements[next...], of: bytes)
+        }
+        copy.close()
+        self = copy
+    }
+
+    /// Where the element stands or should stand, at `start` or behind it.
+    private func find(_ element: Bytes, from start: Int, _ bytes: Bytes) -> (index: Int, isFound: Bool) {
+        var (low, high) = (start, elements.count)
+        while low < high {
+            let middle = (low + high) / 2
+            let order = bytes[elements[middle]].order(element)
+            if order == 0 { return (middle, true) }
+            if order < 0 { low = middle + 1 } else { high = middle }
+        }
+        return (low, false)
+    }
+
+    private mutating func sort() {
+        var sorted = CanonicalSet(openFor: bytes.count, elements.count)
+        bytes.withUnsafeBytes { bytes in
+            elements.sort { bytes[$0].order(bytes[$1]) < 0 }
+            var last: Bytes?
+            for element in elements.lazy.map({ bytes[$0] }) where !(last?.equals(element) ?? false) {
+                sorted.append(element)
+                last = element
+            }
+        }
+        sorted.close()
+        self = sorted
+    }
+
+    // MARK: Writing
+
+    /// A set that is being written: its elements are appended in order, a comma behind each, until it is closed.
+    private init(openFor bytes: Int, _ elements: Int) {
+        self.bytes = [ASCII.openBracket]
+        self.bytes.reserveCapacity(bytes)
+        self.elements.reserveCapacity(elements)
+    }
+
+    private mutating func append(_ element: Bytes) {
+        elements.append(Slice(start: bytes.count, count: element.count))
+        bytes.append(contentsOf: element)
+        bytes.append(ASCII.comma)
+    }
+
+    /// Appends elements that stand one behind the other in another array.
+    private mutating func append(_ run: ArraySlice<Slice>, of other: Bytes) {
+        guard let first = run.first, let last = run.last else { return }
+        let shift = Int32(bytes.count) - first.start
+        let start = elements.count
+        elements.append(contentsOf: run)
+        for index in start..<elements.count { elements[index].start += shift }
+        bytes.append(contentsOf: other[Int(first.start)..<Int(last.start + last.count)])
+        bytes.append(ASCII.comma)
+    }
+
+    private mutating func close() {
+        if !elements.isEmpty { bytes.removeLast() }
+        bytes.append(ASCII.closeBracket)
+    }
+
+    // MARK: Reading
+
+    /// Looks for the elements of an array that is known to be canonical, and says whether they are sorted, each once.
+    private static func locate(in array: Bytes, _ elements: inout [Slice]) -> Bool {
+        var isSorted = true
+        var start = 1
+        while start < array.count - 1 {
+            let end = end(ofValueAt: start, in: array)
+            let element = Slice(start: start, count: end - start)
+            if let last = elements.last, array[last].order(array[element]) >= 0 { isSorted = false }
+            elements.append(element)
+            start = end + 1
+        }
+        return isSorted
+    }
+
+    /// Where a value ends in an array that is known to be canonical: at the comma or bracket behind it.
+    private static func end(ofValueAt start: Int, in array: Bytes) -> Int {
+        var (depth, next) = (0, start)
+        repeat {
+            switch array[next] {
+            case ASCII.quote: next = closingQuote(behind: next, in: array)
+            case ASCII.openBracket, ASCII.openBrace: depth += 1
+            case ASCII.closeBracket, ASCII.closeBrace: depth -= 1
+            default: break
+            }
+            next += 1
+        } while depth > 0 && next < array.count
+        // The rest of a number or word.
+        while next < array.count, array[next] != ASCII.comma, array[next] != ASCII.closeBracket { next += 1 }
+        return min(next, array.count)
+    }
+
+    private static func closingQuote(behind quote: Int, in array: Bytes) -> Int {
+        var next = quote + 1
+        while next < array.count, array[next] != ASCII.quote { next += array[next] == ASCII.backslash ? 2 : 1 }
+        return next
+    }
+}

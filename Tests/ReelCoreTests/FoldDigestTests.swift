@@ -1,0 +1,54 @@
+import Testing
+
+@testable import ReelCore
+
+/// What the fold keeps for the digest.
+@Suite struct FoldDigestTests {
+    /// Objects and sites that come and go as the horizon passes them, some in batches that are rejected, while two
+    /// objects and one site stay.
+    @discardableResult
+    private static func comingAndGoing(_ step: (Int, inout FoldScript) throws -> Void) rethrows -> FoldScript {
+        var script = FoldScript()
+        script.event("insert", id: "kept")
+        for round in 0..<60 {
+            for number in 0..<20 {
+                script.event("insert", id: "\(number)", fields: "{\"a\":\(round)}")
+                script.event("delete", id: "\(number)")
+                script.noop(2 + number, op: 0, last: true)
+            }
+            script.batch([FoldScript.part("insert", id: "new"), FoldScript.part("update", id: "never")])
+            script.event("insert", id: "written", fields: "{\"a\":\(round)}")
+            try step(round, &script)
+            for _ in 0..<15 { script.noop() }
+            script.setHorizon(script.fold.seq - 15)
+            script.fold.forget()
+        }
+        return script
+    }
+
+    @Test("where nobody asks for the digest, the lists of what it needs do not grow for ever")
+    func isBounded() throws {
+        var script = Self.comingAndGoing { _, script in
+            #expect(script.fold.unhashedObjects.count < 60)
+            #expect(script.fold.unhashedSites.count < 100)
+        }
+        #expect(script.fold.entryCount == 3)
+        let digest = script.fold.digest()
+        #expect(try Self.hashedAnew(&script.fold) == digest)
+    }
+
+    @Test("a digest that is asked for now and then misses nothing, and counts nothing twice", arguments: [2, 7, 29])
+    func isWhole(interval: Int) throws {
+        try Self.comingAndGoing { (round: Int, script: inout FoldScript) throws in
+            guard round % interval == 0 else { return }
+            let digest = script.fold.digest()
+            #expect(try Self.hashedAnew(&script.fold) == digest)
+        }
+    }
+
+    /// The digest of a fold that has hashed nothing yet.
+    private static func hashedAnew(_ fold: inout Fold) throws -> UInt64 {
+        var read = try fold.lines().withUnsafeBytes { try Fold(snapshot: $0) }
+        return read.digest()
+    }
+}
