@@ -69,7 +69,7 @@ public final class Gateway: Sendable {
                     let passage = StatePassage(
                         on: loop,
                         announcer: announcer,
-                        epoch: log.epoch,
+                        of: log,
                         settings,
                         journal: journal
                     )

@@ -18,6 +18,8 @@ final class PartitionKeeper: @unchecked Sendable {
         var phase = PartitionRules.Phase.seeds
         /// The file's last record is the log's.
         var isVerified = false
+        /// The last seq of the log when the file was opened.
+        var goal = Seq.none
 
         /// How the log does for this partition. What only this node lacks is no affair of the log.
         var log: LogState {
@@ -33,12 +35,18 @@ final class PartitionKeeper: @unchecked Sendable {
 
         /// Why nothing is answered from the file. A log that is merely away stops no reader.
         var refusal: SnapshotError? {
-            switch problem?.code {
+            if let problem, let refusal = Self.refusal(by: problem) { return refusal }
+            return isVerified
+                ? nil : SnapshotError(.nodeBehind, "this node has not compared its file with the log yet")
+        }
+
+        /// What a problem of the log means to readers; nil: nothing.
+        fileprivate static func refusal(by problem: SnapshotError) -> SnapshotError? {
+            switch problem.code {
             case .diverged, .aheadOfLog, .epochChanged: problem
             // What it has is whole, but nobody can go on from there.
-            case .truncated: problem.map { SnapshotError(.nodeBehind, $0.message) }
-            default:
-                isVerified ? nil : SnapshotError(.nodeBehind, "this node has not compared its file with the log yet")
+            case .truncated: SnapshotError(.nodeBehind, problem.message)
+            default: nil
             }
         }
     }
@@ -53,6 +61,7 @@ final class PartitionKeeper: @unchecked Sendable {
     private let status = Mutex(Status())
     private let mailbox = Mutex<Mailbox?>(nil)
     private let doubts = Mutex<StateReader.Damage?>(nil)
+    private let warnings = Mutex(LineLimiter(lines: 1, windowMs: 60_000))
     private let isStopping = Atomic<Bool>(false)
     private let wake = Wake()
     /// How long the next file waits that is made anew; belongs to the thread.
@@ -104,21 +113,31 @@ final class PartitionKeeper: @unchecked Sendable {
         mailbox.withLock { $0 }?.close()
     }
 
+    /// An answer could not be made, which is said once a minute. From any thread.
+    func lacksRoom(_ room: Spool.NoRoom) {
+        guard let unsaid = warnings.withLock({ $0.admit(nowMs: WallClock.nowMs()) }) else { return }
+        journal.warning(
+            "no room for a large answer",
+            ["partition": "\(identity.partition)", "detail": room.reason, "lines_left_out": "\(unsaid)"]
+        )
+    }
+
     // MARK: The thread
 
     private func run() {
         while !isStopping.load(ordering: .sequentiallyConsistent) {
             do {
                 try foldToTheEnd()
-                try look(at: doubts.withLock { $0.take() })
+                try lookAtDoubts()
             } catch {
                 recover(from: error)
             }
         }
     }
 
-    /// A doubt about a file that was put aside meanwhile is none.
-    private func look(at damage: StateReader.Damage?) throws {
+    /// A doubt about a file that was put aside meanwhile is none; until then it stays one.
+    private func lookAtDoubts() throws {
+        let damage = doubts.withLock { $0 }
         if let damage, damage.file == place.current { throw SnapshotFile.Unusable(reason: damage.reason) }
     }
 
@@ -126,17 +145,19 @@ final class PartitionKeeper: @unchecked Sendable {
     private func foldToTheEnd() throws {
         let mailbox = Mailbox(records: settings.queuedEvents, bytes: settings.queuedBytes)
         self.mailbox.withLock { $0 = mailbox }
-        try look(at: doubts.withLock { $0.take() })
+        try lookAtDoubts()
         guard log.epoch == identity.epoch else {
             throw LogError(.epochChanged, "found epoch \(log.epoch), expected \(identity.epoch)")
         }
-        let file = try SnapshotFile(path: place.path, identity: identity)
+        let file = try SnapshotFile(path: place.path, identity: identity, number: number)
         let position = try StoredPosition(reading: file.connection)
         // On a full disk, too, the file is compared with the log, and answers.
         if position.number != Int64(number) { try file.setMeta("number", Int64(number)) }
         let folder = try PartitionFolder(file: file, identity: identity, settings: settings)
-        var verifier = try TailVerifier.resuming(position, partition: identity.partition, of: log)
+        let bounds = try log.bounds(identity.partition)
+        var verifier = try TailVerifier.resuming(position, partition: identity.partition, of: log, bounds)
         status.withLock {
+            $0.goal = bounds.last
             $0.seq = folder.next - 1
             $0.phase = folder.phase
             $0.isVerified = true
@@ -189,7 +210,11 @@ final class PartitionKeeper: @unchecked Sendable {
     }
 
     private func note(_ report: PartitionFolder.Report, _ folder: PartitionFolder) {
-        status.withLock { $0 = Status(seq: folder.next - 1, phase: folder.phase, isVerified: true) }
+        status.withLock {
+            $0.seq = folder.next - 1
+            $0.phase = folder.phase
+            $0.problem = nil
+        }
         lookWhetherItIsOpen(folder)
         metrics.events.add(report.events)
         metrics.voids.note(report.voids, in: identity.partition)
@@ -230,6 +255,8 @@ final class PartitionKeeper: @unchecked Sendable {
         }
         let isNews = status.withLock { status in
             defer { status.problem = problem }
+            // What the log does not have any more is answered again once the two were compared, not once it is away.
+            if Status.refusal(by: problem) != nil { status.isVerified = false }
             return status.problem != problem
         }
         if isNews {

@@ -108,7 +108,7 @@ public final class SnapshotArchive: StateArchive {
             next: position.next,
             phase: position.phase
         )
-        let names = try connection.prepare("SELECT name FROM stream")
+        let names = try connection.prepare("SELECT name FROM stream NOT INDEXED")
         while try names.step() {
             guard let name = StreamName(names.text(0)),
                 let stored = try StoredStream(name, identity: identity, seq: position.seq, in: connection)

@@ -61,16 +61,18 @@ final class SnapshotFile {
     private let putEvents: Statement
     private let trimEvents: Statement
 
-    /// Opens the file for writing, or makes it. Throws `Unusable` where it is damaged or somebody else's.
-    init(path: String, identity: Identity) throws {
+    /// Opens the file for writing, or makes it, for the log of this number. Throws `Unusable` where it is damaged or
+    /// somebody else's.
+    init(path: String, identity: Identity, number: Int = 0) throws {
         connection = try Connection(path: path, mode: .create, busyMs: 2_000)
         try connection.execute("PRAGMA page_size = \(Self.pageBytes)")
         try connection.useWAL(.normal)
         try connection.execute("PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY")
         if try connection.integer("SELECT count(*) FROM sqlite_schema") == 0 {
-            try Self.create(connection, identity)
+            try Self.create(connection, identity, number)
         } else {
             try Self.verify(connection, identity)
+            try Self.verifyNames(connection)
         }
         putMeta = try connection.prepare("INSERT OR REPLACE INTO meta VALUES (?, ?)")
         putStream = try connection.prepare(
@@ -94,7 +96,7 @@ final class SnapshotFile {
 
     // MARK: Opening
 
-    private static func create(_ connection: Connection, _ identity: Identity) throws {
+    private static func create(_ connection: Connection, _ identity: Identity, _ number: Int) throws {
         try connection.transaction { () throws(SQLiteError) in
             try connection.execute(
                 """
@@ -114,12 +116,24 @@ final class SnapshotFile {
             for (name, value) in [
                 ("format", format), ("epoch", Int64(bitPattern: identity.epoch.value)),
                 ("partition", Int64(identity.partition)), ("partitions", Int64(identity.partitions)), ("next", 0),
+                ("number", Int64(number)),
             ] {
                 insert.bind(1, name)
                 insert.bind(2, value)
                 try insert.run()
             }
         }
+    }
+
+    /// Throws `Unusable` unless each stream is found by its name: one that is not would be begun anew.
+    private static func verifyNames(_ connection: Connection) throws {
+        let lost = try connection.integer(
+            """
+            SELECT count(*) FROM stream AS row NOT INDEXED
+            WHERE id IS NOT (SELECT id FROM stream INDEXED BY sqlite_autoindex_stream_1 WHERE name = row.name)
+            """
+        )
+        guard lost == 0 else { throw Unusable(reason: "the index of the streams' names is damaged") }
     }
 
     /// Throws `Unusable` unless it is the file of this partition.

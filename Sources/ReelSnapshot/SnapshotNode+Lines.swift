@@ -31,7 +31,9 @@ extension SnapshotNode {
             case .failure(let problem): exchange.respond(problem.response)
             case .success(let seq):
                 // What the client holds may be all that this node has, and not what was asked for.
-                guard seq >= request.seqMin, let held = exchange.request.held(etag: Self.etag(epoch, seq)) else {
+                guard seq >= max(request.seqMin, after),
+                    let held = exchange.request.held(etag: Self.etag(epoch, seq))
+                else {
                     return shareLines(request, after: after, keeper, exchange)
                 }
                 let headers: HTTPHeaders = ["etag": held, "cache-control": "no-cache"]
@@ -55,6 +57,8 @@ extension SnapshotNode {
             return {
                 Result { () throws(Problem) in
                     guard let place = first.withLock({ $0.take() }) ?? openAnswers.take() else { throw problem }
+                    // A file may have been put aside since the question came.
+                    try Self.check(keeper, epoch, nil)
                     do {
                         return SharedLines(try reader.lines(of: stream, after: after), place)
                     } catch {

@@ -109,7 +109,17 @@ public final class SnapshotNode: StateSource {
         case .snapshot: answerWithLines(request, after: .none, keeper, exchange)
         case .delta(let after, _): answerWithLines(request, after: after, keeper, exchange)
         case .object(let model, let id):
-            answerWhole(request, keeper, exchange) { try Self.object(model, id, of: request.stream, $0) }
+            answerWhole(request, keeper, exchange) { reader in
+                // The answer names no seq by which one could tell that it is of long ago.
+                let status = keeper.now
+                guard status.seq >= status.goal else {
+                    throw SnapshotError(
+                        .nodeBehind,
+                        "this node has folded to seq \(status.seq) of \(status.goal) that were there when it began"
+                    )
+                }
+                return try Self.object(model, id, of: request.stream, reader)
+            }
         case .outcomes(let acks, let epoch):
             answerWhole(request, keeper, exchange) { try Self.outcomes(of: acks, request.stream, epoch, $0) }
         }
@@ -316,6 +326,9 @@ public final class SnapshotNode: StateSource {
         case let error as ReelError: return Problem(error)
         case let error as SQLiteError where error.kind == .cannotOpen:
             return Problem(.nodeBehind, "this node has not begun partition \(keeper.identity.partition) yet; ask again")
+        case let room as Spool.NoRoom:
+            keeper.lacksRoom(room)
+            return Problem(.nodeBehind, "\(room.reason); ask again, or a peer")
         case let damage as StateReader.Damage:
             keeper.doubt(damage)
             return Problem(.nodeBehind, "the snapshot's file is damaged and is made anew; ask again, or a peer")

@@ -9,6 +9,11 @@ final class Spool: Sendable {
     /// What is read at once.
     static let pieceBytes = 256 << 10
 
+    /// The disk did not take what was spooled.
+    struct NoRoom: Error {
+        var reason: String
+    }
+
     /// How many bytes there are.
     let count: Int
     private let bytes: [UInt8]
@@ -18,7 +23,7 @@ final class Spool: Sendable {
     var memory: [UInt8]? { descriptor < 0 ? bytes : nil }
 
     /// Collects what `produce` appends, until it says false. The file, if it comes to one, is made in `folder`.
-    init(folder: String, _ produce: (inout [UInt8]) -> Bool) throws(SnapshotError) {
+    init(folder: String, _ produce: (inout [UInt8]) -> Bool) throws(NoRoom) {
         var bytes: [UInt8] = []
         var written = 0
         var descriptor: Int32 = -1
@@ -66,17 +71,17 @@ final class Spool: Sendable {
         return piece
     }
 
-    private static func file(_ folder: String) throws(SnapshotError) -> Int32 {
+    private static func file(_ folder: String) throws(NoRoom) -> Int32 {
         var template = Array("\(folder)/spoolXXXXXX".utf8CString)
         let descriptor = mkstemp(&template)
         guard descriptor >= 0 else {
-            throw SnapshotError(.internal, "cannot make a file in \(folder): \(String(cString: strerror(errno)))")
+            throw NoRoom(reason: "cannot make a file in \(folder): \(String(cString: strerror(errno)))")
         }
         unlink(template)
         return descriptor
     }
 
-    private static func write(_ bytes: [UInt8], to descriptor: Int32) throws(SnapshotError) {
+    private static func write(_ bytes: [UInt8], to descriptor: Int32) throws(NoRoom) {
         var offset = 0
         while offset < bytes.count {
             let written = bytes.withUnsafeBytes {
@@ -85,7 +90,7 @@ final class Spool: Sendable {
             guard written > 0 else {
                 let reason = errno
                 close(descriptor)
-                throw SnapshotError(.internal, "cannot spool a snapshot: \(String(cString: strerror(reason)))")
+                throw NoRoom(reason: "cannot spool a snapshot: \(String(cString: strerror(reason)))")
             }
             offset += written
         }

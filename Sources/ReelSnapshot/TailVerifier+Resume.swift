@@ -6,16 +6,18 @@ extension TailVerifier {
     private static let readAgain: Seq = 1_024
 
     /// A verifier for who goes on at a stored position. It reads the records before it again, so it knows what it knew.
-    /// Throws `ahead_of_log` or `diverged` where the log is not the one that was folded, and the errors of a read.
+    /// Throws `ahead_of_log` or `diverged` where the log is not the one that was folded, `truncated` where it begins
+    /// behind it, and the errors of a read.
     static func resuming(
         _ position: StoredPosition,
         partition: Int,
-        of log: any EventLog
+        of log: any EventLog,
+        _ bounds: LogBounds
     ) throws -> TailVerifier {
         let rules = PartitionRules(partition: partition, of: log.partitions, phase: position.phase)
         var verifier = TailVerifier(rules, next: position.next, last: position.last)
+        guard bounds.first <= position.next else { throw LogError.belowTheFirst(position.next, first: bounds.first) }
         guard position.next > 0 else { return verifier }
-        let bounds = try log.bounds(partition)
         guard position.seq <= bounds.last else {
             throw LogError(
                 .aheadOfLog,

@@ -8,7 +8,13 @@ import Testing
 @Suite struct OtherNodesTests {
     private let epoch = Epoch("00000000000000a1")!
 
-    private func node(_ id: String, _ role: String, in epoch: Epoch?, advertised: String? = nil) -> NodeAnnouncement {
+    private func node(
+        _ id: String,
+        _ role: String,
+        in epoch: Epoch?,
+        at seq: Seq? = nil,
+        advertised: String? = nil
+    ) -> NodeAnnouncement {
         NodeAnnouncement(
             id: id,
             role: role,
@@ -16,7 +22,7 @@ import Testing
             advertised: advertised,
             build: "1",
             epoch: epoch,
-            positions: [],
+            positions: seq.map { [.init(partition: 3, seq: $0)] } ?? [],
             atMs: 1
         )
     }
@@ -32,13 +38,26 @@ import Testing
         left.hasLeft = true
         let awake = nodes.filter { $0.id != "hangs" }
         func order(_ turn: Int) -> [String] {
-            StatePassage.order(nodes + [left], awake: awake, epoch: epoch, turn: turn).map(\.id)
+            StatePassage.order(nodes + [left], awake: awake, epoch: epoch, 3, turn: turn).map(\.id)
         }
         #expect(order(0) == ["a", "b", "old", "hangs"])
         #expect(order(1) == ["b", "old", "a", "hangs"])
         #expect(order(3) == order(0))
-        #expect(StatePassage.order([], awake: [], epoch: epoch, turn: 5).isEmpty)
-        #expect(StatePassage.order(nodes, awake: [], epoch: epoch, turn: 0).map(\.id) == ["hangs", "a", "b", "old"])
+        #expect(StatePassage.order([], awake: [], epoch: epoch, 3, turn: 5).isEmpty)
+        #expect(StatePassage.order(nodes, awake: [], epoch: epoch, 3, turn: 0).map(\.id) == ["hangs", "a", "b", "old"])
+    }
+
+    @Test("a node that folds from the beginning is asked behind those that have folded")
+    func newcomer() {
+        let nodes = [
+            node("new", "snapshot", in: epoch, at: 200), node("a", "snapshot", in: epoch, at: 99_000),
+            node("b", "snapshot", in: epoch, at: 99_900), node("begins", "snapshot", in: epoch),
+        ]
+        let asked = (0..<4).map { turn in
+            StatePassage.order(nodes, awake: nodes, epoch: epoch, 3, turn: turn).map(\.id)
+        }
+        #expect(asked.allSatisfy { Set($0.prefix(2)) == ["a", "b"] && $0.count == 4 })
+        #expect(Set(asked.map { $0[0] }) == ["a", "b"])
     }
 
     @Test("a client is sent to other gateways, each once, and not back to where it is")

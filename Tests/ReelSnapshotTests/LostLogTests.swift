@@ -82,6 +82,43 @@ struct LostLogTests {
         #expect(try lab.reader(0).lines(of: StreamName("todo")!, after: .none).seq == 19)
     }
 
+    @Test("what the log has lost is not answered once the log is away, too")
+    func awayBehindALoss() async throws {
+        let lab = try Lab(partitions: 1)
+        try await folded(20, lab)
+        lab.log.rollBack(0, to: 12)
+        let node = try lab.node()
+        defer { node.close() }
+        try await eventually("a refusal") { node.refusals == [.aheadOfLog] }
+        lab.log.lose(0, LogError(.logUnavailable, "nobody answers"))
+        try await eventually("the log is away") { node.problems.first?.contains("nobody answers") ?? false }
+        #expect(node.refusals == [.nodeBehind])
+    }
+
+    @Test("a node that was compared answers while the log is away") func away() async throws {
+        let lab = try Lab(partitions: 1)
+        try await folded(20, lab)
+        let node = try lab.node()
+        defer { node.close() }
+        try await eventually("it answers") { node.refusals.isEmpty }
+        lab.log.lose(0, LogError(.logUnavailable, "nobody answers"))
+        try await eventually("the log is away") { node.problems.first?.contains("nobody answers") ?? false }
+        #expect(node.refusals.isEmpty)
+    }
+
+    @Test("a node without a file says that the log was trimmed before it answers anything")
+    func trimmedBefore() async throws {
+        let lab = try Lab(partitions: 1)
+        var writer = Writer(seed: 5)
+        try await lab.log.append((0..<40).map { writer.event(at: $0) }, key: "todo", to: 0)
+        lab.log.trim(0, before: 30)
+        let position = StoredPosition(next: 0, phase: .seeds, last: nil, seedsEnd: 0)
+        let error = #expect(throws: LogError.self) {
+            try TailVerifier.resuming(position, partition: 0, of: lab.log, lab.log.bounds(0))
+        }
+        #expect(error?.code == .truncated)
+    }
+
     @Test("a log that is written again while the node reads it is diverged by the next record's witness, for good")
     func rewrittenWhileReading() async throws {
         let lab = try Lab(partitions: 1)

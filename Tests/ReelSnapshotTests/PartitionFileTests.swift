@@ -161,6 +161,35 @@ struct PartitionFileTests {
         #expect(try FilePlace(aside).beginRead().1.next == 10)
     }
 
+    @Test("a new file of a later log is inside the seeds from the first moment") func newFileOfALaterLog() throws {
+        let lab = try Lab(partitions: 1)
+        _ = try SnapshotFile(path: lab.path(0), identity: lab.identity(0), number: 1)
+        let error = #expect(throws: SnapshotError.self) { try lab.reader(0).seq() }
+        #expect(error?.code == .nodeBehind)
+    }
+
+    @Test("a stream that its name does not lead to is damage") func lostName() async throws {
+        let lab = try Lab(partitions: 1)
+        var writer = Writer(seed: 3)
+        try await lab.log.append([writer.event(at: 0)], key: "a-name-to-be-found", to: 0)
+        let node = try lab.node()
+        try await lab.reach(node, 0, 0)
+        node.close()
+        let file = try Connection(path: lab.path(0), mode: .readWrite)
+        #expect(try file.integer("SELECT count(*) FROM stream") == 1)
+        #expect(try file.checkpoint(.truncate))
+        var bytes = try Data(contentsOf: URL(filePath: lab.path(0)))
+        // Once in the table, and once in the index, which is the page behind it.
+        let name = Data("a-name-to-be-found".utf8)
+        let inIndex = try #require(bytes.range(of: name, options: .backwards))
+        #expect(bytes.range(of: name) != inIndex)
+        bytes[inIndex.lowerBound + 7] ^= 1
+        try bytes.write(to: URL(filePath: lab.path(0)))
+        #expect(throws: SnapshotFile.Unusable.self) {
+            try SnapshotFile(path: lab.path(0), identity: lab.identity(0))
+        }
+    }
+
     @Test("files put aside are bounded in number")
     func manyAside() throws {
         let lab = try Lab(partitions: 1)

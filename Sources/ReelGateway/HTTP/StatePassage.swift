@@ -9,6 +9,7 @@ final class StatePassage {
     private let client: HTTPClient
     private let announcer: Announcer
     private let epoch: Epoch
+    private let partitions: Int
     private let tls: TLSClient?
     private let (timeout, headTimeout): (Duration, Duration)
     private let journal: Journal
@@ -17,41 +18,57 @@ final class StatePassage {
     private var turn = 0
 
     /// With what holds for the gateway.
-    init(on loop: EventLoop, announcer: Announcer, epoch: Epoch, _ settings: GatewaySettings, journal: Journal) {
+    init(
+        on loop: EventLoop,
+        announcer: Announcer,
+        of log: any EventLog,
+        _ settings: GatewaySettings,
+        journal: Journal
+    ) {
         tls = settings.node.peerTLS
         timeout = .milliseconds(settings.peerMs)
         headTimeout = .milliseconds(min(settings.peerMs, settings.peerHeadMs))
         client = HTTPClient(on: loop)
         self.announcer = announcer
-        self.epoch = epoch
+        (epoch, partitions) = (log.epoch, log.partitions)
         self.journal = journal
     }
 
     /// Asks the next node, and streams its answer back.
     func pass(_ question: StateRequest, _ exchange: HTTPExchange) {
         turn += 1
-        let nodes = Self.order(announcer.nodes, awake: announcer.awake, epoch: epoch, turn: turn)
+        let partition = question.stream.partition(of: partitions)
+        let nodes = Self.order(announcer.nodes, awake: announcer.awake, epoch: epoch, partition, turn: turn)
         ask(nodes[...], question, exchange)
     }
 
-    /// Who is asked, one after the other: those that have the state of this log, in turn, and last those that may hang;
-    /// nobody who has left.
+    /// Who is asked, one after the other: those that have the state of this log, in turn; behind them those that still
+    /// fold what the others have long folded in the partition, and last those that may hang; nobody who has left.
     static func order(
         _ nodes: [NodeAnnouncement],
         awake: [NodeAnnouncement],
         epoch: Epoch,
+        _ partition: Int,
         turn: Int
     ) -> [NodeAnnouncement] {
         let able = nodes.filter { node in
             (node.role == "snapshot" || node.role == "serve") && node.epoch ?? epoch == epoch && !node.hasLeft
         }
+        func seq(_ node: NodeAnnouncement) -> Seq {
+            node.positions(in: epoch).first { $0.partition == partition }?.seq ?? .none
+        }
+        let wanted = (able.map(seq).max() ?? .none) - lagMax
         let isAwake = Set(awake.map(\.id))
-        return [true, false].flatMap { wanted in
-            let group = able.filter { isAwake.contains($0.id) == wanted }
+        let ranks = Dictionary(grouping: able) { isAwake.contains($0.id) ? seq($0) >= wanted ? 0 : 1 : 2 }
+        return (0...2).flatMap { rank in
+            let group = ranks[rank] ?? []
             let start = group.isEmpty ? 0 : turn % group.count
             return group[start...] + group[..<start]
         }
     }
+
+    /// A node of which another one is so many seqs ahead has not just been asked a moment too early.
+    private static let lagMax: Seq = 16_384
 
     private func ask(_ nodes: ArraySlice<NodeAnnouncement>, _ question: StateRequest, _ exchange: HTTPExchange) {
         // Nobody is there any more to whom an answer could be given.
