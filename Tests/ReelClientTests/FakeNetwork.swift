@@ -20,6 +20,9 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     var greeted: [String] = []
     var down: Set<String> = []
     var hasSnapshots = true
+    /// How far the snapshot node has folded, which begins anew, and how much further it is at each answer; nil: it has
+    /// folded all.
+    var folds: (to: Seq, step: Seq)?
     var connections: [FakeConnection] = []
     var random: SeededGenerator
     /// Percent of publishes after which the connection breaks, before or after the log has them.
@@ -217,16 +220,17 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         )
     }
 
-    func fold(_ stream: StreamName) -> Fold {
+    func fold(_ stream: StreamName, upTo last: Seq? = nil) -> Fold {
+        let last = last ?? head
         var partition = PartitionFold(partition: 0, of: 1, epoch: epoch)
-        for (seq, value) in log.enumerated() {
+        for (seq, value) in log.enumerated() where seq <= last {
             value.withUnsafeBytes { value in
                 let key = streams[seq]?.key ?? Array(StreamName.barrierKey.utf8)
                 _ = key.withUnsafeBytes { partition.read(key: $0, value: value, seq: Seq(seq)) }
             }
         }
         var fold = partition.streams[stream] ?? Fold(stream: stream, partition: 0, epoch: epoch)
-        fold.advance(to: head)
+        fold.advance(to: last)
         return fold
     }
 
@@ -263,7 +267,8 @@ final class FakeNetwork: Transport, @unchecked Sendable {
             body += "\"stream\":\"\(stream)\",\"to\":\(events.to)}".utf8
         default:
             guard hasSnapshots else { return (503, Array(#"{"code":"node_behind"}"#.utf8)) }
-            var fold = fold(stream)
+            if let (to, step) = folds { folds = (to + step, step) }
+            var fold = fold(stream, upTo: min(head, folds?.to ?? head))
             if path[3] == "delta", query["epoch"] != "\(epoch)" {
                 return (409, Array(#"{"code":"epoch_changed"}"#.utf8))
             }

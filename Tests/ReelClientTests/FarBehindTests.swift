@@ -88,6 +88,24 @@ import Testing
         await client.close()
     }
 
+    @Test func aSnapshotNodeThatIsItselfFarBehindIsNotAskedAgainAndAgain() async throws {
+        let network = try FakeNetwork()
+        let (client, stream) = try await lost(network, .snapshot)
+        try await network.on { network in
+            network.skip(3 * Int(SyncClient.deltaFromSeqs))
+            (network.folds, network.down, network.isSilent) = ((to: 10, step: 10), [], true)
+        }
+        let publication = try await stream.publish(.insert("m", "1"))
+        try await eventually { await client.statistics.deltas >= Int64(SyncClient.catchUpFailuresMax) }
+        try await network.on { network in
+            network.isSilent = false
+            network.pushAll()
+        }
+        guard case .applied = try await publication.fate() else { throw Wrong() }
+        #expect(await client.statistics.deltas == Int64(SyncClient.catchUpFailuresMax))
+        await client.close()
+    }
+
     @Test func aNodeThatHangsIsNotWaitedForOnceAnotherSaysWelcome() async throws {
         let network = try FakeNetwork()
         try await network.on { network in

@@ -61,6 +61,43 @@ import Testing
         await author.close()
     }
 
+    @Test func aFileThatWasClosedIsWholeWithoutItsWAL() async throws {
+        let network = try FakeNetwork()
+        let (path, copy) = (temporaryPath(), temporaryPath())
+        defer { for store in [path, copy] { removeStore(store) } }
+        try await network.on { $0.kill("a") }
+        do {
+            let client = try network.client(store: .file(path))
+            try await client.open("s").publish(.insert("m", "1"))
+            await client.close()
+        }
+        try await eventually { (try? Connection(path: path, mode: .readWrite).integer("SELECT 1 FROM stream")) == 1 }
+        let file = try Data(contentsOf: URL(filePath: path))
+        try file.write(to: URL(filePath: copy))
+        let client = try network.client(store: .file(copy))
+        #expect(try await client.open("s").queued == 1)
+        await client.close()
+    }
+
+    @Test(arguments: ["outbox SET number = 9223372036854775807", "outbox SET op = -5", "stream SET next_op = -1"])
+    func numbersThatNobodyHasWrittenAreDamage(change: String) async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        do {
+            let client = try network.client(store: .file(path))
+            let stream = try await client.open("s", from: .all)
+            try await network.on { $0.kill("a") }
+            try await stream.publish(.insert("m", "1"))
+            await client.close()
+        }
+        try Connection(path: path, mode: .readWrite, busyMs: 5_000).execute("UPDATE \(change)")
+        let client = try network.client(store: .file(path))
+        let error = await #expect(throws: ReelError.self) { try await client.open("s", from: .all) }
+        #expect(error?.message.contains("in table") == true, "\(error.debugDescription)")
+        await client.close()
+    }
+
     /// A store loses its end, never its middle: what is left is some commit. Whatever that one was, position and data
     /// must be of one moment.
     @Test func aStoreThatEndsWithAnyOfItsCommitsHoldsWhatItSaysThatItCovers() async throws {

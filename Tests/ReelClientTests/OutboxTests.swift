@@ -82,6 +82,40 @@ import Testing
         #expect(outbox.entries.count == 3, "the insert may be in the log already")
     }
 
+    @Test func anInsertOfAnEarlierRunStaysBeforeItsDelete() {
+        var outbox = Outbox(seed: 1)
+        _ = outbox.add(.insert("m", "1", ["a": 1]), base: 0, isKnown: false)
+        outbox.entries[outbox.entries.startIndex].isFresh = false
+        _ = outbox.add(.delete("m", "1"), base: 0, isKnown: false)
+        #expect(outbox.entries.map(\.event) == [.insert("m", "1", ["a": 1]), .delete("m", "1")])
+    }
+
+    @Test(arguments: [false, true]) func whatIsTooLargeForANodesFramesIsRefusedAndNotSent(hasOp: Bool) {
+        var outbox = Outbox(seed: 1)
+        let large = outbox.add(
+            .update("m", "1", ["a": .string(String(repeating: "x", count: 9_000))]),
+            base: 0,
+            isKnown: true
+        )
+        _ = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
+        if hasOp {
+            _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+            outbox.connected()
+        }
+        _ = outbox.takeNotices()
+        var window = Self.wide
+        window.event = 8_000
+        let parcel = outbox.handOver(window, base: 0, horizon: -1, nowMs: 0)
+        #expect(parcel?.events.count == (hasOp ? 2 : 1), "with an op another event fills it")
+        #expect(parcel?.events.allSatisfy { $0.count < 8_000 } == true)
+        let notices = outbox.takeNotices()
+        guard case .settled(large, .refused(let error))? = notices.first else {
+            Issue.record("\(notices)")
+            return
+        }
+        #expect(error.code == .tooLarge && notices.count == 1)
+    }
+
     @Test func aDeleteGoesWhereSomebodyElseHasMadeTheObjectMeanwhile() {
         var outbox = Outbox(seed: 1)
         let insert = outbox.add(.insert("m", "1", ["a": 1]), base: 0, isKnown: false)

@@ -189,15 +189,39 @@ import Testing
     /// A stream that has met another history, with its notices.
     private func diverged(_ network: FakeNetwork, _ client: SyncClient, _ stream: SyncStream) async throws {
         var notices = await client.notices.makeAsyncIterator()
-        let failure = ServerFrame.Failure(ReelError(.diverged, "another event stands there"), stream: StreamName("s")!)
-        try await network.on { $0.sayToAll(.error(failure)) }
+        // It may be the node's log that is another one: what the next node says counts.
+        let error = ReelError(.diverged, "another event stands there")
+        try await network.on { network in
+            network.refusal = error
+            network.sayToAll(.error(ServerFrame.Failure(error, stream: StreamName("s")!)))
+        }
+        try await stopped(&notices, stream, error)
+        try await network.on { $0.refusal = nil }
+    }
+
+    private func stopped(
+        _ notices: inout AsyncStream<SyncNotice>.Iterator,
+        _ stream: SyncStream,
+        _ error: ReelError
+    ) async throws {
         while let notice = await notices.next() {
             if case .stopped(stream.id, let reason) = notice {
-                #expect(reason == "diverged: another event stands there")
+                #expect(reason == "\(error.code.rawValue): \(error.message)")
                 return
             }
         }
         throw Wrong()
+    }
+
+    @Test func aNodeWhoseOwnLogIsLostIsLeftForAnotherOne() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client(nodes: ["a", "b"])
+        let stream = try await client.open("s", from: .all)
+        try await stream.publish(.insert("m", "0")).fate()
+        let error = ReelError(.diverged, "this node's log is another one")
+        try await network.on { $0.sayToAll(.error(ServerFrame.Failure(error, stream: StreamName("s")!))) }
+        guard case .applied = try await stream.publish(.insert("m", "1")).fate() else { throw Wrong() }
+        await client.close()
     }
 
     @Test func anotherHistoryStopsTheStreamForGoodAndKeepsItsQueue() async throws {
@@ -220,7 +244,7 @@ import Testing
         // Another stream of the same connection goes on; what was said before has been heard by then.
         try await client.open("t", from: .all).publish(.insert("m", "0")).fate()
         #expect(await stream.seq == 0)
-        #expect(try await network.on { $0.subscribes.count { $0.stream == StreamName("s") } } == 1)
+        #expect(try await network.on { $0.subscribes.count { $0.stream == StreamName("s") } } == 2)
         #expect(try await network.on { $0.requests.isEmpty })
         await client.close()
     }
@@ -249,7 +273,10 @@ import Testing
         try await eventually {
             (try? await network.on { !$0.heldAnswers.isEmpty && $0.connections.count == 2 }) == true
         }
-        try await diverged(network, client, stream)
+        var notices = await client.notices.makeAsyncIterator()
+        let error = ReelError(.badStream, "no stream has this name")
+        try await network.on { $0.sayToAll(.error(ServerFrame.Failure(error, stream: StreamName("s")!))) }
+        try await stopped(&notices, stream, error)
         try await network.on { $0.answerHeld() }
         try await client.open("t", from: .all).publish(.insert("m", "0")).fate()
         #expect(await stream.seq == -1)

@@ -86,10 +86,17 @@ struct LostLogTests {
     func awayBehindALoss() async throws {
         let lab = try Lab(partitions: 1)
         try await folded(20, lab)
-        lab.log.rollBack(0, to: 12)
         let node = try lab.node()
         defer { node.close() }
-        try await eventually("a refusal") { node.refusals == [.aheadOfLog] }
+        try await eventually("it answers") { node.refusals.isEmpty }
+        var writer = Writer(seed: 2)
+        let record = LogAppend(
+            key: Array("todo".utf8),
+            value: Array(writer.event(at: 20).utf8),
+            witness: Witness(seq: 15, hash: 7)
+        )
+        await withCheckedContinuation { done in lab.log.append([record], to: 0) { _ in done.resume() } }
+        try await eventually("a refusal") { node.refusals == [.diverged] }
         lab.log.lose(0, LogError(.logUnavailable, "nobody answers"))
         try await eventually("the log is away") { node.problems.first?.contains("nobody answers") ?? false }
         #expect(node.refusals == [.nodeBehind])

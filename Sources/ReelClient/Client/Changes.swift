@@ -12,6 +12,19 @@ public struct ObjectName: Hashable, Sendable {
         self.model = model
         self.id = id
     }
+
+    /// Whether both are the same bytes: two spellings of one text are two names.
+    public static func == (a: ObjectName, b: ObjectName) -> Bool {
+        a.model.utf8.elementsEqual(b.model.utf8) && a.id.utf8.elementsEqual(b.id.utf8)
+    }
+
+    /// By the bytes.
+    public func hash(into hasher: inout Hasher) {
+        for text in [model, id] {
+            for byte in text.utf8 { hasher.combine(byte) }
+            hasher.combine(0 as UInt8)
+        }
+    }
 }
 
 extension ObjectName: CustomStringConvertible {

@@ -60,6 +60,8 @@ final class StreamState {
     var phase = Phase.idle
     /// It was stopped for what another token or another connection may allow.
     var isRefused = false
+    /// A node has said that its log is not the one that this device knows, and no node another thing since.
+    var isDoubted = false
 
     /// A snapshot that came before the number of partitions was known.
     var arrived: Fold?

@@ -34,7 +34,11 @@ extension SyncClient {
             return false
         }
         if stream.start == .snapshot, !stream.isCaughtUp { return true }
-        return stream.view.map { $0.head - $0.seq >= Self.deltaFromSeqs } ?? false
+        return isFarBehind(stream)
+    }
+
+    private func isFarBehind(_ stream: StreamState) -> Bool {
+        stream.view.map { $0.head - $0.seq >= Self.deltaFromSeqs } ?? false
     }
 
     /// Asks any node for a snapshot, or for a delta onto what is there. Live events go on coming meanwhile.
@@ -87,8 +91,9 @@ extension SyncClient {
             counters.deltas += download.isDelta ? 1 : 0
             let before = stream.seq
             if link?.welcome == nil { stream.arrived = fold } else { install(fold, stream) }
-            // A node that is not ahead of this device does not help it over a gap.
-            stream.catchUpFailures = stream.seq > before ? 0 : stream.catchUpFailures + 1
+            // A node that is not ahead of this device, or itself far behind, does not help it over a gap.
+            let helps = stream.seq > before && !isFarBehind(stream)
+            stream.catchUpFailures = helps ? 0 : stream.catchUpFailures + 1
             advance(stream)
             fillGaps(stream)
         } catch {

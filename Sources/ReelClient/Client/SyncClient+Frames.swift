@@ -82,6 +82,7 @@ extension SyncClient {
             return advance(stream)
         }
         stream.phase = .live
+        stream.isDoubted = false
         stream.hasBeenLive = true
         stream.sendsFrom = subscribed.head
         stream.catchUpFailures = 0
@@ -151,7 +152,14 @@ extension SyncClient {
             guard let number = link?.number else { return }
             lost(number, "\(error.code.rawValue): \(error.message)")
         case .aheadOfLog, .diverged:
-            stop(stream, "\(error.code.rawValue): \(error.message)")
+            let message = "\(error.code.rawValue): \(error.message)"
+            // The node's own log may be the one that is lost, and another node at home in the device's.
+            if ref == nil || !stream.isDoubted, let number = link?.number {
+                stream.isDoubted = true
+                return lost(number, message)
+            }
+            stop(stream, message)
+            stream.isRefused = true
         case _ where ref == Ref.fetch:
             stream.dropFetch()
             stream.fetchFailures += 1

@@ -56,7 +56,8 @@ extension SyncClient {
         else { return [] }
         let window = Outbox.Window(
             events: max(1, limits.batch),
-            bytes: max(1, min(limits.frame - Self.frameRoom, Self.parcelBytes))
+            bytes: max(1, min(limits.frame - Self.frameRoom, Self.parcelBytes)),
+            event: max(1, limits.frame - Self.frameRoom)
         )
         var parcels: [Outbox.Parcel] = []
         while let parcel = stream.outbox.handOver(

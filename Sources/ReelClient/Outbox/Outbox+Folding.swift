@@ -156,8 +156,10 @@ extension Outbox {
         let old = author.site
         if site == old { changeSite() }
         let error = ReelError(.stale, "it was made on a state that is older than the stream's history reaches")
+        var losesText = false
         for index in entries.indices.reversed() where entries[index].author?.site == old {
             guard !entries[index].event.dependsOnBase else {
+                losesText = losesText || entries[index].event.hasSplices
                 remove(at: index, .refused(error))
                 continue
             }
@@ -166,6 +168,7 @@ extension Outbox {
             entries[index].base = base
             write(.put(entries[index]))
         }
+        if losesText { refuseSplices() }
         rewind()
     }
 

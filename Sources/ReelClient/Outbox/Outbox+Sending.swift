@@ -12,7 +12,10 @@ extension Outbox {
     /// What a gateway takes in one frame.
     struct Window: Sendable {
         var events: Int
+        /// Of several events.
         var bytes: Int
+        /// The bytes of a single one, beyond which the gateway ends the connection.
+        var event = Int.max
     }
 
     /// So many events are on their way without an answer, or about so many bytes; then the queue waits. Behind them
@@ -67,6 +70,12 @@ extension Outbox {
                 entries[index].base = base
             }
             let encoded = entries[index].event.encoded(base: entries[index].base, author: author)
+            guard encoded.count <= window.event || entries[index].event.isFiller else {
+                let error = ReelError(.tooLarge, "found \(encoded.count) bytes, this node takes \(window.event)")
+                refuse(at: index, error)
+                index = self.index(behind: sentThrough)
+                continue
+            }
             bytes += encoded.count + 1
             guard bytes <= window.bytes || parcel.events.isEmpty else { break }
             if entries[index].author == nil { give(author, at: index) }
@@ -129,13 +138,20 @@ extension Outbox {
             if entries[index].event.isFiller {
                 hold(error)
             } else {
-                notify(.settled(number: entries[index].number, .refused(error)))
-                replace(at: index, by: entries[index].event.filler)
+                refuse(at: index, error)
                 sendAgain(afterMs: 0, nowMs: nowMs)
             }
         default:
             hold(error)
         }
+    }
+
+    /// Tells of an event that no gateway takes. Where it has an op, another event fills that, so that those behind it
+    /// find their way.
+    private mutating func refuse(at index: Int, _ error: ReelError) {
+        guard entries[index].author != nil else { return remove(at: index, .refused(error)) }
+        notify(.settled(number: entries[index].number, .refused(error)))
+        replace(at: index, by: entries[index].event.filler)
     }
 
     /// Once there is nothing more to wait for, a new beginning is behind what was acked meanwhile.

@@ -122,7 +122,7 @@ struct Outbox: Sendable {
     /// folded state has the one object that it inserts or deletes.
     mutating func add(_ event: Event, base: Seq, isKnown: Bool) -> Int64 {
         if let change = event.single, change.guards.isEmpty {
-            if change.kind == .delete, cancelsOut(change), !isKnown { return settleAtOnce() }
+            if change.kind == .delete, cancelsOut(change, isKnown: isKnown), !isKnown { return settleAtOnce() }
             if let number = merge(change, base: base) { return number }
         }
         let isFresh = event.single.map { $0.kind == .insert && !isKnown && touched[$0.key] == nil } ?? false
@@ -142,13 +142,15 @@ struct Outbox: Sendable {
 
     /// Drops the plain writes to an object that is now deleted, back to the first event that was handed over or is more
     /// than a plain write. True if its own insert is among them: then the delete has nothing to do either, unless
-    /// somebody else has made the object meanwhile.
-    private mutating func cancelsOut(_ delete: Change) -> Bool {
+    /// somebody else has made the object meanwhile. An insert of which nobody can tell stays, so that the delete behind
+    /// it finds something.
+    private mutating func cancelsOut(_ delete: Change, isKnown: Bool) -> Bool {
         guard touched[delete.key] != nil else { return false }
         for index in entries.indices.reversed()
         where entries[index].event.changes.contains(where: { $0.isSame(delete) }) {
             let entry = entries[index]
-            guard entry.author == nil, let change = entry.event.single, change.guards.isEmpty, change.kind != .delete
+            guard entry.author == nil, let change = entry.event.single, change.guards.isEmpty,
+                change.kind == .update || change.kind == .insert && (entry.isFresh || isKnown)
             else { return false }
             remove(at: index, .reduced)
             if entry.isFresh { return true }
@@ -199,6 +201,8 @@ struct Outbox: Sendable {
         let entry = entries[index]
         touch(entry.event, -1)
         if index == entries.startIndex { entries.removeFirst() } else { entries.remove(at: index) }
+        // What was removed in front is held until the rest is copied.
+        if entries.isEmpty { entries = [] }
         write(.remove(number: entry.number))
         notify(.settled(number: entry.number, fate))
     }

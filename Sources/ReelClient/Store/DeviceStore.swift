@@ -91,6 +91,11 @@ final class DeviceStore {
         }
     }
 
+    /// Copies the WAL into the file, so that the file alone is a whole copy once nobody has it open.
+    deinit {
+        _ = try? connection.checkpoint(.truncate)
+    }
+
     // MARK: Reading
 
     /// The highest number of a log that a node was at.
@@ -132,7 +137,9 @@ final class DeviceStore {
                 return Stored(row: row, site: newSite, nextOp: 0, entries: [], position: nil)
             }
             defer { select.reset() }
-            guard let site = Site(select.text(1)) else { throw Self.damaged("stream", select.text(1)) }
+            guard let site = Site(select.text(1)), (0...largestInteger).contains(select.integer(2)) else {
+                throw Self.damaged("stream", "\(select.text(1)), \(select.integer(2))")
+            }
             var stored = Stored(
                 row: select.integer(0),
                 site: site,
@@ -163,9 +170,10 @@ final class DeviceStore {
         select.bind(1, row)
         while try select.step() {
             var base = Seq.none
-            guard let event = Event(encoded: select.bytes(1), base: &base) else {
-                throw Self.damaged("outbox", select.text(1))
-            }
+            guard let event = Event(encoded: select.bytes(1), base: &base),
+                (1...largestInteger).contains(select.integer(0)),
+                select.isNull(3) || (0...largestInteger).contains(select.integer(3))
+            else { throw Self.damaged("outbox", "\(select.integer(0)), \(select.text(1))") }
             var entry = Outbox.Entry(number: select.integer(0), event: event, base: base, isFresh: false)
             if let site = Site(select.text(2)) { entry.author = .init(site: site, op: select.integer(3)) }
             entries.append(entry)
@@ -206,10 +214,11 @@ final class DeviceStore {
     func commit(durably: Bool, _ body: () throws(SQLiteError) -> Void) throws(ReelError) {
         do throws(SQLiteError) {
             try transaction(durably: durably, body)
-            if connection.walFrames > Self.walFramesMax { try connection.checkpoint(.passive) }
         } catch {
             throw ReelError(error, "commit")
         }
+        // What is committed is kept in the WAL, also where there is no room to copy it: the next commit tries again.
+        if connection.walFrames > Self.walFramesMax { _ = try? connection.checkpoint(.passive) }
     }
 
     private func transaction(durably: Bool, _ body: () throws(SQLiteError) -> Void) throws(SQLiteError) {
@@ -341,7 +350,7 @@ extension SeqRanges {
         self.init()
         for range in stored.split(separator: ",") {
             let ends = range.split(separator: "-").compactMap { Seq($0) }
-            guard ends.count == 2, ends[0] <= ends[1] else { return nil }
+            guard ends.count == 2, ends[0] <= ends[1], ends[1] <= largestInteger else { return nil }
             insert(ends[0]...ends[1])
         }
     }

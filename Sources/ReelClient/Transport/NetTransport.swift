@@ -22,6 +22,7 @@ public final class NetTransport: Transport {
 
     deinit {
         ownLoop?.stop()
+        ownLoop?.leave()
     }
 
     /// The loop.

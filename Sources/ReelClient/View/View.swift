@@ -198,6 +198,8 @@ struct View: Sendable {
 
     private mutating func release(_ first: DeliveredEvent) {
         held.removeFirst()
+        // What was removed in front is held until the rest is copied.
+        if held.isEmpty { held = [] }
         heldBytes -= first.value.count
     }
 

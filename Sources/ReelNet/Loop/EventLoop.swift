@@ -280,6 +280,14 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         }
     }
 
+    /// Lets the thread end by itself, after `stop`: for an owner who ends and waits for nothing.
+    public func leave() {
+        joining.withLock { isJoined in
+            if !isJoined { pthread_detach(thread) }
+            isJoined = true
+        }
+    }
+
     private func closeAll() {
         // Jobs behind this one still run: they were accepted.
         var rest: [Job] = []
