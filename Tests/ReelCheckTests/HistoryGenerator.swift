@@ -187,7 +187,7 @@ struct HistoryGenerator {
     /// Whether a text of the object that comes to its limits had too much to remember.
     var hasFlattenedText: Bool {
         let fields = fold.streams[Self.stream]?.objects[big]?.fields ?? [:]
-        return fields.values.contains { $0.plainWriter?.site == Site(high: 0, low: 0) }
+        return fields.values.contains { $0.plainWriter?.site == .nobody }
     }
 
     /// An object that comes to its limits.

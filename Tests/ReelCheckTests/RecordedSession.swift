@@ -59,7 +59,7 @@ struct RecordedSession {
     ) -> [UInt8] {
         JSON.object([
             .init("base", .integer(base)), content, .init("id", .string("1")), .init("model", .string("note")),
-            .init("op", .integer(op)), .init("site", .text(Site(high: 0, low: UInt64(site)).text)),
+            .init("op", .integer(op)), .init("site", .text(Site(high: 1, low: UInt64(site)).text)),
             .init("type", .string(type)),
         ]).canonical
     }
