@@ -106,7 +106,7 @@ import Testing
         var window = Self.wide
         window.event = 8_000
         let parcel = outbox.handOver(window, base: 0, horizon: -1, nowMs: 0)
-        #expect(parcel?.events.count == (hasOp ? 2 : 1), "with an op another event fills it")
+        #expect(parcel?.events.count == 2, "another event fills its op")
         #expect(parcel?.events.allSatisfy { $0.count < 8_000 } == true)
         let notices = outbox.takeNotices()
         guard case .settled(large, .refused(let error))? = notices.first else {

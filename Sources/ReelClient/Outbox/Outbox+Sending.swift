@@ -72,8 +72,9 @@ extension Outbox {
             let encoded = entries[index].event.encoded(base: entries[index].base, author: author)
             guard encoded.count <= window.event || entries[index].event.isFiller else {
                 let error = ReelError(.tooLarge, "found \(encoded.count) bytes, this node takes \(window.event)")
+                // What was made behind it may count on its text: its place in the log is filled like any other's.
+                if entries[index].author == nil { give(author, at: index) }
                 refuse(at: index, error)
-                index = self.index(behind: sentThrough)
                 continue
             }
             bytes += encoded.count + 1
@@ -146,10 +147,8 @@ extension Outbox {
         }
     }
 
-    /// Tells of an event that no gateway takes. Where it has an op, another event fills that, so that those behind it
-    /// find their way.
+    /// Tells of an event that no gateway takes. Another one fills its op, so that those behind it find their way.
     private mutating func refuse(at index: Int, _ error: ReelError) {
-        guard entries[index].author != nil else { return remove(at: index, .refused(error)) }
         notify(.settled(number: entries[index].number, .refused(error)))
         replace(at: index, by: entries[index].event.filler)
     }
