@@ -37,7 +37,7 @@ import Testing
         #expect(try Self.hashedAnew(&script.fold) == digest)
     }
 
-    @Test("a digest that is asked for every few rounds misses nothing, and counts nothing twice", arguments: [2, 7, 29])
+    @Test("a digest asked for every few rounds misses nothing, and counts nothing twice", arguments: [2, 7, 29])
     func isWhole(interval: Int) throws {
         try Self.comingAndGoing { (round: Int, script: inout FoldScript) throws in
             guard round % interval == 0 else { return }
