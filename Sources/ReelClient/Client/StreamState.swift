@@ -51,6 +51,8 @@ final class StreamState {
     var view: View?
     /// The fold of the epoch that was left, as long as that of the next one has not come.
     var former: Fold?
+    /// The epoch in which the bases of the queue count, as long as no state is there that says it.
+    var queueEpoch: Epoch?
     /// What the queue adds to what the app sees; nil: nobody has looked yet.
     var overlay: Overlay?
     /// The fold below the overlay is another one.

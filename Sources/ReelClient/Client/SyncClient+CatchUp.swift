@@ -147,7 +147,10 @@ extension SyncClient {
 
     /// Where the connected node, which is not behind, is at another log: the queue stays, the state comes anew.
     func leaveFormerEpoch(_ stream: StreamState) {
-        guard let welcome = link?.welcome, let epoch = stream.view?.fold.epoch, epoch != welcome.epoch else { return }
+        guard let welcome = link?.welcome, let epoch = stream.view?.fold.epoch ?? stream.queueEpoch,
+            epoch != welcome.epoch
+        else { return }
+        stream.queueEpoch = nil
         stream.connectionLost()
         stream.dropCatchUp()
         // Also where the former log had stopped it.

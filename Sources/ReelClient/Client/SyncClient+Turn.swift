@@ -150,6 +150,7 @@ extension SyncClient {
         for entry in stored.entries where !entry.event.isFiller {
             stream.publications[entry.number] = [Publication(entry.event)]
         }
+        stream.queueEpoch = stored.epoch
         guard let position = stored.position else { return stream }
         var events: [DeliveredEvent] = []
         try store.readEvents(stored.row) { events.append(DeliveredEvent(seq: $0, value: Array($1))) }

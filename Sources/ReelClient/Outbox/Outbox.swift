@@ -21,6 +21,18 @@ struct Outbox: Sendable {
         var author: Event.Author?
         /// Where a gateway says it stands. Not stored: after a restart it is sent again.
         var acked: Seq?
+        /// How far the device's own fold was when the event was first handed to a connection; nil: it never was.
+        var firstSent: FoldedMoment?
+        /// The device held the object, or had an own event that makes it, when the event was published.
+        var knew = false
+        /// The numbers of the entries that must be settled before this one is handed over; nil: it waits for none.
+        var waits: [Int64]?
+    }
+
+    /// A seq of an epoch, up to which a fold had come.
+    struct FoldedMoment: Sendable, Equatable {
+        var epoch: Epoch
+        var seq: Seq
     }
 
     /// A change of what is stored.

@@ -14,6 +14,9 @@ final class DeviceStore {
         var site: Site
         var nextOp: Op
         var entries: [Outbox.Entry]
+        /// The epoch in which the bases of the entries count; nil: no log was met yet.
+        var epoch: Epoch?
+        /// Nil where no state is held.
         var position: Position?
     }
 
@@ -25,7 +28,6 @@ final class DeviceStore {
         var covered: SeqRanges
     }
 
-    private static let format: Int64 = 1
     /// The WAL is copied into the file when it has grown to so many pages.
     private static let walFramesMax = 1_000
     /// A state is kept in pieces of about this size.
@@ -37,6 +39,7 @@ final class DeviceStore {
     private let putStream: Statement
     private let putLogNumber: Statement
     private let putPosition: Statement
+    private let dropPosition: Statement
     private let putSite: Statement
     private let putEntry: Statement
     private let removeEntry: Statement
@@ -52,34 +55,17 @@ final class DeviceStore {
             let connection = try Connection(path: path, mode: .create)
             try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             try connection.useWAL(.full)
-            let format = try connection.integer("PRAGMA user_version") ?? 0
-            guard format == 0 || format == Self.format else {
-                throw SQLiteError(extendedCode: 26, message: "found format \(format), expected \(Self.format)")
-            }
-            try connection.transaction { () throws(SQLiteError) in
-                try connection.execute(
-                    """
-                    CREATE TABLE IF NOT EXISTS stream (row INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
-                        site TEXT NOT NULL, next_op INTEGER NOT NULL,
-                        epoch TEXT, partition INTEGER, partitions INTEGER, covered TEXT);
-                    CREATE TABLE IF NOT EXISTS outbox (stream INTEGER NOT NULL, number INTEGER NOT NULL,
-                        event BLOB NOT NULL, site TEXT, op INTEGER, PRIMARY KEY (stream, number)) WITHOUT ROWID;
-                    CREATE TABLE IF NOT EXISTS state (stream INTEGER NOT NULL, piece INTEGER NOT NULL,
-                        lines BLOB NOT NULL, PRIMARY KEY (stream, piece)) WITHOUT ROWID;
-                    CREATE TABLE IF NOT EXISTS event (stream INTEGER NOT NULL, seq INTEGER NOT NULL,
-                        value BLOB NOT NULL, PRIMARY KEY (stream, seq)) WITHOUT ROWID;
-                    CREATE TABLE IF NOT EXISTS log (row INTEGER PRIMARY KEY, number INTEGER NOT NULL);
-                    PRAGMA user_version = \(Self.format);
-                    """
-                )
-            }
+            try connection.transaction { () throws(SQLiteError) in try StoreFormat.prepare(connection) }
             putStream = try connection.prepare("INSERT INTO stream (name, site, next_op) VALUES (?, ?, ?)")
-            putLogNumber = try connection.prepare("INSERT OR REPLACE INTO log VALUES (1, ?)")
+            putLogNumber = try connection.prepare("UPDATE client SET number = ? WHERE row = 1")
             putPosition = try connection.prepare(
                 "UPDATE stream SET epoch = ?, partition = ?, partitions = ?, covered = ? WHERE row = ?"
             )
+            dropPosition = try connection.prepare(
+                "UPDATE stream SET partition = NULL, partitions = NULL, covered = NULL WHERE row = ?"
+            )
             putSite = try connection.prepare("UPDATE stream SET site = ?, next_op = ? WHERE row = ?")
-            putEntry = try connection.prepare("INSERT OR REPLACE INTO outbox VALUES (?, ?, ?, ?, ?)")
+            putEntry = try connection.prepare("INSERT OR REPLACE INTO outbox VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
             removeEntry = try connection.prepare("DELETE FROM outbox WHERE stream = ? AND number = ?")
             putEvent = try connection.prepare("INSERT OR REPLACE INTO event VALUES (?, ?, ?)")
             dropEvents = try connection.prepare("DELETE FROM event WHERE stream = ? AND seq <= ?")
@@ -101,7 +87,7 @@ final class DeviceStore {
     /// The highest number of a log that a node was at.
     func logNumber() throws(ReelError) -> Int {
         do throws(SQLiteError) {
-            return Int(try connection.integer("SELECT max(number) FROM log") ?? 0)
+            return Int(try connection.integer("SELECT number FROM client WHERE row = 1") ?? 0)
         } catch {
             throw ReelError(error, "reading")
         }
@@ -145,9 +131,10 @@ final class DeviceStore {
                 site: site,
                 nextOp: select.integer(2),
                 entries: [],
+                epoch: Epoch(select.text(3)),
                 position: nil
             )
-            if let epoch = Epoch(select.text(3)), let covered = SeqRanges(stored: select.text(6)) {
+            if let epoch = stored.epoch, !select.isNull(6), let covered = SeqRanges(stored: select.text(6)) {
                 stored.position = Position(
                     epoch: epoch,
                     partition: Int(select.integer(4)),
@@ -165,20 +152,46 @@ final class DeviceStore {
     private func entries(of row: Int64) throws(SQLiteError) -> [Outbox.Entry] {
         var entries: [Outbox.Entry] = []
         let select = try connection.prepare(
-            "SELECT number, event, site, op FROM outbox WHERE stream = ? ORDER BY number"
+            """
+            SELECT number, event, site, op, first_epoch, first_seq, known, waits FROM outbox WHERE stream = ?
+            ORDER BY number
+            """
         )
         select.bind(1, row)
         while try select.step() {
-            var base = Seq.none
-            guard let event = Event(encoded: select.bytes(1), base: &base),
-                (1...largestInteger).contains(select.integer(0)),
-                select.isNull(3) || (0...largestInteger).contains(select.integer(3))
-            else { throw Self.damaged("outbox", "\(select.integer(0)), \(select.text(1))") }
-            var entry = Outbox.Entry(number: select.integer(0), event: event, base: base, isFresh: false)
-            if let site = Site(select.text(2)) { entry.author = .init(site: site, op: select.integer(3)) }
+            guard let entry = Self.entry(select) else {
+                throw Self.damaged("outbox", "\(select.integer(0)), \(select.text(1))")
+            }
             entries.append(entry)
         }
         return entries
+    }
+
+    /// The entry of a row; nil where the row holds what no client writes.
+    private static func entry(_ row: Statement) -> Outbox.Entry? {
+        var base = Seq.none
+        guard let event = Event(encoded: row.bytes(1), base: &base), (1...largestInteger).contains(row.integer(0))
+        else {
+            return nil
+        }
+        var entry = Outbox.Entry(number: row.integer(0), event: event, base: base, isFresh: false)
+        if !row.isNull(2) || !row.isNull(3) {
+            guard let site = Site(row.text(2)), (0...largestInteger).contains(row.integer(3)) else { return nil }
+            entry.author = .init(site: site, op: row.integer(3))
+        }
+        if !row.isNull(4) || !row.isNull(5) {
+            guard let epoch = Epoch(row.text(4)), (Seq.none...largestInteger).contains(row.integer(5)) else {
+                return nil
+            }
+            entry.firstSent = .init(epoch: epoch, seq: row.integer(5))
+        }
+        entry.knew = row.integer(6) != 0
+        if !row.isNull(7) {
+            let numbers = row.text(7).split(separator: ",")
+            entry.waits = numbers.compactMap { Int64($0) }
+            guard entry.waits?.count == numbers.count else { return nil }
+        }
+        return entry
     }
 
     /// Lends the pieces of the stored state, in order.
@@ -239,6 +252,10 @@ final class DeviceStore {
                 putEntry.bind(3, entry.event.encoded(base: entry.base))
                 putEntry.bind(4, entry.author?.site.description)
                 if let op = entry.author?.op { putEntry.bind(5, op) } else { putEntry.bindNull(5) }
+                putEntry.bind(6, entry.firstSent?.epoch.description)
+                if let seq = entry.firstSent?.seq { putEntry.bind(7, seq) } else { putEntry.bindNull(7) }
+                putEntry.bind(8, entry.knew ? 1 : 0 as Int64)
+                putEntry.bind(9, entry.waits?.map(String.init).joined(separator: ","))
                 try putEntry.run()
             case .remove(let number):
                 removeEntry.bind(1, row)
@@ -305,15 +322,14 @@ final class DeviceStore {
         try dropEvents.run()
     }
 
-    /// Drops what was received of a stream, and keeps what waits to be sent.
+    /// Drops what was received of a stream; keeps its queue, and the epoch in which the bases of the queue count.
     func forgetState(_ row: Int64) throws(ReelError) {
         try commit(durably: false) { () throws(SQLiteError) in
             dropState.bind(1, row)
             try dropState.run()
             try dropEvents(row)
-            for column in 1...4 { putPosition.bindNull(Int32(column)) }
-            putPosition.bind(5, row)
-            try putPosition.run()
+            dropPosition.bind(1, row)
+            try dropPosition.run()
         }
     }
 

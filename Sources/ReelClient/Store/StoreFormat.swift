@@ -1,0 +1,53 @@
+internal import ReelSQLite
+
+/// The tables of a device's store, and the way from an earlier format to this one.
+enum StoreFormat {
+    /// The number that `user_version` of the file holds.
+    static let number: Int64 = 2
+
+    /// Makes the tables that are missing. A file of format 1 keeps its streams, sites and queues; what was received
+    /// comes again from a node. Inside a transaction.
+    static func prepare(_ connection: Connection) throws(SQLiteError) {
+        switch try connection.integer("PRAGMA user_version") ?? 0 {
+        case number: return
+        case 0: break
+        case 1: try leaveFormat1(connection)
+        case let found: throw SQLiteError(extendedCode: 26, message: "found format \(found), expected \(number)")
+        }
+        try connection.execute(
+            """
+            CREATE TABLE IF NOT EXISTS client (row INTEGER PRIMARY KEY, number INTEGER NOT NULL, user TEXT,
+                deployment TEXT);
+            INSERT OR IGNORE INTO client (row, number) VALUES (1, 0);
+            CREATE TABLE IF NOT EXISTS stream (row INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
+                site TEXT NOT NULL, next_op INTEGER NOT NULL,
+                epoch TEXT, partition INTEGER, partitions INTEGER, covered TEXT);
+            CREATE TABLE IF NOT EXISTS outbox (stream INTEGER NOT NULL, number INTEGER NOT NULL,
+                event BLOB NOT NULL, site TEXT, op INTEGER, first_epoch TEXT, first_seq INTEGER,
+                known INTEGER NOT NULL DEFAULT 0, waits TEXT, PRIMARY KEY (stream, number)) WITHOUT ROWID;
+            CREATE TABLE IF NOT EXISTS state (stream INTEGER NOT NULL, piece INTEGER NOT NULL,
+                lines BLOB NOT NULL, PRIMARY KEY (stream, piece)) WITHOUT ROWID;
+            CREATE TABLE IF NOT EXISTS event (stream INTEGER NOT NULL, seq INTEGER NOT NULL,
+                value BLOB NOT NULL, PRIMARY KEY (stream, seq)) WITHOUT ROWID;
+            PRAGMA user_version = \(number);
+            """
+        )
+    }
+
+    private static func leaveFormat1(_ connection: Connection) throws(SQLiteError) {
+        try connection.execute(
+            """
+            CREATE TABLE client (row INTEGER PRIMARY KEY, number INTEGER NOT NULL, user TEXT, deployment TEXT);
+            INSERT INTO client (row, number) SELECT 1, ifnull(max(number), 0) FROM log;
+            DROP TABLE log;
+            ALTER TABLE outbox ADD COLUMN first_epoch TEXT;
+            ALTER TABLE outbox ADD COLUMN first_seq INTEGER;
+            ALTER TABLE outbox ADD COLUMN known INTEGER NOT NULL DEFAULT 0;
+            ALTER TABLE outbox ADD COLUMN waits TEXT;
+            DROP TABLE state;
+            DROP TABLE event;
+            UPDATE stream SET partition = NULL, partitions = NULL, covered = NULL;
+            """
+        )
+    }
+}
