@@ -62,6 +62,8 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     var tokenS: Int?
     /// The nodes that `welcome` names.
     var named: [String] = []
+    /// How many events `author` has appended.
+    var authored: Op = 0
     /// Connections that have opened so far.
     var opened = 0
     /// What clients said in `hello` and `renew`.
@@ -201,6 +203,12 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     func append(_ stream: StreamName?, _ value: [UInt8]) {
         log.append(value)
         streams.append(stream)
+    }
+
+    /// Appends an event of another device to the stream `s`, as a gateway would.
+    func author(_ event: Event) {
+        append(StreamName("s")!, event.encoded(base: head, author: .init(site: Site(high: 1, low: 1), op: authored)))
+        authored += 1
     }
 
     /// Kills a node: its connections break and nobody gets an answer.

@@ -31,36 +31,6 @@ import Testing
         }
     }
 
-    @Test func aDeviceWhoseStateIsDamagedReadsItAnewAndKeepsWhatWaits() async throws {
-        let network = try FakeNetwork()
-        let path = temporaryPath()
-        defer { removeStore(path) }
-        let (author, theirs) = try await network.author(of: 3, on: "b")
-        do {
-            let client = try network.client(store: .file(path))
-            let stream = try await client.open("s")
-            try await stream.waitUntil(seq: 2)
-            try await network.on { $0.kill("a") }
-            try await stream.publish(.insert("m", "own"))
-            await client.close()
-        }
-        do {
-            let connection = try Connection(path: path, mode: .readWrite, busyMs: 5_000)
-            try connection.execute("UPDATE state SET lines = replace(CAST(lines AS TEXT), 'm', 'n')")
-            #expect(connection.changes > 0)
-        }
-        let client = try network.client(store: .file(path))
-        let stream = try await client.open("s")
-        #expect(await stream.queued == 1)
-        #expect(await stream.seq == -1, "what is damaged is not shown")
-        try await network.on { $0.down = [] }
-        try await eventually { await stream.queued == 0 }
-        #expect(await stream.confirmed.objects("m").count == 4)
-        #expect(await stream.digest == theirs.digest)
-        await client.close()
-        await author.close()
-    }
-
     @Test func aFileThatWasClosedIsWholeWithoutItsWAL() async throws {
         let network = try FakeNetwork()
         let (path, copy) = (temporaryPath(), temporaryPath())

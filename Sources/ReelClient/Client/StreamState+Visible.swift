@@ -12,6 +12,7 @@ extension StreamState {
         unwrittenWrites += writes
         // Taken also where nobody wants them, or they would be ever more.
         let changes = view?.takeChanges()
+        if row != 0, let changes, let fold = view?.fold { unwrittenState.add(changes, of: fold) }
         guard var overlay = overlay.take() else { return }
         var changed: Set<Overlay.Key> = []
         // Of another fold nobody wants them one by one: all is laid anew, and readers are told to read all.

@@ -45,7 +45,7 @@ final class StreamState {
 
     let name: StreamName
     let start: SyncStart
-    /// Its row in the store.
+    /// Its row in the store; 0 where nothing is kept.
     let row: Int64
     var outbox: Outbox
     var view: View?
@@ -65,8 +65,8 @@ final class StreamState {
     /// A node has said that its log is not the one that this device knows, and no node another thing since.
     var isDoubted = false
 
-    /// A snapshot that came before the number of partitions was known.
-    var arrived: Fold?
+    /// The fold of a snapshot or delta that came before the number of partitions was known.
+    var arrived: (fold: Fold, isDelta: Bool)?
     /// The log has another epoch than the queue's bases: the next snapshot settles what was consumed.
     var isFromOldEpoch = false
     var catchUp: CatchUp?
@@ -87,7 +87,7 @@ final class StreamState {
     // What the store does not have yet.
     var unwrittenWrites: [Outbox.Write] = []
     var unwritten: [DeliveredEvent] = []
-    var unwrittenState = false
+    var unwrittenState = UnwrittenState()
     /// The state that is not written yet is the first of another epoch.
     var unwrittenEpoch = false
     var isDirty = false

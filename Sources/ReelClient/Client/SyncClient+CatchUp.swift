@@ -90,7 +90,11 @@ extension SyncClient {
             counters.snapshots += download.isDelta ? 0 : 1
             counters.deltas += download.isDelta ? 1 : 0
             let before = stream.seq
-            if link?.welcome == nil { stream.arrived = fold } else { install(fold, stream) }
+            if link?.welcome == nil {
+                stream.arrived = (fold, download.isDelta)
+            } else {
+                install(fold, isDelta: download.isDelta, stream)
+            }
             // A node that is not ahead of this device, or itself far behind, does not help it over a gap.
             let helps = stream.seq > before && !isFarBehind(stream)
             stream.catchUpFailures = helps ? 0 : stream.catchUpFailures + 1
@@ -115,7 +119,8 @@ extension SyncClient {
         retry(stream, afterMs: min(2_000, 10 << Int64(min(stream.catchUpFailures, 8))))
     }
 
-    func install(_ fold: Fold, _ stream: StreamState) {
+    /// Goes on from the fold of a snapshot, or of a delta onto an earlier fold of the stream.
+    func install(_ fold: Fold, isDelta: Bool, _ stream: StreamState) {
         guard let welcome = link?.welcome else { return }
         stream.arrived = nil
         stream.needsSnapshot = false
@@ -125,7 +130,8 @@ extension SyncClient {
             return retry(stream, afterMs: 500)
         }
         var progress = View.Progress()
-        if stream.view == nil {
+        let hadView = stream.view != nil
+        if !hadView {
             stream.view = View(fold, partitions: welcome.partitions)
         } else if stream.view?.install(fold, owns: stream.outbox.owns, &progress) != true {
             return
@@ -140,7 +146,8 @@ extension SyncClient {
         }
         stream.former = nil
         stream.isReplaced = true
-        stream.unwrittenState = true
+        if !hadView || !isDelta { stream.unwrittenState.replaceAll() }
+        stream.unwrittenState.isDue = true
         stream.batch = ChangeBatch(seq: stream.seq, isReset: true, seen: stream.batch?.seen ?? [])
         took(progress, stream)
     }

@@ -74,7 +74,7 @@ extension SyncClient {
         for stream in opened.values {
             stream.connected()
             leaveFormerEpoch(stream)
-            if let snapshot = stream.arrived { install(snapshot, stream) }
+            if let arrived = stream.arrived { install(arrived.fold, isDelta: arrived.isDelta, stream) }
             advance(stream)
         }
     }

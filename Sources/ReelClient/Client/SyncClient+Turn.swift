@@ -3,7 +3,8 @@ internal import ReelSQLite
 
 // The end of a turn: everything that the turn has brought is committed as one, then sent, then told.
 extension SyncClient {
-    /// The stored state is written anew when so many events lie behind it, or twice as many as there are objects.
+    /// The rows of the state that have changed are written when so many events lie behind the stored ones, or twice as
+    /// many as there are objects.
     static let eventsBehindStateMax = 4_096
     /// A publish frame is at most so large, whatever a node would take.
     static let parcelBytes = 64 << 10
@@ -89,26 +90,17 @@ extension SyncClient {
             !stream.commits.isEmpty
                 || stream.unwrittenWrites.contains { if case .remove = $0 { false } else { true } }
         }
-        var states: [(StreamState, [UInt8])] = []
-        for stream in streams {
-            if let lines = try stateToWrite(stream) { states.append((stream, lines)) }
-        }
+        let states = streams.compactMap { stream in stateToWrite(stream).map { (stream, $0) } }
         let logNumber = logNumberIsWritten ? nil : logNumber
         try store.commit(durably: isPromise) { () throws(SQLiteError) in
             if let logNumber { try store.write(logNumber: logNumber) }
             for (stream, writes) in writes {
                 try store.write(writes, stream.row)
                 if stream.unwrittenEpoch { try store.dropEvents(stream.row) }
-                for event in stream.unwritten {
-                    try event.value.withUnsafeBytesTyped { (value) throws(SQLiteError) in
-                        try store.write(event: value, seq: event.seq, stream.row)
-                    }
-                }
+                for event in stream.unwritten { try store.write(event: event.value, seq: event.seq, stream.row) }
             }
-            for (stream, lines) in states {
-                try lines.withUnsafeBytesTyped { (lines) throws(SQLiteError) in
-                    try store.write(state: lines, upTo: stream.seq, stream.row)
-                }
+            for (stream, state) in states {
+                try store.write(state.fold, digest: state.digest, stream.unwrittenState, stream.row)
             }
             for stream in streams {
                 guard let view = stream.view else { continue }
@@ -124,19 +116,19 @@ extension SyncClient {
         logNumberIsWritten = true
         for stream in streams { stream.unwritten = [] }
         for (stream, _) in states {
-            stream.unwrittenState = false
+            stream.unwrittenState = UnwrittenState()
             stream.unwrittenEpoch = false
             stream.eventsBehindState = 0
         }
     }
 
-    private func stateToWrite(_ stream: StreamState) throws(ReelError) -> [UInt8]? {
-        guard stream.view != nil else { return nil }
+    private func stateToWrite(_ stream: StreamState) -> (fold: Fold, digest: UInt64)? {
         let objects = stream.view?.fold.objectCount ?? 0
-        guard stream.unwrittenState || stream.eventsBehindState > max(Self.eventsBehindStateMax, 2 * objects) else {
-            return nil
-        }
-        return try stream.view?.lines()
+        guard
+            stream.unwrittenState.isDue || stream.eventsBehindState > max(Self.eventsBehindStateMax, 2 * objects),
+            let digest = stream.view?.digest(), let fold = stream.view?.fold
+        else { return nil }
+        return (fold, digest)
     }
 
     /// What the store holds of a stream, as a machine that goes on from there.
@@ -151,41 +143,19 @@ extension SyncClient {
             stream.publications[entry.number] = [Publication(entry.event)]
         }
         stream.queueEpoch = stored.epoch
-        guard let position = stored.position else { return stream }
-        var events: [DeliveredEvent] = []
-        try store.readEvents(stored.row) { events.append(DeliveredEvent(seq: $0, value: Array($1))) }
-        guard let fold = try restoreFold(name, position, from: store, stored.row) else {
+        guard stored.holdsState else { return stream }
+        guard let position = stored.position, let fold = try store.readState(name, position, stored.row) else {
+            // Nodes have the state, too, and only this device what waits.
             try store.forgetState(stored.row)
             return stream
         }
+        var events: [DeliveredEvent] = []
+        try store.readEvents(stored.row) { events.append(DeliveredEvent(seq: $0, value: Array($1))) }
         var view = View(fold, partitions: position.partitions)
         view.restore(events, covered: position.covered)
         stream.eventsBehindState = events.count
         stream.view = view
         return stream
-    }
-
-    /// The stored state; nil where it cannot be read any more: nodes have it, too, and only this device what waits.
-    private func restoreFold(
-        _ name: StreamName,
-        _ position: DeviceStore.Position,
-        from store: DeviceStore,
-        _ row: Int64
-    ) throws(ReelError) -> Fold? {
-        var reader = SnapshotReader(listsChanges: true)
-        var lines = LineSplitter()
-        var (hasState, isDamaged) = (false, false)
-        try store.readState(row) { piece in
-            hasState = true
-            do throws(ReelError) {
-                try lines.add(piece) { (line) throws(ReelError) in try reader.read(line: line) }
-            } catch {
-                isDamaged = true
-            }
-        }
-        if isDamaged { return nil }
-        if hasState { return try? reader.finish() }
-        return Fold(stream: name, partition: position.partition, epoch: position.epoch, listsChanges: true)
     }
 
     // MARK: The app
@@ -229,17 +199,5 @@ extension SyncClient {
         for key in news { batch.objects.insert(ObjectName(key)) }
         guard batch.isReset || !batch.objects.isEmpty || !batch.seen.isEmpty else { return }
         for feed in feeds { feed.add(batch) }
-    }
-}
-
-extension [UInt8] {
-    fileprivate func withUnsafeBytesTyped(
-        _ body: (UnsafeRawBufferPointer) throws(SQLiteError) -> Void
-    ) throws(SQLiteError) {
-        var failure: SQLiteError?
-        withUnsafeBytes { bytes in
-            do throws(SQLiteError) { try body(bytes) } catch { failure = error }
-        }
-        if let failure { throw failure }
     }
 }

@@ -21,12 +21,15 @@ enum StoreFormat {
             INSERT OR IGNORE INTO client (row, number) VALUES (1, 0);
             CREATE TABLE IF NOT EXISTS stream (row INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
                 site TEXT NOT NULL, next_op INTEGER NOT NULL,
-                epoch TEXT, partition INTEGER, partitions INTEGER, covered TEXT);
+                epoch TEXT, partition INTEGER, partitions INTEGER, covered TEXT,
+                state_seq INTEGER, state_digest INTEGER, state_head BLOB);
             CREATE TABLE IF NOT EXISTS outbox (stream INTEGER NOT NULL, number INTEGER NOT NULL,
                 event BLOB NOT NULL, site TEXT, op INTEGER, first_epoch TEXT, first_seq INTEGER,
                 known INTEGER NOT NULL DEFAULT 0, waits TEXT, PRIMARY KEY (stream, number)) WITHOUT ROWID;
-            CREATE TABLE IF NOT EXISTS state (stream INTEGER NOT NULL, piece INTEGER NOT NULL,
-                lines BLOB NOT NULL, PRIMARY KEY (stream, piece)) WITHOUT ROWID;
+            CREATE TABLE IF NOT EXISTS object (stream INTEGER NOT NULL, key BLOB NOT NULL,
+                value BLOB NOT NULL, PRIMARY KEY (stream, key)) WITHOUT ROWID;
+            CREATE TABLE IF NOT EXISTS site (stream INTEGER NOT NULL, site TEXT NOT NULL,
+                value BLOB NOT NULL, PRIMARY KEY (stream, site)) WITHOUT ROWID;
             CREATE TABLE IF NOT EXISTS event (stream INTEGER NOT NULL, seq INTEGER NOT NULL,
                 value BLOB NOT NULL, PRIMARY KEY (stream, seq)) WITHOUT ROWID;
             PRAGMA user_version = \(number);
@@ -46,6 +49,9 @@ enum StoreFormat {
             ALTER TABLE outbox ADD COLUMN waits TEXT;
             DROP TABLE state;
             DROP TABLE event;
+            ALTER TABLE stream ADD COLUMN state_seq INTEGER;
+            ALTER TABLE stream ADD COLUMN state_digest INTEGER;
+            ALTER TABLE stream ADD COLUMN state_head BLOB;
             UPDATE stream SET partition = NULL, partitions = NULL, covered = NULL;
             """
         )

@@ -166,14 +166,6 @@ struct View: Sendable {
     /// What has changed in the fold since the last call.
     mutating func takeChanges() -> ReelCore.Changes { fold.takeChanges() }
 
-    /// The folded state in the lines of a snapshot.
-    mutating func lines() throws(ReelError) -> [UInt8] {
-        var writer = try fold.snapshot()
-        var lines: [UInt8] = []
-        writer.writeAll(to: &lines)
-        return lines
-    }
-
     // MARK: Folding
 
     /// Holds those events of the frame that were not covered. False: no room.

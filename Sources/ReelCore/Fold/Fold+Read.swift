@@ -85,7 +85,8 @@ extension Fold {
         sites.filter { $0.value.seq > seq }.keys.sorted()
     }
 
-    func slot(_ key: [UInt8]) -> Int? {
+    /// The slot of the object or tombstone of this key; nil if it never was or is forgotten.
+    package func slot(_ key: [UInt8]) -> Int? {
         Self.split(key) { objects.find(model: $0, id: $1) }
     }
 

@@ -1,0 +1,137 @@
+internal import ReelCore
+internal import ReelSQLite
+
+// The streams of a device, with their sites and the queues of own events.
+extension DeviceStore {
+    /// What the file holds of a stream.
+    struct Stored {
+        var row: Int64
+        var site: Site
+        var nextOp: Op
+        var entries: [Outbox.Entry]
+        /// The epoch in which the bases of the entries count; nil: no log was met yet.
+        var epoch: Epoch?
+        /// Something was received of the stream.
+        var holdsState = false
+        /// How far it was received; nil where that cannot be read.
+        var position: Position?
+    }
+
+    /// What the file holds of a stream; a stream that it does not know begins with this site.
+    func open(_ stream: StreamName, newSite: Site) throws(ReelError) -> Stored {
+        do throws(SQLiteError) {
+            let select = try connection.prepare(
+                """
+                SELECT row, site, next_op, epoch, partition, partitions, covered, state_seq FROM stream
+                WHERE name = ?
+                """
+            )
+            select.bind(1, stream.description)
+            guard try select.step() else {
+                putStream.bind(1, stream.description)
+                putStream.bind(2, newSite.description)
+                putStream.bind(3, 0 as Int64)
+                try transaction(durably: true) { () throws(SQLiteError) in try putStream.run() }
+                return Stored(row: connection.lastInsertedRow, site: newSite, nextOp: 0, entries: [])
+            }
+            defer { select.reset() }
+            let (row, nextOp) = (select.integer(0), select.integer(2))
+            guard let site = Site(select.text(1)), (0...largestInteger).contains(nextOp) else {
+                throw Self.damaged("stream", "\(select.text(1)), \(nextOp)")
+            }
+            return Stored(
+                row: row,
+                site: site,
+                nextOp: nextOp,
+                entries: try entries(of: row),
+                epoch: Epoch(select.text(3)),
+                holdsState: !select.isNull(6) || !select.isNull(7),
+                position: Self.position(of: stream, select)
+            )
+        } catch {
+            throw ReelError(error, stream.description)
+        }
+    }
+
+    /// The position in columns 3 to 6 of a stream's row; nil if there is none, or one that no client writes.
+    private static func position(of stream: StreamName, _ row: Statement) -> Position? {
+        guard let epoch = Epoch(row.text(3)), !row.isNull(6), let covered = SeqRanges(stored: row.text(6)) else {
+            return nil
+        }
+        let (partition, partitions) = (Int(row.integer(4)), Int(row.integer(5)))
+        guard partitions > 0, partition == stream.partition(of: partitions) else { return nil }
+        return Position(epoch: epoch, partition: partition, partitions: partitions, covered: covered)
+    }
+
+    private func entries(of row: Int64) throws(SQLiteError) -> [Outbox.Entry] {
+        var entries: [Outbox.Entry] = []
+        let select = try connection.prepare(
+            """
+            SELECT number, event, site, op, first_epoch, first_seq, known, waits FROM outbox WHERE stream = ?
+            ORDER BY number
+            """
+        )
+        select.bind(1, row)
+        while try select.step() {
+            guard let entry = Self.entry(select) else {
+                throw Self.damaged("outbox", "\(select.integer(0)), \(select.text(1))")
+            }
+            entries.append(entry)
+        }
+        return entries
+    }
+
+    /// The entry of a row; nil where the row holds what no client writes.
+    private static func entry(_ row: Statement) -> Outbox.Entry? {
+        var base = Seq.none
+        guard let event = Event(encoded: row.bytes(1), base: &base), base >= .none,
+            (1...largestInteger).contains(row.integer(0))
+        else { return nil }
+        var entry = Outbox.Entry(number: row.integer(0), event: event, base: base, isFresh: false)
+        if !row.isNull(2) || !row.isNull(3) {
+            guard let site = Site(row.text(2)), (0...largestInteger).contains(row.integer(3)) else { return nil }
+            entry.author = .init(site: site, op: row.integer(3))
+        }
+        if !row.isNull(4) || !row.isNull(5) {
+            guard let epoch = Epoch(row.text(4)), (Seq.none...largestInteger).contains(row.integer(5)) else {
+                return nil
+            }
+            entry.firstSent = .init(epoch: epoch, seq: row.integer(5))
+        }
+        entry.knew = row.integer(6) != 0
+        if !row.isNull(7) {
+            let numbers = row.text(7).split(separator: ",")
+            entry.waits = numbers.compactMap { Int64($0) }
+            guard entry.waits?.count == numbers.count else { return nil }
+        }
+        return entry
+    }
+
+    /// Changes of the queue. Inside `commit`.
+    func write(_ writes: [Outbox.Write], _ row: Int64) throws(SQLiteError) {
+        for write in writes {
+            switch write {
+            case .put(let entry):
+                putEntry.bind(1, row)
+                putEntry.bind(2, entry.number)
+                putEntry.bind(3, entry.event.encoded(base: entry.base))
+                putEntry.bind(4, entry.author?.site.description)
+                if let op = entry.author?.op { putEntry.bind(5, op) } else { putEntry.bindNull(5) }
+                putEntry.bind(6, entry.firstSent?.epoch.description)
+                if let seq = entry.firstSent?.seq { putEntry.bind(7, seq) } else { putEntry.bindNull(7) }
+                putEntry.bind(8, entry.knew ? 1 : 0 as Int64)
+                putEntry.bind(9, entry.waits?.map(String.init).joined(separator: ","))
+                try putEntry.run()
+            case .remove(let number):
+                removeEntry.bind(1, row)
+                removeEntry.bind(2, number)
+                try removeEntry.run()
+            case .site(let site, let next):
+                putSite.bind(1, site.description)
+                putSite.bind(2, next)
+                putSite.bind(3, row)
+                try putSite.run()
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+internal import ReelCore
+internal import ReelSQLite
+
+// What was received of a stream: a folded state in rows, the events behind it, and the seqs that both prove.
+extension DeviceStore {
+    /// How far a stream was received.
+    struct Position: Equatable {
+        var epoch: Epoch
+        var partition: Int
+        var partitions: Int
+        var covered: SeqRanges
+    }
+
+    /// The stored state of a stream as of this position: an empty one if no row was written yet, nil if the rows are
+    /// not those that were written.
+    func readState(_ name: StreamName, _ position: Position, _ row: Int64) throws(ReelError) -> Fold? {
+        let head = try statement("SELECT state_seq, state_digest, state_head FROM stream WHERE row = ?", row)
+        guard try step(head), !head.isNull(0) else {
+            return Fold(stream: name, partition: position.partition, epoch: position.epoch, listsChanges: true)
+        }
+        defer { head.reset() }
+        let (seq, digest) = (head.integer(0), UInt64(bitPattern: head.integer(1)))
+        guard (Seq.none...largestInteger).contains(seq) else { return nil }
+        let sites = try statement("SELECT site, value FROM site WHERE stream = ?", row)
+        defer { sites.reset() }
+        let objects = try statement("SELECT key, value FROM object WHERE stream = ? ORDER BY key", row)
+        defer { objects.reset() }
+        let loader = try? FoldLoader(
+            stream: name,
+            partition: position.partition,
+            epoch: position.epoch,
+            seq: seq,
+            head: head.bytes(2),
+            listsChanges: true
+        )
+        guard var loader else { return nil }
+        while try step(sites) {
+            guard let site = Site(sites.text(0)), (try? loader.add(site: site, row: sites.bytes(1))) != nil else {
+                return nil
+            }
+        }
+        while try step(objects) {
+            guard (try? loader.add(objectKey: objects.bytes(0), row: objects.bytes(1))) != nil else { return nil }
+        }
+        var fold = loader.finish()
+        return fold.digest() == digest ? fold : nil
+    }
+
+    /// Lends the stored events, by seq.
+    func readEvents(_ row: Int64, _ body: (Seq, Bytes) -> Void) throws(ReelError) {
+        let select = try statement("SELECT seq, value FROM event WHERE stream = ? ORDER BY seq", row)
+        while try step(select) { body(select.integer(0), select.bytes(1)) }
+    }
+
+    private func statement(_ sql: String, _ row: Int64) throws(ReelError) -> Statement {
+        do throws(SQLiteError) {
+            let statement = try connection.prepare(sql)
+            statement.bind(1, row)
+            return statement
+        } catch {
+            throw ReelError(error, "reading")
+        }
+    }
+
+    private func step(_ statement: Statement) throws(ReelError) -> Bool {
+        do throws(SQLiteError) { return try statement.step() } catch { throw ReelError(error, "reading") }
+    }
+
+    // MARK: Writing, inside `commit`
+
+    /// An event that was received.
+    func write(event value: [UInt8], seq: Seq, _ row: Int64) throws(SQLiteError) {
+        putEvent.bind(1, row)
+        putEvent.bind(2, seq)
+        putEvent.bind(3, value)
+        try putEvent.run()
+    }
+
+    /// How far was received; with the events or the state that prove it.
+    func write(_ position: Position, _ row: Int64) throws(SQLiteError) {
+        putPosition.bind(1, position.epoch.description)
+        putPosition.bind(2, Int64(position.partition))
+        putPosition.bind(3, Int64(position.partitions))
+        putPosition.bind(4, position.covered.stored)
+        putPosition.bind(5, row)
+        try putPosition.run()
+    }
+
+    /// Drops all events of a stream: they are of a log that has ended, and their seqs mean something else in the next.
+    /// Before what is of the next one.
+    func dropEvents(_ row: Int64) throws(SQLiteError) {
+        try dropEvents(upTo: largestInteger, row)
+    }
+
+    private func dropEvents(upTo seq: Seq, _ row: Int64) throws(SQLiteError) {
+        dropEvents.bind(1, row)
+        dropEvents.bind(2, seq)
+        try dropEvents.run()
+    }
+
+    /// Writes those rows of a state that the store lacks; they take the place of the events up to the state's seq.
+    /// `digest`: that of the state.
+    func write(
+        _ state: Fold,
+        digest: UInt64,
+        _ unwritten: UnwrittenState,
+        _ row: Int64
+    ) throws(SQLiteError) {
+        if unwritten.isWhole { try dropRows(row) }
+        // In the order of the table: each page is written once.
+        let objects =
+            unwritten.isWhole
+            ? state.slots().map(state.key(ofObject:)) : unwritten.objects.sorted { $0.lexicographicallyPrecedes($1) }
+        for key in objects { try writeObject(key, of: state, row) }
+        let sites = unwritten.isWhole ? state.sites() : unwritten.sites.sorted()
+        for site in sites { try write(site, of: state, row) }
+        var head: [UInt8] = []
+        state.writeHead(to: &head)
+        putState.bind(1, state.seq)
+        putState.bind(2, Int64(bitPattern: digest))
+        putState.bind(3, head)
+        putState.bind(4, row)
+        try putState.run()
+        try dropEvents(upTo: state.seq, row)
+    }
+
+    private func writeObject(_ key: [UInt8], of state: Fold, _ row: Int64) throws(SQLiteError) {
+        guard let slot = state.slot(key) else {
+            dropObject.bind(1, row)
+            dropObject.bind(2, key)
+            return try dropObject.run()
+        }
+        var value: [UInt8] = []
+        state.writeRow(ofObject: slot, to: &value)
+        putObject.bind(1, row)
+        putObject.bind(2, key)
+        putObject.bind(3, value)
+        try putObject.run()
+    }
+
+    private func write(_ site: Site, of state: Fold, _ row: Int64) throws(SQLiteError) {
+        guard state.site(site) != nil else {
+            dropSiteRow.bind(1, row)
+            dropSiteRow.bind(2, site.description)
+            return try dropSiteRow.run()
+        }
+        var value: [UInt8] = []
+        state.writeRow(ofSite: site, to: &value)
+        putSiteRow.bind(1, row)
+        putSiteRow.bind(2, site.description)
+        putSiteRow.bind(3, value)
+        try putSiteRow.run()
+    }
+
+    private func dropRows(_ row: Int64) throws(SQLiteError) {
+        for statement in [dropObjects, dropSiteRows] {
+            statement.bind(1, row)
+            try statement.run()
+        }
+    }
+
+    /// Drops what was received of a stream; keeps its queue, and the epoch in which the bases of the queue count.
+    func forgetState(_ row: Int64) throws(ReelError) {
+        try commit(durably: false) { () throws(SQLiteError) in
+            try dropRows(row)
+            try dropEvents(row)
+            dropPosition.bind(1, row)
+            try dropPosition.run()
+        }
+    }
+}
+
+extension SeqRanges {
+    /// `0-9,15-15`.
+    fileprivate var stored: String {
+        ranges.map { "\($0.lowerBound)-\($0.upperBound)" }.joined(separator: ",")
+    }
+
+    init?(stored: String) {
+        self.init()
+        for range in stored.split(separator: ",") {
+            let ends = range.split(separator: "-").compactMap { Seq($0) }
+            guard ends.count == 2, ends[0] <= ends[1], ends[1] <= largestInteger else { return nil }
+            insert(ends[0]...ends[1])
+        }
+    }
+}
