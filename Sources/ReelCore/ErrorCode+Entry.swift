@@ -229,6 +229,58 @@ extension ErrorCode {
                 "Two parties hold different events at one seq of one epoch: a log was rolled back and rewritten.",
                 "Tell the operator. Keep both, and begin a new epoch from the one that is right."
             )
+        case .storeBusy:
+            Entry(
+                503,
+                .later,
+                "The store is open elsewhere",
+                "Another process, or another client of the same process, has the device's store open.",
+                "Close the other client, or use another file. One client at a time can have a store."
+            )
+        case .storeFull:
+            Entry(
+                409,
+                .changed,
+                "No room for the store",
+                "The disk has no room for what the device must keep. Nothing of it was taken.",
+                "Make room on the disk, then make a new client."
+            )
+        case .storeFailed:
+            Entry(
+                409,
+                .changed,
+                "The store cannot be used",
+                "The file of the device's store cannot be opened, read or written: its folder is missing, this user "
+                    + "has no right to it, or the disk reports an error.",
+                "Correct what the message names, then make a new client."
+            )
+        case .storeFormat:
+            Entry(
+                409,
+                .changed,
+                "Not a store of this version",
+                "The file belongs to another program, or a newer version of the client has written it. It was not "
+                    + "changed.",
+                "Use another file, or the newer version of the app."
+            )
+        case .storeDamaged:
+            Entry(
+                409,
+                .no,
+                "A damaged store",
+                "The file of the device's store does not hold what a client has written.",
+                "Move the file away together with the `-wal` beside it, and do not delete them: they may hold events "
+                    + "that were not sent. A new file gets the state from a node."
+            )
+        case .storeLost:
+            Entry(
+                409,
+                .changed,
+                "The store is gone",
+                "The file of the device's store, or the `-wal` beside it, was removed, replaced, moved or cut while "
+                    + "it was open. What was published and not sent may be lost.",
+                "Bring the files back if they were moved, then make a new client. Publish again what is missing."
+            )
         case .conflict:
             Entry(
                 409,

@@ -27,6 +27,13 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case truncated
     case aheadOfLog = "ahead_of_log"
     case diverged
+    // What keeps a device's store from being used.
+    case storeBusy = "store_busy"
+    case storeFull = "store_full"
+    case storeFailed = "store_failed"
+    case storeFormat = "store_format"
+    case storeDamaged = "store_damaged"
+    case storeLost = "store_lost"
     // What becomes of an event.
     case conflict
     case gap

@@ -70,6 +70,11 @@ public final class Connection {
         try execute("PRAGMA synchronous = \(synchronous.rawValue)")
     }
 
+    /// The absolute path of the file, with links resolved; the WAL lies beside it.
+    public var path: String {
+        sqlite3_db_filename(handle, "main").map { String(cString: $0) } ?? ""
+    }
+
     // MARK: Statements
 
     /// Runs SQL text, one statement or several; rows are dropped.

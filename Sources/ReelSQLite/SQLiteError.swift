@@ -60,6 +60,11 @@ public struct SQLiteError: Error, Equatable, Sendable, CustomStringConvertible {
         SQLiteError(extendedCode: SQLITE_CORRUPT, message: message)
     }
 
+    /// A database that is not the one that was expected.
+    public static func notADatabase(_ message: String) -> SQLiteError {
+        SQLiteError(extendedCode: SQLITE_NOTADB, message: message)
+    }
+
     init(_ database: OpaquePointer?, _ doing: @autoclosure () -> String) {
         guard let database else {
             self.init(extendedCode: SQLITE_NOMEM, message: "\(doing()): out of memory")

@@ -55,6 +55,8 @@ public actor SyncClient {
     var isTurnScheduled = false
     var isClosed = false
     var failure: ReelError?
+    /// What the store has lost before it was opened, as long as the app was not told.
+    private var lostCommits: String?
     /// The highest number of a log that a node was at: a node at a lower one is behind.
     var logNumber: Int
     var logNumberIsWritten = true
@@ -82,8 +84,8 @@ public actor SyncClient {
     ///
     /// `gaps`: where missing seqs are asked for. `seed`: makes its choices (nodes, pauses, sites) those of an earlier
     /// run; for tests. `token`: for nodes that have keys; `renewToken` is asked for the first one if there is none, for
-    /// another before it expires, and where a node does not take it. Throws `internal` if the store cannot be opened,
-    /// for example because another process has it.
+    /// another before it expires, and where a node does not take it. Throws `store_busy` if another process or client
+    /// has the store open, and another code that begins with `store_` if the store cannot be used.
     public init(
         nodes: [String],
         store: Store,
@@ -100,6 +102,11 @@ public actor SyncClient {
         switch store {
         case .memory: self.store = nil
         case .file(let path): self.store = try DeviceStore(path: path)
+        }
+        if self.store?.hasLostCommits == true {
+            lostCommits =
+                "the -wal beside the store is gone, which a client that did not close it had left: what was published"
+                + " last is lost, unless it was sent"
         }
         logNumber = try self.store?.logNumber() ?? 0
         let seed = seed ?? UInt64.random(in: .min ... .max)
@@ -118,7 +125,7 @@ public actor SyncClient {
     /// Opens a stream: what the device holds of it can be read at once, and the rest begins to come. Opening it again
     /// gives the same stream; `start` counts for a device that holds nothing of it yet.
     ///
-    /// Throws a `ReelError`: `bad_stream` for a name that is none, `internal` if the store failed.
+    /// Throws a `ReelError`: `bad_stream` for a name that is none, a code that begins with `store_` if the store failed.
     @discardableResult
     public func open(_ name: String, from start: SyncStart = .snapshot) throws -> SyncStream {
         guard let name = StreamName(name) else {
@@ -137,7 +144,8 @@ public actor SyncClient {
 
     /// All streams that the device holds, by name: what it has opened, and what its file knows of earlier runs.
     ///
-    /// Throws a `ReelError`, `internal`, if the store failed, and `CancellationError` once the client is closed.
+    /// Throws a `ReelError` of a code that begins with `store_` if the store failed, and `CancellationError` once the
+    /// client is closed.
     public func streams() throws -> [HeldStream] {
         try checkOpen()
         var queued = try store?.queued() ?? [:]
@@ -165,6 +173,7 @@ public actor SyncClient {
     /// last 256 wait to be read.
     public var notices: AsyncStream<SyncNotice> {
         let (stream, sink) = AsyncStream.makeStream(of: SyncNotice.self, bufferingPolicy: .bufferingNewest(256))
+        if let loss = lostCommits.take() { sink.yield(.storeLost(reason: loss)) }
         if isClosed { sink.finish() } else { noticeSinks.append(sink) }
         return stream
     }

@@ -55,4 +55,7 @@ public enum SyncNotice: Sendable, Equatable {
     case noToken(reason: String)
     /// The device's store failed: nothing is taken or sent any more.
     case storeFailed(reason: String)
+    /// The device's store has lost its last commits while no client had it: own events may be missing for which
+    /// `publish` had returned. The first reader of the notices is told.
+    case storeLost(reason: String)
 }

@@ -12,7 +12,11 @@ final class DeviceStore {
     private static let walFramesMax = 1_000
 
     let connection: Connection
+    private var file: StoreFile
     private var isFull = true
+    /// The last commits of the store were lost while no client, or one that was killed, had it: the WAL that held them
+    /// is gone.
+    let hasLostCommits: Bool
 
     let putStream: Statement
     private let putLogNumber: Statement
@@ -31,14 +35,22 @@ final class DeviceStore {
     let dropSiteRow: Statement
     let dropSiteRows: Statement
 
-    /// Opens or makes the file. Throws `internal` where that cannot be; the message says whether another process has
-    /// it, whether it is another program's, or what SQLite found.
+    /// Opens or makes the file. Throws `store_busy`, `store_full`, `store_failed`, `store_format`, `store_damaged` or
+    /// `store_lost` if that is not possible.
     init(path: String) throws(ReelError) {
+        var file = try StoreFile(path)
         do throws(SQLiteError) {
-            let connection = try Connection(path: path, mode: .create)
+            let connection = try Connection(path: file.path, mode: .create)
             try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            try StoreFormat.check(connection)
             try connection.useWAL(.full)
-            try connection.transaction { () throws(SQLiteError) in try StoreFormat.prepare(connection) }
+            hasLostCommits = try connection.transaction { () throws(SQLiteError) in
+                try StoreFormat.prepare(connection)
+                return try Self.take(connection, hadWAL: file.hadWAL)
+            }
+            // From now on the file itself says that a WAL belongs to it.
+            _ = try? connection.checkpoint(.passive)
+            file.opened(resolved: connection.path)
             putStream = try connection.prepare("INSERT INTO stream (name, site, next_op) VALUES (?, ?, ?)")
             putLogNumber = try connection.prepare("UPDATE client SET number = ? WHERE row = 1")
             putSite = try connection.prepare("UPDATE stream SET site = ?, next_op = ? WHERE row = ?")
@@ -65,14 +77,28 @@ final class DeviceStore {
             dropSiteRow = try connection.prepare("DELETE FROM site WHERE stream = ? AND site = ?")
             dropSiteRows = try connection.prepare("DELETE FROM site WHERE stream = ?")
             self.connection = connection
+            self.file = file
         } catch {
             throw ReelError(error, path)
         }
     }
 
-    /// Copies the WAL into the file, so that the file alone is a whole copy once nobody has it open.
+    /// Copies the WAL into the file, so that the file alone is a whole copy while no client has it open. Where another
+    /// file lies in its place, the WAL is left as it is, for whatever the app makes of both.
     deinit {
-        _ = try? connection.checkpoint(.truncate)
+        if file.hasFile() {
+            try? connection.execute("UPDATE client SET in_use = 0")
+            _ = try? connection.checkpoint(.truncate)
+        } else {
+            _ = try? connection.checkpoint(.passive)
+        }
+    }
+
+    /// Notes in the file that its last commits are in a WAL. True if it says so already and there is no such WAL.
+    private static func take(_ connection: Connection, hadWAL: Bool) throws(SQLiteError) -> Bool {
+        let wasInUse = try connection.integer("SELECT in_use FROM client WHERE row = 1") == 1
+        if !wasInUse || !hadWAL { try connection.execute("UPDATE client SET in_use = 1") }
+        return wasInUse && !hadWAL
     }
 
     // MARK: Reading
@@ -102,13 +128,16 @@ final class DeviceStore {
 
     // MARK: Writing
 
-    /// Commits what the body writes as one; `durably`: it returns when the disk has it.
+    /// Commits what the body writes as one; `durably`: it returns when the disk has it. Throws `store_lost` if the
+    /// files are not where they were, before or after.
     func commit(durably: Bool, _ body: () throws(SQLiteError) -> Void) throws(ReelError) {
+        try file.checkThatItIsThere()
         do throws(SQLiteError) {
             try transaction(durably: durably, body)
         } catch {
             throw ReelError(error, "commit")
         }
+        try file.checkThatItIsThere()
         // What is committed is kept in the WAL, also where there is no room to copy it: the next commit tries again.
         if connection.walFrames > Self.walFramesMax { _ = try? connection.checkpoint(.passive) }
     }
@@ -128,7 +157,7 @@ final class DeviceStore {
     }
 
     static func damaged(_ table: String, _ found: String) -> SQLiteError {
-        SQLiteError(extendedCode: 11, message: "found \(found.prefix(80).debugDescription) in table \(table)")
+        .corrupt("found \(found.prefix(80).debugDescription) in table \(table)")
     }
 }
 
@@ -136,16 +165,25 @@ final class DeviceStore {
 extension DeviceStore: Sendable {}
 
 extension ReelError {
+    /// What SQLite said of a device's store.
     init(_ error: SQLiteError, _ doing: String) {
-        let advice =
+        let (code, advice): (ErrorCode, String) =
             switch error.kind {
-            case .locked: "; another process has the store open"
-            case .full: "; there is no room on the disk"
-            case .notADatabase: "; the file is not a store of this client"
-            case .cannotOpen: "; its folder must be there, and this user able to write in it"
-            case .readOnly: "; this user must be able to write the file and its folder"
-            default: ""
+            case .locked: (.storeBusy, "; another process, or another client of this one, has the store open")
+            case .full: (.storeFull, "; make room on the disk")
+            case .notADatabase: (.storeFormat, "; the file is not a store of this version: use another file")
+            // A statement that does not fit the tables: they are not those that were made.
+            case .corrupt, .constraint,
+                .other where error.code == 1:
+                (.storeDamaged, "; move the file away together with its -wal, and do not delete them")
+            case .cannotOpen, .readOnly:
+                (
+                    .storeFailed,
+                    "; its folder must be there, and this user must be able to write the file and the folder"
+                )
+            case .inputOutput: (.storeFailed, "; the disk, or the right to the file, must be corrected")
+            case .interrupted, .other: (.internal, "")
             }
-        self.init(.internal, "the device's store, \(doing): \(error)\(advice)")
+        self.init(code, "the device's store, \(doing): \(error)\(advice)")
     }
 }

@@ -7,8 +7,8 @@ struct LogFile: Sendable {
     let path: String
     let lock: FileLock
     private let log: LogTables.Log
-    private let identity: Identity
-    private let wal: Identity
+    private let identity: FileLook.Identity
+    private let wal: FileLook.Identity
 
     /// The identity of the log.
     var epoch: Epoch { log.epoch }
@@ -50,8 +50,8 @@ struct LogFile: Sendable {
             Self.lengthenWAL(path, frames: walFrames)
             return log
         }
-        identity = try Identity(path)
-        wal = try Identity(path + "-wal")
+        identity = try Self.identity(path)
+        wal = try Self.identity(path + "-wal")
     }
 
     /// A further connection to the file. Commits are made under the lock, checkpoints too.
@@ -67,7 +67,7 @@ struct LogFile: Sendable {
 
     /// Throws once another file or WAL lies at the path, or none: what is written to this one then would be lost.
     func checkThatItIsThere() throws(LogError) {
-        for (path, identity) in [(path, identity), (path + "-wal", wal)] where (try? Identity(path)) != identity {
+        for (path, identity) in [(path, identity), (path + "-wal", wal)] where FileLook(path)?.identity != identity {
             throw LogError(.epochChanged, "the file was removed or replaced while it was open: \(path)")
         }
     }
@@ -197,17 +197,9 @@ struct LogFile: Sendable {
         fsync(file)
     }
 
-    /// Which file it is, whatever its name.
-    private struct Identity: Equatable {
-        var device: dev_t
-        var inode: ino_t
-
-        init(_ path: String) throws(LogError) {
-            var status = stat()
-            guard stat(path, &status) == 0 else { throw LogError(errno: errno, "look at \(path)") }
-            device = status.st_dev
-            inode = status.st_ino
-        }
+    private static func identity(_ path: String) throws(LogError) -> FileLook.Identity {
+        guard let look = FileLook(path) else { throw LogError(errno: errno, "look at \(path)") }
+        return look.identity
     }
 }
 

@@ -1,0 +1,202 @@
+import Foundation
+import ReelCore
+import ReelSQLite
+import TestSupport
+import Testing
+
+@testable import ReelClient
+
+/// Stores that are removed, replaced, moved or cut under a running client.
+@Suite(.timeLimit(.minutes(5))) struct LostStoreTests {
+    /// A change of the files of an open store.
+    enum Loss: String, CaseIterable {
+        case bothFilesRemoved, fileRemoved, walRemoved, folderRemoved, folderRenamed, fileRenamed, fileReplacedByACopy
+        case fileReplacedByAnEmptyOne, walReplacedByACopy, fileCut, walCut, linkPointsElsewhere
+
+        /// What `publish` had promised can be read once the files are back in place.
+        var keepsThePromises: Bool {
+            switch self {
+            case .walRemoved, .folderRenamed, .fileRenamed, .fileReplacedByACopy, .walReplacedByACopy,
+                .linkPointsElsewhere:
+                true
+            default: false
+            }
+        }
+    }
+
+    @Test("a store that is lost is noticed at the next commit, and publish throws", arguments: Loss.allCases)
+    func aLossIsNoticed(loss: Loss) async throws {
+        let place = try Place()
+        defer { place.remove() }
+        let network = try FakeNetwork()
+        let client = try SyncClient(nodes: [], store: .file(place.path), transport: network)
+        var notices = await client.notices.makeAsyncIterator()
+        let stream = try await client.open("s")
+        try await stream.publish(.insert("m", "promised"))
+        try place.apply(loss)
+        for _ in 0..<2 {
+            let error = await #expect(throws: ReelError.self) { try await stream.publish(.insert("m", "later")) }
+            #expect(error?.code == .storeLost, "\(error.debugDescription)")
+        }
+        guard case .storeFailed = await notices.next() else { throw Wrong() }
+        await client.close()
+        try place.putBack(loss)
+        guard loss.keepsThePromises else { return }
+        let next = try SyncClient(nodes: [], store: .file(place.path), transport: network)
+        #expect(try await next.open("s").objects("m").map(\.name.id) == ["promised"])
+        await next.close()
+    }
+
+    @Test("a renamed folder that is back before the next commit is no loss")
+    func aRenamedFolderThatIsBack() async throws {
+        let place = try Place()
+        defer { place.remove() }
+        let client = try SyncClient(nodes: [], store: .file(place.path), transport: try FakeNetwork())
+        let stream = try await client.open("s")
+        try await stream.publish(.insert("m", "1"))
+        try place.apply(.folderRenamed)
+        try place.putBack(.folderRenamed)
+        try await stream.publish(.insert("m", "2"))
+        await client.close()
+    }
+
+    @Test("another name of the file that comes and goes is no loss")
+    func aHardLinkIsNoLoss() async throws {
+        let place = try Place()
+        defer { place.remove() }
+        let client = try SyncClient(nodes: [], store: .file(place.path), transport: try FakeNetwork())
+        let stream = try await client.open("s")
+        try FileManager.default.linkItem(atPath: place.path, toPath: place.folder + "/link")
+        try await stream.publish(.insert("m", "1"))
+        let error = #expect(throws: ReelError.self) { try DeviceStore(path: place.folder + "/link") }
+        #expect(error?.code == .storeBusy)
+        try FileManager.default.removeItem(atPath: place.folder + "/link")
+        try await stream.publish(.insert("m", "2"))
+        await client.close()
+    }
+
+    @Test("a commit during which the files are removed is no promise")
+    func filesRemovedDuringACommit() throws {
+        let place = try Place()
+        defer { place.remove() }
+        let store = try DeviceStore(path: place.path)
+        let error = #expect(throws: ReelError.self) {
+            try store.commit(durably: true) { () throws(SQLiteError) in
+                try? FileManager.default.removeItem(atPath: place.path)
+            }
+        }
+        #expect(error?.code == .storeLost)
+    }
+
+    @Test("a process that was killed without its WAL is told at the next start, once")
+    func aLostWALIsToldAtTheNextStart() async throws {
+        let (killed, copy) = (try Place(), try Place())
+        defer { for place in [killed, copy] { place.remove() } }
+        let network = try FakeNetwork()
+        let client = try SyncClient(nodes: [], store: .file(killed.path), transport: network)
+        try await client.open("s").publish(.insert("m", "1"))
+        // What a killed process leaves, without the WAL and with it.
+        try FileManager.default.copyItem(atPath: killed.path, toPath: copy.path)
+        do {
+            let next = try SyncClient(nodes: [], store: .file(copy.path), transport: network)
+            var notices = await next.notices.makeAsyncIterator()
+            guard case .storeLost = await notices.next() else { throw Wrong() }
+            try await next.open("s").publish(.insert("m", "2"))
+            await next.close()
+            #expect(await notices.next() == nil)
+        }
+        for ending in ["", "-wal"] {
+            try? FileManager.default.removeItem(atPath: copy.path + ending)
+            if ending == "-wal" {
+                #expect(try DeviceStore(path: copy.path).hasLostCommits == false, "a new file has lost nothing")
+                try FileManager.default.removeItem(atPath: copy.path)
+            }
+        }
+        for ending in ["", "-wal"] {
+            try? FileManager.default.removeItem(atPath: copy.path + ending)
+            try FileManager.default.copyItem(atPath: killed.path + ending, toPath: copy.path + ending)
+        }
+        #expect(try DeviceStore(path: copy.path).hasLostCommits == false, "nothing is missing")
+        #expect(try DeviceStore(path: copy.path).queued() == ["s": 1])
+        await client.close()
+        #expect(try DeviceStore(path: killed.path).hasLostCommits == false, "a closed file needs no WAL")
+    }
+
+    @Test("a WAL without its file is kept, and init says where it is", arguments: [nil, 0])
+    func aWALWithoutItsFile(size: UInt64?) async throws {
+        let (killed, copy) = (try Place(), try Place())
+        defer { for place in [killed, copy] { place.remove() } }
+        let client = try SyncClient(nodes: [], store: .file(killed.path), transport: try FakeNetwork())
+        try await client.open("s").publish(.insert("m", "1"))
+        try FileManager.default.copyItem(atPath: killed.path + "-wal", toPath: copy.path + "-wal")
+        if size == 0 { #expect(FileManager.default.createFile(atPath: copy.path, contents: nil)) }
+        let wal = try Data(contentsOf: URL(filePath: copy.path + "-wal"))
+        let error = #expect(throws: ReelError.self) { try DeviceStore(path: copy.path) }
+        #expect(error?.code == .storeLost && error?.message.contains("-wal") == true)
+        #expect(try Data(contentsOf: URL(filePath: copy.path + "-wal")) == wal)
+        await client.close()
+    }
+}
+
+/// A folder with a store in it, behind a link.
+private struct Place {
+    let folder: String
+    /// The path that is given to the client: through a link to the folder.
+    let path: String
+    private let link: String
+
+    init() throws {
+        folder = temporaryPath() + ".folder"
+        link = folder + ".link"
+        path = link + "/store.reel"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder)
+    }
+
+    func remove() {
+        for path in [folder, link, folder + ".moved", folder + ".other"] {
+            try? FileManager.default.removeItem(atPath: path)
+        }
+    }
+
+    func apply(_ loss: LostStoreTests.Loss) throws {
+        let (files, wal, moved) = (FileManager.default, path + "-wal", folder + ".moved")
+        switch loss {
+        case .bothFilesRemoved: for path in [path, wal] { try files.removeItem(atPath: path) }
+        case .fileRemoved: try files.removeItem(atPath: path)
+        case .walRemoved: try files.removeItem(atPath: wal)
+        case .folderRemoved: try files.removeItem(atPath: folder)
+        case .folderRenamed: try files.moveItem(atPath: folder, toPath: moved)
+        case .fileRenamed: try files.moveItem(atPath: path, toPath: path + ".moved")
+        case .fileReplacedByACopy: try replaceByACopy(path)
+        case .walReplacedByACopy: try replaceByACopy(wal)
+        case .fileReplacedByAnEmptyOne:
+            try files.removeItem(atPath: path)
+            #expect(files.createFile(atPath: path, contents: nil))
+        case .fileCut: try FileHandle(forWritingTo: URL(filePath: path)).truncate(atOffset: 0)
+        case .walCut: try FileHandle(forWritingTo: URL(filePath: wal)).truncate(atOffset: 40)
+        case .linkPointsElsewhere:
+            try files.createDirectory(atPath: folder + ".other", withIntermediateDirectories: false)
+            try files.removeItem(atPath: link)
+            try files.createSymbolicLink(atPath: link, withDestinationPath: folder + ".other")
+        }
+    }
+
+    func putBack(_ loss: LostStoreTests.Loss) throws {
+        let files = FileManager.default
+        switch loss {
+        case .folderRenamed: try files.moveItem(atPath: folder + ".moved", toPath: folder)
+        case .fileRenamed: try files.moveItem(atPath: path + ".moved", toPath: path)
+        case .linkPointsElsewhere:
+            try files.removeItem(atPath: link)
+            try files.createSymbolicLink(atPath: link, withDestinationPath: folder)
+        default: break
+        }
+    }
+
+    private func replaceByACopy(_ path: String) throws {
+        try FileManager.default.copyItem(atPath: path, toPath: path + ".copy")
+        try FileManager.default.removeItem(atPath: path)
+        try FileManager.default.moveItem(atPath: path + ".copy", toPath: path)
+    }
+}
