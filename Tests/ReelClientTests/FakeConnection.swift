@@ -111,7 +111,7 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
                     node: node,
                     epoch: network.epoch,
                     number: network.number,
-                    partitions: 1,
+                    partitions: network.partitions,
                     limits: .init(frame: 1 << 20, event: 256 << 10, batch: 50, subscriptions: 100, fetch: 100_000),
                     pingS: 20,
                     tokenS: network.tokenS,

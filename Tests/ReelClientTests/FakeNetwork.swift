@@ -13,6 +13,8 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     var streams: [StreamName?] = []
     var epoch = Epoch(1)
     var number = 0
+    /// How many partitions `welcome` says that the log has; it has one.
+    var partitions = 1
     /// The log before this one, which some nodes have not left yet.
     var former: FormerLog?
     var lagging: Set<String> = []

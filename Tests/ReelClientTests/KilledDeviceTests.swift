@@ -49,8 +49,19 @@ import Testing
         await client.close()
     }
 
-    @Test(arguments: ["outbox SET number = 9223372036854775807", "outbox SET op = -5", "stream SET next_op = -1"])
-    func numbersThatNobodyHasWrittenAreDamage(change: String) async throws {
+    @Test(
+        "what no client writes into the queue is damage",
+        arguments: [
+            "outbox SET number = 9223372036854775807", "outbox SET number = 0", "outbox SET op = -5",
+            "outbox SET op = 1", "outbox SET site = 'x', op = 1", "outbox SET event = X''",
+            "outbox SET event = CAST(replace(CAST(event AS TEXT), '-1', '-5') AS BLOB)",
+            "outbox SET first_seq = -5, first_epoch = '0000000000000001'", "outbox SET first_epoch = 'x'",
+            "outbox SET waits = '1,x'", "outbox SET waits = '1,,2'", "stream SET next_op = -1",
+            "stream SET next_op = 9223372036854775807", "stream SET site = 'x'", "client SET number = -1",
+            "client SET number = 9223372036854775807",
+        ]
+    )
+    func whatNoClientWritesIsDamage(change: String) async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -62,10 +73,14 @@ import Testing
             await client.close()
         }
         try Connection(path: path, mode: .readWrite, busyMs: 5_000).execute("UPDATE \(change)")
-        let client = try network.client(store: .file(path))
-        let error = await #expect(throws: ReelError.self) { try await client.open("s", from: .all) }
-        #expect(error?.message.contains("in table") == true, "\(error.debugDescription)")
-        await client.close()
+        let error = await #expect(throws: ReelError.self) {
+            let client = try network.client(store: .file(path))
+            _ = try await client.open("s", from: .all)
+        }
+        #expect(
+            error?.code == .storeDamaged && error?.message.contains("in table") == true,
+            "\(error.debugDescription)"
+        )
     }
 
     /// A store loses its end, never its middle: what is left is some commit. Whatever that one was, position and data

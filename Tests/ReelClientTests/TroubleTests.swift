@@ -12,6 +12,27 @@ import Testing
         #expect(error == ReelError(.badStream, "found \(name.debugDescription), expected \(StreamName.rule)"))
     }
 
+    @Test("a node that says that its log has no partitions is left", arguments: [true, false])
+    func aLogWithoutPartitions(holdsState: Bool) async throws {
+        let network = try FakeNetwork()
+        try await network.on { $0.author(.insert("m", "0")) }
+        let client = try network.client()
+        let stream = try await client.open("s", from: .all)
+        if holdsState { try await stream.waitUntil(seq: 0) }
+        var notices = await client.notices.makeAsyncIterator()
+        try await network.on { network in
+            network.partitions = 0
+            for connection in network.connections { connection.end("reset") }
+        }
+        while let notice = await notices.next() {
+            if case .disconnected(_, let reason) = notice, reason.contains("0 partitions") { break }
+        }
+        try await network.on { $0.partitions = 1 }
+        try await stream.publish(.insert("m", "1")).fate()
+        #expect(await stream.objects("m").count == 2)
+        await client.close()
+    }
+
     @Test func aNodeThatAsksToBeLeftIsLeftForOneThatItNames() async throws {
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a"])

@@ -148,7 +148,7 @@ import Testing
 }
 
 /// What a node keeps of a stream.
-private struct RowStore {
+struct RowStore {
     var head: [UInt8] = []
     var objects: [[UInt8]: [UInt8]] = [:]
     var sites: [Site: [UInt8]] = [:]

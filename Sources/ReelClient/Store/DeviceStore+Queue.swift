@@ -100,7 +100,8 @@ extension DeviceStore {
         }
         entry.knew = row.integer(6) != 0
         if !row.isNull(7) {
-            let numbers = row.text(7).split(separator: ",")
+            let text = row.text(7)
+            let numbers = text.isEmpty ? [] : text.split(separator: ",", omittingEmptySubsequences: false)
             entry.waits = numbers.compactMap { Int64($0) }
             guard entry.waits?.count == numbers.count else { return nil }
         }

@@ -106,7 +106,11 @@ final class DeviceStore {
     /// The highest number of a log that a node was at.
     func logNumber() throws(ReelError) -> Int {
         do throws(SQLiteError) {
-            return Int(try connection.integer("SELECT number FROM client WHERE row = 1") ?? 0)
+            let number = try connection.integer("SELECT number FROM client WHERE row = 1")
+            guard let number, (0...largestInteger).contains(number) else {
+                throw Self.damaged("client", number.map { "\($0)" } ?? "no row")
+            }
+            return Int(number)
         } catch {
             throw ReelError(error, "reading")
         }

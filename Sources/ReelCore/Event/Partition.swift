@@ -1,6 +1,7 @@
 /// How a key finds its partition: as the Java client of Kafka does it, so that any producer agrees.
 public enum Partition {
-    /// `(murmur2(key) & 0x7fffffff) mod partitions`; `partitions` is at least 1.
+    /// `(murmur2(key) & 0x7fffffff) mod partitions`; `partitions` is at least 1, which the readers of frames, files and
+    /// settings check.
     public static func number(ofKey key: Bytes, of partitions: Int) -> Int {
         precondition(partitions > 0, "a log has at least one partition")
         return Int(murmur2(key) & 0x7fff_ffff) % partitions

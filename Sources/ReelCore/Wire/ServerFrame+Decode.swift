@@ -82,12 +82,14 @@ extension ServerFrame {
 
     private static func welcome(_ object: JSONObject) throws(ReelError) -> Welcome {
         let limits = try object.required("limits", object.object("limits"))
+        let partitions = try object.number("partitions")
+        guard partitions > 0 else { throw object.mismatch("found 0 partitions, expected at least 1") }
         return Welcome(
             node: try object.required("node", object.string("node")),
             epoch: try object.required("epoch", object.epoch()),
             log: try object.string("log") ?? "ok",
             number: Int(try object.integer("number") ?? 0),
-            partitions: try object.number("partitions"),
+            partitions: partitions,
             limits: Limits(
                 frame: try limits.number("frame"),
                 event: try limits.number("event"),
