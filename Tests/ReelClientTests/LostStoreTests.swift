@@ -34,6 +34,8 @@ import Testing
         let stream = try await client.open("s")
         try await stream.publish(.insert("m", "promised"))
         try place.apply(loss)
+        let opening = await #expect(throws: ReelError.self) { try await client.open("another") }
+        #expect(opening?.code == .storeLost, "\(opening.debugDescription)")
         for _ in 0..<2 {
             let error = await #expect(throws: ReelError.self) { try await stream.publish(.insert("m", "later")) }
             #expect(error?.code == .storeLost, "\(error.debugDescription)")

@@ -75,6 +75,33 @@ import Testing
         #expect(try list(path, isAnotherUser: true).contains("this user may not write in the folder \(folder)"))
     }
 
+    @Test("an event for which there is no room is not taken, and what was taken before is kept")
+    func noRoom() throws {
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        let (name, site) = (try #require(StreamName("s")), Site(high: 1, low: 1))
+        func entry(_ number: Int64, bytes: Int) -> Outbox.Entry {
+            let event = Event.insert("m", "\(number)", ["text": .string(String(repeating: "x", count: bytes))])
+            return Outbox.Entry(number: number, event: event, base: -1, isFresh: false)
+        }
+        do {
+            let store = try DeviceStore(path: path)
+            let row = try store.open(name, newSite: site).row
+            let pages = try #require(try store.connection.integer("PRAGMA page_count"))
+            try store.connection.execute("PRAGMA max_page_count = \(pages)")
+            try store.commit(durably: true) { () throws(SQLiteError) in
+                try store.write([.put(entry(1, bytes: 9))], row)
+            }
+            let error = #expect(throws: ReelError.self) {
+                try store.commit(durably: true) { () throws(SQLiteError) in
+                    try store.write([.put(entry(2, bytes: 9)), .put(entry(3, bytes: 9_000))], row)
+                }
+            }
+            #expect(error?.code == .storeFull, "\(error.debugDescription)")
+        }
+        #expect(try DeviceStore(path: path).open(name, newSite: site).entries == [entry(1, bytes: 9)])
+    }
+
     @Test("two clients, or two processes, do not have one store at the same time")
     func twoClientsOfOneStore() async throws {
         let path = temporaryPath()

@@ -19,6 +19,17 @@ extension DeviceStore {
 
     /// What the file holds of a stream; a stream that it does not know begins with this site.
     func open(_ stream: StreamName, newSite: Site) throws(ReelError) -> Stored {
+        if let stored = try find(stream) { return stored }
+        try commit(durably: true) { () throws(SQLiteError) in
+            putStream.bind(1, stream.description)
+            putStream.bind(2, newSite.description)
+            putStream.bind(3, 0 as Int64)
+            try putStream.run()
+        }
+        return Stored(row: connection.lastInsertedRow, site: newSite, nextOp: 0, entries: [])
+    }
+
+    private func find(_ stream: StreamName) throws(ReelError) -> Stored? {
         do throws(SQLiteError) {
             let select = try connection.prepare(
                 """
@@ -27,13 +38,7 @@ extension DeviceStore {
                 """
             )
             select.bind(1, stream.description)
-            guard try select.step() else {
-                putStream.bind(1, stream.description)
-                putStream.bind(2, newSite.description)
-                putStream.bind(3, 0 as Int64)
-                try transaction(durably: true) { () throws(SQLiteError) in try putStream.run() }
-                return Stored(row: connection.lastInsertedRow, site: newSite, nextOp: 0, entries: [])
-            }
+            guard try select.step() else { return nil }
             defer { select.reset() }
             let (row, nextOp) = (select.integer(0), select.integer(2))
             guard let site = Site(select.text(1)), (0...largestInteger).contains(nextOp) else {

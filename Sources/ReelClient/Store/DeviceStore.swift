@@ -146,7 +146,7 @@ final class DeviceStore {
         if connection.walFrames > Self.walFramesMax { _ = try? connection.checkpoint(.passive) }
     }
 
-    func transaction(durably: Bool, _ body: () throws(SQLiteError) -> Void) throws(SQLiteError) {
+    private func transaction(durably: Bool, _ body: () throws(SQLiteError) -> Void) throws(SQLiteError) {
         if durably != isFull {
             try connection.execute("PRAGMA synchronous = \(durably ? "FULL" : "NORMAL")")
             isFull = durably
