@@ -5,7 +5,8 @@ extension StreamState {
         hex(digestLines.reduce(0) { $0 &+ finalized(fnv1a($1)) }, digits: 16)
     }
 
-    /// The lines that the digest is made of: one for each object, field, tombstone and site, and one for the marks.
+    /// The lines that the digest is made of: one for each object, field, tombstone, site and rejected
+    /// text, and one for the marks.
     var digestLines: [[UInt8]] {
         var lines: [[UInt8]] = []
         for (name, object) in objects {
@@ -39,6 +40,10 @@ extension StreamState {
                     number(site.end)
                 )
             )
+            for (field, seq) in site.lost {
+                let object = field.object
+                lines.append(line("L", name.text, object.model, object.id, field.field, number(seq)))
+            }
         }
         lines.append(([Text("M"), number(Int64(consumed))] + marks.map(number)).joinedByZero)
         return lines

@@ -9,11 +9,29 @@ struct Event: Sendable {
     /// One for insert, update and delete; those of a batch; none for a noop.
     let parts: [Part]
 
-    /// What a rejected event leaves unwritten is text: the author's later offsets count on it.
-    var writesText: Bool {
-        parts.contains { part in
-            part.fields.contains { $0.value.text != nil }
-                || part.operations.contains { if case .splice = $0.operation { true } else { false } }
+    /// The fields that a part names as text: by a string or null in `fields`, or by a splice. If the event is rejected,
+    /// the author's later offsets in them may count on a text that never came.
+    var textFields: Set<FieldName> {
+        parts.reduce(into: splicedFields) { names, part in
+            for field in part.fields where field.value.isNull || field.value.text != nil {
+                names.insert(FieldName(part.object, field.name))
+            }
+        }
+    }
+
+    /// The fields that a part splices.
+    var splicedFields: Set<FieldName> {
+        parts.reduce(into: []) { names, part in
+            for (name, operation) in part.operations {
+                if case .splice = operation { names.insert(FieldName(part.object, name)) }
+            }
+        }
+    }
+
+    /// The fields that stand in a part's `fields`, whatever their values.
+    var plainFields: Set<FieldName> {
+        parts.reduce(into: []) { names, part in
+            for field in part.fields { names.insert(FieldName(part.object, field.name)) }
         }
     }
 }
@@ -36,6 +54,21 @@ struct ObjectName: Hashable, Comparable, Sendable {
 
     static func < (a: ObjectName, b: ObjectName) -> Bool {
         (a.model, a.id) < (b.model, b.id)
+    }
+}
+
+/// A field of an object that need not exist.
+struct FieldName: Hashable, Comparable, Sendable {
+    let object: ObjectName
+    let field: Text
+
+    init(_ object: ObjectName, _ field: Text) {
+        self.object = object
+        self.field = field
+    }
+
+    static func < (a: FieldName, b: FieldName) -> Bool {
+        (a.object, a.field) < (b.object, b.field)
     }
 }
 

@@ -67,6 +67,7 @@ extension NaiveSnapshot {
                 op: try line.integer("op", from: 0),
                 seq: try line.integer("seq", from: 0),
                 r: try line.integer("r", from: -1),
+                lost: try line.lost(above: state.horizon),
                 end: try line.integer("end", from: -1)
             )
             place = Place(rank: 1, first: name.text, second: Text(""))
@@ -85,6 +86,25 @@ extension NaiveSnapshot {
         }
         try line.end()
         return place
+    }
+}
+
+extension Members {
+    /// Reads `"lost":[[model,id,field,seq],…]`, which is absent if it is empty.
+    fileprivate mutating func lost(above horizon: Int64) throws(Fault) -> [FieldName: Int64] {
+        guard has("lost") else { return [:] }
+        let entries = try array("lost").map { (entry) throws(Fault) in
+            guard let entry = entry.array, entry.count == 4, let model = entry[0].text, model.isName,
+                let id = entry[1].text, id.isName, let field = entry[2].text, field.isName,
+                let seq = entry[3].integer, seq > horizon
+            else { throw Fault("no [model, id, field, seq] with a seq above the horizon") }
+            return (name: FieldName(ObjectName(model: model, id: id), field), seq: seq)
+        }
+        guard (1...Limit.lostOfSite).contains(entries.count) else { throw Fault("\(entries.count) rejected texts") }
+        guard zip(entries, entries.dropFirst()).allSatisfy({ $0.name < $1.name }) else {
+            throw Fault("the rejected texts are not sorted")
+        }
+        return Dictionary(uniqueKeysWithValues: entries.map { ($0.name, $0.seq) })
     }
 }
 

@@ -105,7 +105,7 @@ extension NaiveSnapshot {
                     [
                         .init("end", .integer(site.end)), .init("op", .integer(site.op)), .init("r", .integer(site.r)),
                         .init("seq", .integer(site.seq)), .init("site", number(name)),
-                    ] + (site.by.map { [.init("by", .text($0))] } ?? [])
+                    ] + (site.by.map { [.init("by", .text($0))] } ?? []) + site.lostMember
                 )
             }
         let objects = state.objects.sorted { $0.key < $1.key }.filter { $0.value.seq > after }
@@ -118,6 +118,16 @@ extension NaiveSnapshot {
         let tombstones = state.tombstones.sorted { $0.key < $1.key }.filter { $0.value > after }
             .map { JSON.object([.init("deleted", $0.key.json), .init("seq", .integer($0.value))]) }
         return sites + objects + tombstones
+    }
+}
+
+extension SiteState {
+    /// `"lost":[[model,id,field,seq],…]`, sorted by bytes; nothing if there is none.
+    fileprivate var lostMember: [JSON.Member] {
+        let lines = lost.sorted { $0.key < $1.key }.map { name, seq in
+            JSON.array([.text(name.object.model), .text(name.object.id), .text(name.field), .integer(seq)])
+        }
+        return lines.isEmpty ? [] : [.init("lost", .array(lines))]
     }
 }
 

@@ -33,6 +33,8 @@ enum Limit {
     static let objectBytes = 768 << 10
     static let objectHidden = 1 << 20
     static let sites = 100_000
+    static let lostOfSite = 16
+    static let lostOfStream = 1_024
     static let eventDepth = 32
     static let seedDepth = 40
     static let eventsPerMark = 4_096

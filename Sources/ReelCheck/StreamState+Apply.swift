@@ -1,13 +1,13 @@
 extension StreamState {
     /// Applies the parts of an event in order; at the first that fails it stops and says why, and the caller undoes
-    /// all. `rejected` is the `r` of the event's site; `before` holds every object that the event names.
-    mutating func apply(_ event: Event, at n: Int64, rejected: Int64, before: [ObjectName: Before]) -> Code? {
+    /// all. `site` is the event's site, and `before` holds every object that the event names, both as they were before.
+    mutating func apply(_ event: Event, at n: Int64, site: SiteState, before: [ObjectName: Before]) -> Code? {
         if event.base >= n { return .badBase }
         let writer = Writer(
             author: Author(site: event.site, base: event.base),
             stamp: Stamp(seq: n, site: event.site),
-            mayNotSplice: event.base < horizon || event.base < rejected,
-            mayNotInsert: event.base < horizon
+            site: site,
+            isBelowHorizon: event.base < horizon
         )
         for part in event.parts {
             let object = objects[part.object]
@@ -32,7 +32,7 @@ extension StreamState {
     /// The first reason not to do the part. Each row is asked of every name before the next row.
     private func reject(_ part: Part, of object: Object?, before: Object?, _ writer: Writer) -> Code? {
         let deleted = tombstones[part.object] != nil
-        if part.kind == .insert, writer.mayNotInsert { return .stale }
+        if part.kind == .insert, writer.isBelowHorizon { return .stale }
         if part.kind != .delete, deleted { return .deleted }
         if part.kind != .insert, object == nil, !deleted { return .noObject }
 
@@ -42,7 +42,7 @@ extension StreamState {
         }
         for (name, operation) in part.operations {
             guard case .splice = operation else { continue }
-            if writer.mayNotSplice { return .stale }
+            if !writer.maySplice(FieldName(part.object, name)) { return .stale }
             if let plain = fields[name]?.plainWriter, !writer.author.sees(plain) { return .stale }
         }
         for (name, operation) in part.operations {
@@ -108,8 +108,14 @@ extension StreamState {
 private struct Writer {
     let author: Author
     let stamp: Stamp
-    let mayNotSplice: Bool
-    let mayNotInsert: Bool
+    /// The author's site as it was before the event.
+    let site: SiteState
+    let isBelowHorizon: Bool
+
+    /// Whether the author knows of every rejected text that its offsets in this field could count on.
+    func maySplice(_ field: FieldName) -> Bool {
+        !isBelowHorizon && author.base >= site.r && author.base >= site.lost[field] ?? -1
+    }
 }
 
 extension Field? {

@@ -22,8 +22,10 @@ struct SiteState: Sendable {
     var op: Int64
     /// The seq of the last event that was consumed.
     var seq: Int64
-    /// The seq of the last event that was rejected and would have written text.
+    /// The site's splices of any text with a base below this seq are stale; −1: there is none.
     var r: Int64
+    /// By field: the site's splices of it with a base below this seq are stale, since they may count on a rejected text.
+    var lost: [FieldName: Int64] = [:]
     /// The seq of the event with which the site ended.
     var end: Int64
 }
@@ -104,13 +106,15 @@ extension StreamState {
         for part in event.parts {
             before[part.object] = Before(object: objects[part.object], tombstone: tombstones[part.object])
         }
-        let code = apply(event, at: n, rejected: site.r, before: before)
+        let code = apply(event, at: n, site: site, before: before)
         if code != nil {
             for (name, before) in before {
                 objects[name] = before.object
                 tombstones[name] = before.tombstone
             }
-            if event.writesText { site.r = n }
+            lose(event, at: n, &site)
+        } else {
+            for name in event.plainFields { site.lost[name] = nil }
         }
         site.op = event.op
         site.seq = n
@@ -119,6 +123,25 @@ extension StreamState {
         consumed += 1
         if consumed % Limit.eventsPerMark == 0 { mark(n) }
         return code.map { .rejected($0) } ?? .applied
+    }
+
+    /// Notes which texts the site's later splices may not count on, because this event was rejected.
+    private mutating func lose(_ event: Event, at n: Int64, _ site: inout SiteState) {
+        // A mark above the base refuses the splices of this event, whatever else may. An author who has read up to that
+        // mark knows it: the rejection that follows from the mark is no news, and the mark stays where it is.
+        let spliced = event.splicedFields
+        let marks = spliced.isEmpty ? [] : [site.r] + spliced.compactMap { site.lost[$0] }
+        let mark = marks.filter { $0 > event.base }.min() ?? n
+        // A splice with a base below the horizon is stale without any mark.
+        if mark > horizon {
+            for name in event.textFields { site.lost[name] = max(site.lost[name] ?? -1, mark) }
+        }
+        sites[event.site] = site
+        let ofStream = sites.values.reduce(0) { $0 + $1.lost.count }
+        if site.lost.count > Limit.lostOfSite || ofStream > Limit.lostOfStream {
+            site.r = max(site.r, site.lost.values.max() ?? -1)
+            site.lost = [:]
+        }
     }
 
     /// The state at the beginning of a new epoch.
@@ -147,6 +170,9 @@ extension StreamState {
         let horizon = horizon
         tombstones = tombstones.filter { $0.value > horizon }
         sites = sites.filter { $0.value.end == -1 || $0.value.end > horizon }
+        for (name, site) in sites where !site.lost.isEmpty {
+            sites[name]?.lost = site.lost.filter { $0.value > horizon }
+        }
         for (name, object) in objects {
             for (fieldName, field) in object.fields {
                 guard case .shared(var text) = field.content else { continue }

@@ -15,7 +15,7 @@ import ReelSQLite
 /// All of it can be made anew from the log, so a commit does not wait for the disk. It belongs to one thread at a time.
 final class SnapshotFile {
     /// The form of the tables and rows; a file of another form is put aside.
-    static let format: Int64 = 1
+    static let format: Int64 = 2
 
     /// Stands in place of a stream's number where a barrier stands in the index.
     static let barriers: Int64 = 0

@@ -85,7 +85,7 @@ import Testing
         // A removed field has no last write.
         script.event("update", 1, fields: "{\"t\":null}")
         #expect(script.event("update", 2, base: 1, ops: splice) == .rejected(.stale))
-        #expect(script.fold.site(FoldScript.site(2))?.refused == script.fold.seq)
+        #expect(script.lost(2) == ["m/1 t": 7])
         #expect(script.event("update", 3, base: 1, ops: splice) == .applied)
         #expect(script.value("t") == "\"x\"")
     }
@@ -100,12 +100,113 @@ import Testing
         #expect(script.event("update", base: 0, ops: more) == .rejected(.stale))
         #expect(script.event("update", base: 2, ops: more) == .rejected(.range))
         #expect(script.event("update", base: 3, ops: text) == .applied)
-        // Only strings count: a number that was rejected leaves no offsets.
-        let before = script.fold.site(FoldScript.site(1))?.refused
+        // A number that was rejected leaves no offsets; a string and a null do.
+        let before = script.lost(1)
         #expect(script.event("update", fields: "{\"n\":1}", guards: "{\"t\":7}") == .rejected(.guard))
-        #expect(script.fold.site(FoldScript.site(1))?.refused == before)
-        #expect(script.event("update", fields: "{\"n\":\"s\"}", guards: "{\"t\":7}") == .rejected(.guard))
-        #expect(script.fold.site(FoldScript.site(1))?.refused == script.fold.seq)
+        #expect(script.lost(1) == before)
+        for value in ["\"s\"", "null"] {
+            #expect(script.event("update", fields: "{\"n\":\(value)}", guards: "{\"t\":7}") == .rejected(.guard))
+            #expect(script.lost(1) == before.merging(["m/1 n": script.fold.seq]) { $1 })
+        }
+    }
+
+    @Test("a rejected text costs no splice of another field")
+    func otherField() {
+        var script = FoldScript()
+        script.event("insert", fields: "{\"a\":\"\",\"b\":\"\"}")
+        script.event("insert", id: "2", fields: "{\"a\":\"\"}")
+        let splice = { (name: String) in "{\"\(name)\":{\"splice\":[[0,0,\"x\"]]}}" }
+        #expect(script.event("update", base: 1, guards: "{\"a\":7}", ops: splice("a")) == .rejected(.guard))
+        #expect(script.event("update", base: 1, ops: splice("b")) == .applied)
+        #expect(script.event("update", base: 1, id: "2", ops: splice("a")) == .applied)
+        #expect(script.event("update", base: 1, ops: splice("a")) == .rejected(.stale))
+        #expect(script.lost(1) == ["m/1 a": 2])
+        // Any part of a batch decides for all, and all their fields are lost then.
+        let parts = [FoldScript.part("update", ops: splice("a")), FoldScript.part("update", ops: splice("b"))]
+        #expect(script.batch(parts, base: 1) == .rejected(.stale))
+        #expect(script.lost(1) == ["m/1 a": 2, "m/1 b": 2])
+    }
+
+    @Test("a splice that a mark has refused does not raise the mark, so typing goes on after one round trip")
+    func chain() {
+        var script = FoldScript()
+        script.event("insert", 1, fields: "{\"t\":\"\"}")
+        let splice = "{\"t\":{\"splice\":[[0,0,\"x\"]]}}"
+        script.event("update", 2, fields: "{\"t\":\"other\"}")
+        for _ in 0..<5 { #expect(script.event("update", 1, base: 0, ops: splice) == .rejected(.stale)) }
+        #expect(script.lost(1) == ["m/1 t": 2])
+        #expect(script.event("update", 1, base: 1, ops: splice) == .rejected(.stale))
+        #expect(script.event("update", 1, base: 2, ops: splice) == .applied)
+        // An event without a splice is refused by no mark: its author learns of its rejection from its own seq.
+        #expect(script.event("update", 1, base: 0, fields: "{\"t\":\"\"}", guards: "{\"t\":0}") == .rejected(.guard))
+        #expect(script.lost(1) == ["m/1 t": script.fold.seq])
+    }
+
+    @Test("an applied plain write of the field takes the mark away, whatever it writes")
+    func plainWrite() {
+        for value in ["\"new\"", "null", "1"] {
+            for type in ["insert", "update"] {
+                var script = FoldScript()
+                script.event("insert", fields: "{\"t\":\"\",\"u\":\"\"}")
+                let lost = "{\"t\":\"a\",\"u\":\"b\"}"
+                #expect(script.event("update", fields: lost, guards: "{\"t\":7}") == .rejected(.guard))
+                #expect(script.lost(1) == ["m/1 t": 1, "m/1 u": 1])
+                #expect(script.event(type, fields: "{\"t\":\(value)}") == .applied)
+                #expect(script.lost(1) == ["m/1 u": 1])
+            }
+        }
+    }
+
+    @Test("the 17th lost field of a site makes one mark for all its fields")
+    func manyFields() {
+        var script = FoldScript()
+        let fields = { "{" + (0..<$0).map { "\"f\($0 + 10)\":\"\"" }.joined(separator: ",") + "}" }
+        script.event("insert", fields: fields(17))
+        #expect(script.event("update", fields: fields(16), guards: "{\"f10\":7}") == .rejected(.guard))
+        #expect(script.lost(1).count == 16)
+        #expect(script.event("update", fields: "{\"f26\":\"\"}", guards: "{\"f10\":7}") == .rejected(.guard))
+        #expect(script.lost(1) == ["*": 2])
+        let splice = "{\"z\":{\"splice\":[[0,0,\"x\"]]}}"
+        #expect(script.event("update", base: 1, ops: splice) == .rejected(.stale))
+        #expect(script.event("update", base: 2, ops: splice) == .applied)
+        #expect(script.event("update", 2, fields: fields(17), guards: "{\"f10\":7}") == .rejected(.guard))
+        #expect(script.lost(2) == ["*": script.fold.seq])
+    }
+
+    @Test("1,024 lost fields of a stream are kept, and one more makes one mark for the site that adds it")
+    func manySites() {
+        var script = FoldScript()
+        let fields = "{" + (10..<26).map { "\"f\($0)\":\"\"" }.joined(separator: ",") + "}"
+        script.event("insert", fields: fields)
+        for site in 1...64 {
+            #expect(script.event("update", site, fields: fields, guards: "{\"f10\":7}") == .rejected(.guard))
+        }
+        #expect(script.fold.lostCount == 1_024)
+        #expect(script.event("update", 65, fields: "{\"f10\":\"\"}", guards: "{\"f10\":7}") == .rejected(.guard))
+        #expect(script.lost(65) == ["*": script.fold.seq])
+        #expect(script.fold.lostCount == 1_024)
+        #expect(script.event("update", 1, fields: fields) == .applied)
+        #expect(script.fold.lostCount == 1_008)
+    }
+
+    @Test("the horizon takes marks with it, and none is made at or below it")
+    func horizonAndMarks() throws {
+        var script = FoldScript()
+        script.event("insert", fields: "{\"t\":\"\",\"u\":\"\"}")
+        #expect(script.event("update", fields: "{\"t\":\"\"}", guards: "{\"t\":7}") == .rejected(.guard))
+        for _ in 0..<30 { script.noop() }
+        #expect(script.event("update", fields: "{\"u\":\"\"}", guards: "{\"t\":7}") == .rejected(.guard))
+        script.setHorizon(1)
+        script.fold.forget()
+        #expect(script.lost(1) == ["m/1 u": 32])
+        script.setHorizon(20)
+        let before = script.fold
+        script.fold.forget()
+        #expect(script.fold.digest() == { var fold = before; return fold.digest() }())
+        script.setHorizon(33)
+        script.fold.forget()
+        #expect(script.lost(1) == [:])
+        #expect(script.fold.losingSites.isEmpty)
     }
 
     @Test("a splice from below the horizon")

@@ -106,6 +106,14 @@ struct FoldScript {
         fold.object(model: "m", id: id)?.value(name).map { String(decoding: $0, as: UTF8.self) }
     }
 
+    /// The marks of a site's lost texts by field, `*` for all fields.
+    func lost(_ site: Int) -> [String: Seq] {
+        guard let lost = fold.site(Self.site(site))?.lost else { return [:] }
+        let fields = lost.fields.map { ("\($0)", $0.seq) }
+        let all = lost.all == .none ? [] : [("*", lost.all)]
+        return Dictionary(uniqueKeysWithValues: fields + all)
+    }
+
     /// Makes the fold believe that its 16 marks are these and that the next one is far.
     mutating func setHorizon(_ seq: Seq) {
         fold.marks = (seq..<seq + 16).map { $0 }

@@ -106,7 +106,7 @@ import Testing
         #expect(fold.seq == 5)
         // A wrong state below it is found by the digest.
         var wrong = early
-        wrong.set(FoldScript.site(9), by: nil, op: 0, seq: 3, refused: -1, end: -1)
+        wrong.set(FoldScript.site(9), by: nil, op: 0, seq: 3, lost: LostTexts(), end: -1)
         let before = wrong.digest()
         do {
             try delta.withUnsafeBytes { try wrong.apply(delta: $0) }

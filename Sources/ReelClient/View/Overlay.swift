@@ -21,6 +21,8 @@ struct Overlay: Sendable {
         var value: [UInt8]
         var site: Site
         var keys: [Key]
+        /// The reason for which the fold would reject it as things stand.
+        var refusal: ErrorCode?
     }
 
     private var draft: FoldDraft
@@ -29,10 +31,12 @@ struct Overlay: Sendable {
     /// The entries that touch an object, in order.
     private var numbers: [Key: [Int64]] = [:]
     private var lastNumber: Int64 = 0
-    /// The first entry of each site that would be rejected and writes text: no later splice of the site can be applied.
-    private var firstLost: [Site: Int64] = [:]
-    /// What the fold below says of the sites of these events: the seqs of their last rejected texts.
-    private var refused: [Site: Seq] = [:]
+    /// The lost texts of the sites of these events, as the fold below has them.
+    private var confirmedLost: [Site: LostTexts] = [:]
+    /// The same after all of these events: a rejection that is predicted counts as later than every base.
+    private var lost: [Site: LostTexts] = [:]
+    /// True if a step has changed the mark for all fields of a site, which entries that were not laid again may pass.
+    private var hasOtherMarks = false
     /// The site of events that have none yet.
     private var site: Site
     private var event = ParsedEvent()
@@ -78,9 +82,8 @@ struct Overlay: Sendable {
         if beginsAnew {
             layAll(of: outbox, over: confirmed, &before)
         } else {
-            let wereFirst = firstLost
             lay(writes, over: confirmed, dirty: changed.subtracting(news), &before)
-            if firstLost != wereFirst { layAll(of: outbox, over: confirmed, &before) }
+            if hasOtherMarks { layAll(of: outbox, over: confirmed, &before) }
         }
         for (key, state) in before where state != (covers(key) ? object(key) : confirmed?.object(key)) {
             news.insert(key)
@@ -90,7 +93,7 @@ struct Overlay: Sendable {
 
     private func hasOtherRules(_ confirmed: Fold?) -> Bool {
         confirmed?.horizon ?? Seq.none != draft.horizon
-            || refused.contains { site, seq in confirmed?.site(site)?.refused ?? Seq.none != seq }
+            || confirmedLost.contains { site, lost in confirmed?.site(site)?.lost ?? LostTexts() != lost }
     }
 
     /// Follows single writes and single objects.
@@ -115,6 +118,7 @@ struct Overlay: Sendable {
             }
         }
         let affected = close(&dirty)
+        resetLost(of: affected, dirty)
         for key in appended.flatMap({ laid[$0]?.keys ?? [] }) { note(key, over: confirmed, &before) }
         for key in dirty {
             note(key, over: confirmed, &before)
@@ -141,7 +145,7 @@ struct Overlay: Sendable {
         for key in numbers.keys { note(key, over: confirmed, &before) }
         for key in numbers.keys { draft.reset(key, to: nil) }
         draft.takeHorizon(of: confirmed)
-        (laid, numbers, firstLost, refused) = ([:], [:], [:], [:])
+        (laid, numbers, confirmedLost, lost) = ([:], [:], [:], [:])
         site = outbox.site
         lastNumber = 0
         for entry in outbox.entries {
@@ -150,6 +154,7 @@ struct Overlay: Sendable {
             add(new, entry.number, over: confirmed)
             lay(entry.number)
         }
+        hasOtherMarks = false
     }
 
     /// Remembers how an object looked before this step.
@@ -177,7 +182,10 @@ struct Overlay: Sendable {
     private mutating func add(_ new: Laid, _ number: Int64, over confirmed: Fold?) {
         laid[number] = new
         lastNumber = max(lastNumber, number)
-        refused[new.site] = confirmed?.site(new.site)?.refused ?? Seq.none
+        if confirmedLost[new.site] == nil {
+            confirmedLost[new.site] = confirmed?.site(new.site)?.lost ?? LostTexts()
+            lost[new.site] = confirmedLost[new.site]
+        }
         for key in new.keys {
             if numbers[key] == nil { draft.reset(key, to: confirmed) }
             let place = numbers[key]?.lastIndex { $0 < number }.map { $0 + 1 } ?? 0
@@ -188,21 +196,30 @@ struct Overlay: Sendable {
     /// Takes an entry out; its objects have to be laid anew.
     private mutating func remove(_ number: Int64) -> [Key] {
         guard let old = laid.removeValue(forKey: number) else { return [] }
-        if firstLost[old.site] == number { firstLost[old.site] = nil }
         for key in old.keys { numbers[key]?.removeAll { $0 == number } }
         return old.keys
     }
 
-    private mutating func lay(_ number: Int64) {
-        guard let entry = laid[number] else { return }
-        let first = firstLost[entry.site] ?? .max
-        let refused = first < number ? Self.firstSeq : refused[entry.site] ?? Seq.none
-        let isLost = entry.value.withUnsafeBytes { value in
-            guard (try? event.parse(value)) != nil else { return false }
-            let refusal = draft.lay(event, value, seq: Self.firstSeq + number, refused: refused)
-            return refusal != nil && event.writesText
+    /// Takes the marks of the affected entries' sites back to those of the fold below, for the objects that are laid
+    /// again.
+    private mutating func resetLost(of affected: Set<Int64>, _ keys: Set<Key>) {
+        for site in Set(affected.compactMap { laid[$0]?.site }) {
+            guard let confirmed = confirmedLost[site] else { continue }
+            if lost[site]?.all != confirmed.all { hasOtherMarks = true }
+            lost[site]?.reset(to: confirmed, ofObjects: keys)
         }
-        if isLost, number < first { firstLost[entry.site] = number }
-        if !isLost, number == first { firstLost[entry.site] = nil }
+    }
+
+    private mutating func lay(_ number: Int64) {
+        guard var entry = laid[number], var lost = lost[entry.site] else { return }
+        let (all, seq) = (lost.all, Self.firstSeq + number)
+        entry.value.withUnsafeBytes { value in
+            guard (try? event.parse(value)) != nil else { return }
+            entry.refusal = draft.lay(event, value, seq: seq, lost: lost)
+            lost.note(entry.refusal, of: event, value, at: seq, horizon: draft.horizon)
+        }
+        if lost.all != all { hasOtherMarks = true }
+        self.lost[entry.site] = lost
+        laid[number] = entry
     }
 }

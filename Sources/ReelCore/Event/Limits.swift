@@ -17,6 +17,10 @@ public enum Limits {
     /// What an object remembers of the deleted elements of its texts: the sum, over them, of the square of the number
     /// of their deleters. What is beyond it is forgotten, before the horizon comes.
     public static let hidden = 1 << 20
+    /// Fields of one site that are marked as lost.
+    static let lostPerSite = 16
+    /// Fields of all sites of a stream that are marked as lost.
+    static let lostPerStream = 1_024
     /// Sites of a stream.
     public static let sites = 100_000
     /// A mark every so many consumed events.

@@ -23,8 +23,13 @@ extension Fold {
             sites.values[place].end = seq
             agingSites.push(event.site, at: seq)
         }
-        let refusal = change(event, value, seq: seq, refused: sites.values[place].refused)
-        if refusal != nil, event.writesText { sites.values[place].refused = seq }
+        let refusal = change(event, value, seq: seq, lost: sites.values[place].lost)
+        if refusal == nil ? sites.values[place].lost.count > 0 : event.namesText {
+            var lost = sites.values[place].lost
+            let others = lostCount - lost.count
+            lost.note(refusal, of: event, value, at: seq, horizon: horizon, others: others)
+            setLost(lost, of: event.site, at: place)
+        }
         consume(seq)
         return refusal.map(Outcome.rejected) ?? .applied
     }
@@ -48,7 +53,7 @@ extension Fold {
     }
 
     /// Applies all parts or none; the code says why none.
-    mutating func change(_ event: ParsedEvent, _ value: Bytes, seq: Seq, refused: Seq) -> ErrorCode? {
+    mutating func change(_ event: ParsedEvent, _ value: Bytes, seq: Seq, lost: LostTexts) -> ErrorCode? {
         if event.base >= seq { return .badBase }
         var undo = Undo()
         var heavy: [Int] = []
@@ -58,7 +63,7 @@ extension Fold {
                 mark: TextMark(seq: seq, site: event.site),
                 base: event.base,
                 horizon: horizon,
-                refused: refused,
+                lost: lost,
                 slot: objects.find(model: value[part.model], id: value[part.id])
             )
             var refusal = check(part, of: event, value, context, before: undo)
@@ -98,8 +103,8 @@ struct PartContext {
     let mark: TextMark
     let base: Seq
     let horizon: Seq
-    /// The seq of the site's last rejected text.
-    let refused: Seq
+    /// The lost texts of the site, as they were before the whole event.
+    let lost: LostTexts
     /// The slot of the part's object or tombstone.
     let slot: Int?
 
@@ -117,15 +122,5 @@ struct Undo {
 
     mutating func save(_ before: FoldedObject?, at slot: Int) {
         if !saved.contains(where: { $0.slot == slot }) { saved.append((slot, before)) }
-    }
-}
-
-extension ParsedEvent {
-    /// Whether a part writes a string or has a splice: later offsets of its author may count on that text.
-    package var writesText: Bool {
-        fields.contains { $0.isText }
-            || operations.contains {
-                if case .splice = $0.kind { true } else { false }
-            }
     }
 }

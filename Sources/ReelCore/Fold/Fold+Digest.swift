@@ -10,7 +10,7 @@ extension Fold {
         }
         for site in unhashedSites {
             guard let index = sites.index(forKey: site), !sites.values[index].isHashed else { continue }
-            sites.values[index].digest = line.hash(site, sites.values[index])
+            sites.values[index].digest = line.sum(site, sites.values[index])
             sites.values[index].isHashed = true
             digestSum &+= sites.values[index].digest
         }
@@ -52,15 +52,26 @@ struct DigestLine {
         return start.adding(bytes).finished
     }
 
-    mutating func hash(_ site: Site, _ state: SiteState) -> UInt64 {
+    /// The line of a site and those of its lost texts.
+    mutating func sum(_ site: Site, _ state: SiteState) -> UInt64 {
         begin("S")
         add(site)
         add(state.op)
         add(state.seq)
-        add(state.refused)
+        add(state.lost.all)
         (state.by ?? []).withUnsafeBytes { add(name: $0) }
         add(state.end)
-        return Self.hash(bytes)
+        var sum = Self.hash(bytes)
+        for field in state.lost.fields {
+            begin("L")
+            add(site)
+            field.split { model, id, name in
+                for part in [model, id, name] { add(name: part) }
+            }
+            add(field.seq)
+            sum &+= Self.hash(bytes)
+        }
+        return sum
     }
 
     mutating func hash(consumed: Int64, marks: [Seq]) -> UInt64 {

@@ -16,13 +16,13 @@ extension Fold {
     // MARK: State from outside; `agingObjects` and `agingSites` need sorting afterwards
 
     /// Sets an entry of the version vector.
-    mutating func set(_ site: Site, by: Bytes?, op: Op, seq: Seq, refused: Seq, end: Seq) {
+    mutating func set(_ site: Site, by: Bytes?, op: Op, seq: Seq, lost: LostTexts, end: Seq) {
         let place = sites.index(forKey: site) ?? begin(site, by: by)
         touch(site: site, at: place)
         sites.values[place].by = by.map { Array($0) }
         sites.values[place].op = op
         sites.values[place].seq = seq
-        sites.values[place].refused = refused
+        setLost(lost, of: site, at: place)
         sites.values[place].end = end
         if end > .none { agingSites.push(site, at: end) }
     }

@@ -24,8 +24,12 @@ extension Fold {
         guard let slot = context.slot else { return .noObject }
         for operation in event.operations[part.ops] {
             guard case .splice = operation.kind else { continue }
-            if context.base < context.horizon || context.base < context.refused { return .stale }
-            let written = objects[slot].field(value[operation.name])?.written
+            let name = value[operation.name]
+            if context.base < context.horizon { return .stale }
+            if context.lost.covers(model: value[part.model], id: value[part.id], name: name, base: context.base) {
+                return .stale
+            }
+            let written = objects[slot].field(name)?.written
             if let written, written.seq > context.base, written.site != context.mark.site { return .stale }
         }
         for operation in event.operations[part.ops] {

@@ -56,10 +56,17 @@ extension Fold {
         var row = RowWriter(bytes)
         row.write(state.op)
         row.write(state.seq)
-        row.write(state.refused)
+        row.write(state.lost.all)
         row.write(state.end)
         row.write(state.by != nil)
         if let by = state.by { row.write(quoted: by) }
+        row.write(Int64(state.lost.count))
+        for field in state.lost.fields {
+            field.split { model, id, name in
+                for part in [model, id, name] { row.write(quoted: part) }
+            }
+            row.write(field.seq)
+        }
         bytes = row.bytes
     }
 
@@ -140,10 +147,19 @@ public struct FoldLoader: Sendable {
     /// Puts a site's row in.
     public mutating func add(site: Site, row bytes: Bytes) throws(ReelError) {
         var row = RowReader(bytes)
-        let (op, seq, refused, end) = (try row.number(), try row.number(), try row.number(), try row.number())
+        var lost = LostTexts()
+        let (op, seq) = (try row.number(), try row.number())
+        lost.all = try row.number()
+        let end = try row.number()
         let by = try row.flag() ? try row.text() : nil
+        for _ in 0..<(try row.count()) {
+            let (model, id, name) = (try row.text(), try row.text(), try row.text())
+            guard lost.append(model: model, id: id, name: name, seq: try row.number()) else {
+                throw row.damaged("lost fields in order")
+            }
+        }
         try row.end()
-        fold.set(site, by: by, op: op, seq: seq, refused: refused, end: end)
+        fold.set(site, by: by, op: op, seq: seq, lost: lost, end: end)
     }
 
     /// The fold of all rows that were put in. It has nothing to be written.

@@ -4,7 +4,7 @@ extension Fold {
     public mutating func apply(_ seed: ParsedSeed, _ value: Bytes, seq: Seq) -> Outcome {
         switch seed.line {
         case .site(let site, let op, let by, let ended):
-            set(site, by: by.map { value[$0] }, op: op, seq: seq, refused: .none, end: ended ? seq : .none)
+            set(site, by: by.map { value[$0] }, op: op, seq: seq, lost: LostTexts(), end: ended ? seq : .none)
         case .object(let model, let id):
             let fields = seed.fields.map { field in
                 FoldedField(

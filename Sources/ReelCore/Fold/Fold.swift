@@ -25,6 +25,10 @@ public struct Fold: Sendable {
 
     var objects = ObjectTable()
     var sites: [Site: SiteState] = [:]
+    /// The sites that have lost fields.
+    var losingSites: Set<Site> = []
+    /// The number of lost fields of all sites.
+    var lostCount = 0
     /// The slots of tombstones and spliced texts.
     var agingObjects = AgingQueue<Int>()
     var agingSites = AgingQueue<Site>()
@@ -107,6 +111,18 @@ public struct Fold: Sendable {
         guard let old = sites.removeValue(forKey: site) else { return }
         if old.isHashed { digestSum &-= old.digest }
         if listsChanges { changes.forgottenSites.append(site) }
+        countLost(old.lost.count, 0, of: site)
+    }
+
+    /// Replaces the lost texts of a site.
+    mutating func setLost(_ lost: LostTexts, of site: Site, at index: Dictionary<Site, SiteState>.Index) {
+        countLost(sites.values[index].lost.count, lost.count, of: site)
+        sites.values[index].lost = lost
+    }
+
+    private mutating func countLost(_ before: Int, _ after: Int, of site: Site) {
+        lostCount += after - before
+        if after > 0 { losingSites.insert(site) } else if before > 0 { losingSites.remove(site) }
     }
 
     /// The next digest has to hash it. If nobody asks for one, the list is made anew once half of it must be useless.
@@ -132,7 +148,8 @@ public struct Fold: Sendable {
 
     // MARK: The horizon
 
-    /// Forgets what nobody needs any more: tombstones and ended sites, and the history of texts.
+    /// Forgets everything that no splice can need any more: tombstones, ended sites, marks of lost texts, and the
+    /// history of texts.
     mutating func forget() {
         let horizon = horizon
         guard horizon > .none else { return }
@@ -145,6 +162,13 @@ public struct Fold: Sendable {
         }
         while let (seq, site) = agingSites.pop(upTo: horizon) {
             if sites[site]?.end == seq { forget(site: site) }
+        }
+        for site in losingSites {
+            guard let place = sites.index(forKey: site) else { continue }
+            var lost = sites.values[place].lost
+            guard lost.forget(upTo: horizon) else { continue }
+            touch(site: site, at: place)
+            setLost(lost, of: site, at: place)
         }
     }
 }

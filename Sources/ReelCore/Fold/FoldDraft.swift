@@ -33,10 +33,10 @@ package struct FoldDraft: Sendable {
     }
 
     /// Lays an event over its objects, which must have been put in, as if it stood at `seq`; `value` is what the event
-    /// was taken apart from. `refused`: the seq of its site's last rejected text. The code says why it has no effect.
-    package mutating func lay(_ event: ParsedEvent, _ value: Bytes, seq: Seq, refused: Seq) -> ErrorCode? {
+    /// was taken apart from. `lost`: the lost texts of its site. The code says why it has no effect.
+    package mutating func lay(_ event: ParsedEvent, _ value: Bytes, seq: Seq, lost: LostTexts) -> ErrorCode? {
         defer { fold.dropBookkeeping() }
-        return fold.change(event, value, seq: seq, refused: refused)
+        return fold.change(event, value, seq: seq, lost: lost)
     }
 
     /// The object or tombstone as it now is; nil: neither is there.

@@ -4,9 +4,8 @@ public struct SiteState: Sendable {
     public internal(set) var op: Op = -1
     /// The seq of the last consumed event.
     public internal(set) var seq = Seq.none
-    /// The seq of the last rejected event that wrote text (`r`): offsets of the site's later events may count on text
-    /// that never came. −1: none.
-    public internal(set) var refused = Seq.none
+    /// The texts of rejected events, on which offsets of the site's later events may count.
+    package internal(set) var lost = LostTexts()
     /// Who writes here, as it stands between the quotes of canonical JSON; nil: no name.
     public internal(set) var by: [UInt8]?
     /// The seq with which the site ended; −1: it goes on.

@@ -152,6 +152,9 @@ public struct SnapshotReader: Sendable {
         fold?.agingObjects.sort()
         fold?.agingSites.sort()
         fold?.forget()
+        if let count = fold?.lostCount, count > Limits.lostPerStream {
+            throw reader.error("found \(count) lost texts, expected at most \(Limits.lostPerStream)")
+        }
         let found = fold?.digest() ?? 0
         guard found == digest else {
             throw ReelError(
@@ -167,17 +170,24 @@ public struct SnapshotReader: Sendable {
     private mutating func readSite(by: Slice?, _ reader: inout CanonicalReader, _ last: inout Slice) throws(ReelError) {
         if by != nil { try reader.expect("end", &last) }
         let end = try reader.integer(from: -1)
-        try reader.expect("op", &last)
+        var lost = LostTexts()
+        guard let key = try reader.nextKey(&last) else { throw reader.missing("op") }
+        if "lost" ~= reader.bytes(key) {
+            lost = try readLost(&reader)
+            try reader.expect("op", &last)
+        } else if !("op" ~= reader.bytes(key)) {
+            throw reader.unknown(key)
+        }
         let op = try reader.integer()
         try reader.expect("r", &last)
-        let refused = try reader.integer(from: -1)
+        lost.all = try reader.integer(from: -1)
         try reader.expect("seq", &last)
         let seq = try readSeq(&reader)
         try reader.expect("site", &last)
         let number = try readNumber(&reader)
         guard number > lastSite else { throw reader.error("found sites that are not in order") }
-        guard end == .none || end == seq, refused <= seq else {
-            throw reader.error("found \"end\" \(end) and \"r\" \(refused) of a site whose last seq is \(seq)")
+        guard end == .none || end == seq, lost.all <= seq, lost.fields.allSatisfy({ $0.seq <= seq }) else {
+            throw reader.error("found \"end\", \"r\" or \"lost\" beyond the last seq of a site, \(seq)")
         }
         lastSite = number
         fold?.set(
@@ -185,9 +195,38 @@ public struct SnapshotReader: Sendable {
             by: by.map { reader.bytes($0) },
             op: op,
             seq: seq,
-            refused: refused,
+            lost: lost,
             end: end
         )
+    }
+
+    /// The lost texts of a site: `[[model, id, field, seq], …]`, in the order of the bytes.
+    private func readLost(_ reader: inout CanonicalReader) throws(ReelError) -> LostTexts {
+        var lost = LostTexts()
+        var isFirst = true
+        let horizon = fold?.horizon ?? .none
+        try reader.expect(ASCII.openBracket)
+        while try reader.nextElement(&isFirst) {
+            try reader.expect(ASCII.openBracket)
+            let model = reader.bytes(try reader.name("a model"))
+            try reader.expect(ASCII.comma)
+            let id = reader.bytes(try reader.name("an id"))
+            try reader.expect(ASCII.comma)
+            let name = reader.bytes(try reader.name("a field's name"))
+            try reader.expect(ASCII.comma)
+            let seq = try reader.integer()
+            try reader.expect(ASCII.closeBracket)
+            guard seq > horizon else {
+                throw reader.error("found a lost text at seq \(seq), expected one above the horizon, \(horizon)")
+            }
+            guard lost.append(model: model, id: id, name: name, seq: seq) else {
+                throw reader.error("found lost texts that are not in order")
+            }
+        }
+        guard (1...Limits.lostPerSite).contains(lost.count) else {
+            throw reader.error("found \(lost.count) lost texts of a site, expected 1 to \(Limits.lostPerSite)")
+        }
+        return lost
     }
 
     /// A number that points into the sites of the first line.

@@ -140,15 +140,34 @@ public struct SnapshotWriter: Sendable {
         }
         output.append(#""end":"#)
         output.append(integer: state.end)
+        if state.lost.count > 0 { write(state.lost, to: &output) }
         output.append(#","op":"#)
         output.append(integer: state.op)
         output.append(#","r":"#)
-        output.append(integer: state.refused)
+        output.append(integer: state.lost.all)
         output.append(#","seq":"#)
         output.append(integer: state.seq)
         output.append(#","site":"#)
         append(site, to: &output)
         output.append("}")
+    }
+
+    private func write(_ lost: LostTexts, to output: inout [UInt8]) {
+        output.append(#","lost":["#)
+        for (index, field) in lost.fields.enumerated() {
+            if index > 0 { output.append(ASCII.comma) }
+            output.append("[")
+            field.split { model, id, name in
+                for part in [model, id, name] {
+                    output.append(ASCII.quote)
+                    output.append(contentsOf: part)
+                    output.append(#"","#)
+                }
+            }
+            output.append(integer: field.seq)
+            output.append("]")
+        }
+        output.append("]")
     }
 
     private func write(_ object: FoldedObject, to output: inout [UInt8]) {

@@ -150,18 +150,22 @@ struct StreamDiagnosis {
                 )
             )
         }
-        if state.refused >= 0 {
-            findings.append(
-                Finding(
-                    .note,
-                    "site",
-                    "its event at seq \(state.refused) was rejected and had text: splices made before that was known "
-                        + "are stale",
-                    do: ErrorCode.stale.entry.advice
-                )
-            )
+        for text in lostTexts(state.lost) {
+            findings.append(Finding(.note, "site", text, do: ErrorCode.stale.entry.advice))
         }
         return findings + later(fold, after: state.op, state.end >= 0)
+    }
+
+    /// A sentence for each mark that makes splices of the site stale.
+    private func lostTexts(_ lost: LostTexts) -> [String] {
+        var texts = lost.fields.map {
+            "its event at seq \($0.seq) was rejected and named \($0) as text: splices of that field with a lower base "
+                + "are stale"
+        }
+        if lost.all >= 0 {
+            texts.append("events up to seq \(lost.all) were rejected and had text: splices with a lower base are stale")
+        }
+        return texts
     }
 
     private func unknown(_ site: Site, _ fold: Fold) -> [Finding] {
