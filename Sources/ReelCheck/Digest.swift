@@ -6,7 +6,7 @@ extension StreamState {
     }
 
     /// The lines that the digest is made of: one for each object, field, tombstone, site and rejected
-    /// text, and one for the marks.
+    /// text, one for the retirement of sites if there was one, and one for the marks.
     var digestLines: [[UInt8]] {
         var lines: [[UInt8]] = []
         for (name, object) in objects {
@@ -45,6 +45,7 @@ extension StreamState {
                 lines.append(line("L", name.text, object.model, object.id, field.field, number(seq)))
             }
         }
+        if retired != -1 { lines.append(line("R", number(retired))) }
         lines.append(([Text("M"), number(Int64(consumed))] + marks.map(number)).joinedByZero)
         return lines
     }

@@ -8,9 +8,9 @@ public enum Judgement: Sendable, Equatable, CustomStringConvertible {
     case duplicate
     /// Not consumed: an op before it is missing, or the site has ended.
     case gap
-    /// Not consumed: an unknown site whose base lies below the horizon.
+    /// Not consumed: an unknown site whose base lies below the horizon or below the last retirement of sites.
     case stale
-    /// Not consumed: the stream has all the sites that it may have.
+    /// Not consumed: the stream has all the sites that it may have, those that have ended apart.
     case tooManySites
     /// Not consumed: another author's site.
     case foreign

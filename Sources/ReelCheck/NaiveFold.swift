@@ -72,7 +72,14 @@ public struct NaiveFold: Sendable {
         case .event(let event):
             return streams[stream, default: StreamState()].fold(event, at: n)
         case .barrier(let barrier):
-            if case .end(let epoch) = barrier { next = epoch }
+            switch barrier {
+            case .fold, .open: break
+            case .end(let epoch): next = epoch
+            case .retire(let before, let stream):
+                if ReelCheck.partition(of: stream.bytes, among: partitions) == partition {
+                    streams[stream, default: StreamState()].retire(before: before, at: n)
+                }
+            }
             return .barrier
         case .void(let reason):
             return .void(reason)

@@ -16,6 +16,7 @@ extension NaiveSnapshot {
             guard let seq = mark.integer, seq >= 0 else { throw Fault("a mark that is no seq") }
             return seq
         }
+        if head.has("retired") { state.retired = try head.integer("retired", from: 0) }
         let sites = try head.array("sites").map { (site) throws(Fault) in
             guard let site = site.text.flatMap(Site.init) else { throw Fault("a site that is no UUID") }
             return site
@@ -31,6 +32,7 @@ extension NaiveSnapshot {
         )
         self.after = after
         try head.end()
+        guard state.retired <= seq else { throw Fault("sites retired at a seq that is not folded yet") }
 
         var end = try Members(lines[lines.count - 1])
         guard try end.integer("count", from: 0) == lines.count - 2 else { throw Fault("a wrong count") }
@@ -62,7 +64,7 @@ extension NaiveSnapshot {
         let place: Place
         if line.has("site") {
             let name = try line.take("site").site(in: sites)
-            state.sites[name] = SiteState(
+            let site = SiteState(
                 by: try line.optionalName("by"),
                 op: try line.integer("op", from: 0),
                 seq: try line.integer("seq", from: 0),
@@ -70,6 +72,8 @@ extension NaiveSnapshot {
                 lost: try line.lost(above: state.horizon),
                 end: try line.integer("end", from: -1)
             )
+            guard site.end == -1 || site.end >= site.seq else { throw Fault("a site that wrote after its end") }
+            state.sites[name] = site
             place = Place(rank: 1, first: name.text, second: Text(""))
         } else if line.has("object") {
             let name = try line.object("object")

@@ -42,6 +42,7 @@ public struct NaiveSnapshot: Sendable {
         state.sites.merge(delta.state.sites) { $1 }
         state.consumed = delta.state.consumed
         state.marks = delta.state.marks
+        state.retired = delta.state.retired
         state.forget()
         return NaiveSnapshot(
             stream: stream,
@@ -90,6 +91,7 @@ extension NaiveSnapshot {
             .init("sites", .array(sites.map { .text($0.text) })), .init("stream", .text(stream)),
         ]
         if let next { head.append(.init("next", .text(next))) }
+        if state.retired != -1 { head.append(.init("retired", .integer(state.retired))) }
         let end: [JSON.Member] = [
             .init("count", .integer(Int64(body.count))), .init("digest", .string(digest)), .init("end", .bool(true)),
         ]
@@ -99,7 +101,7 @@ extension NaiveSnapshot {
 
     /// Sites by UUID, then objects, then tombstones by model and id.
     private func body(after: Int64, number: (Site) -> JSON) -> [JSON] {
-        let sites = state.sites.sorted { $0.key < $1.key }.filter { $0.value.seq > after }
+        let sites = state.sites.sorted { $0.key < $1.key }.filter { max($0.value.seq, $0.value.end) > after }
             .map { name, site in
                 JSON.object(
                     [

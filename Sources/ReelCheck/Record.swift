@@ -17,6 +17,8 @@ enum Barrier: Sendable, Equatable {
     case end(Text)
     /// Here the seeds of a new epoch end.
     case open
+    /// The sites of the stream that have consumed nothing above the seq end here.
+    case retire(before: Int64, stream: Text)
 }
 
 /// A line of the old epoch's state, without seqs.
@@ -24,6 +26,8 @@ enum Seed: Sendable {
     case site(Site, by: Text?, op: Int64, ended: Bool)
     case object(ObjectName, fields: [(name: Text, value: JSON, site: Site)])
     case tombstone(ObjectName)
+    /// Sites of the stream were retired.
+    case retired
 }
 
 /// The constants of fold version 1.
@@ -77,8 +81,17 @@ extension Record {
         case ("fold", .number(1)): return .barrier(.fold)
         case ("end", .text(let epoch)) where epoch.isEpoch: return .barrier(.end(epoch))
         case ("open", .bool(true)): return .barrier(.open)
+        case ("retire", let what): return retire(what).map(Record.barrier) ?? .unknownBarrier
         default: return .unknownBarrier
         }
+    }
+
+    private static func retire(_ json: JSON) -> Barrier? {
+        guard let members = json.members, members.count == 2, members[0].name == Text("before"),
+            let before = members[0].value.integer, before >= 0,
+            members[1].name == Text("stream"), let stream = members[1].value.text, stream.isStreamName
+        else { return nil }
+        return .retire(before: before, stream: stream)
     }
 }
 
@@ -105,6 +118,9 @@ extension Seed {
         } else if line.has("object") {
             guard line.has("fields") else { throw Fault("an object without fields") }
             self = .object(try line.object("object"), fields: try Self.fields(line.named("fields")))
+        } else if line.has("retired") {
+            guard case .bool(true) = try line.take("retired") else { throw Fault("retired is not true") }
+            self = .retired
         } else {
             self = .tombstone(try line.object("deleted"))
         }

@@ -8,6 +8,13 @@ struct StreamState: Sendable {
     var consumed = 0
     /// The seqs of every 4,096th consumed event, the last 16.
     var marks: [Int64] = []
+    /// The seq of the last barrier that retired sites of the stream; −1 if there is none.
+    var retired: Int64 = -1
+
+    /// True if the stream has all the sites that it may have. Those that have ended do not count.
+    private var isFull: Bool {
+        sites.count >= Limit.sites && sites.values.count { $0.end == -1 } >= Limit.sites
+    }
 
     /// What lies at or below it is known to everybody who may still write with a history; −1 for all.
     var horizon: Int64 {
@@ -26,7 +33,7 @@ struct SiteState: Sendable {
     var r: Int64
     /// By field: the site's splices of it with a base below this seq are stale, since they may count on a rejected text.
     var lost: [FieldName: Int64] = [:]
-    /// The seq of the event with which the site ended.
+    /// The seq of the event with which the site ended, or of the barrier that retired it; −1 for a site that goes on.
     var end: Int64
 }
 
@@ -91,8 +98,8 @@ extension StreamState {
         // 1. A site that nobody knows begins with its op 0.
         if sites[event.site] == nil {
             if event.op != 0 { return .gap }
-            if event.base < horizon { return .stale }
-            if sites.count >= Limit.sites { return .tooManySites }
+            if event.base < horizon || event.base < retired { return .stale }
+            if isFull { return .tooManySites }
         }
         var site = sites[event.site] ?? SiteState(by: event.by, op: -1, seq: -1, r: -1, end: -1)
 
@@ -123,6 +130,12 @@ extension StreamState {
         consumed += 1
         if consumed % Limit.eventsPerMark == 0 { mark(n) }
         return code.map { .rejected($0) } ?? .applied
+    }
+
+    /// Ends at seq `n` the sites that have consumed nothing above the seq `before`.
+    mutating func retire(before: Int64, at n: Int64) {
+        for (name, site) in sites where site.end == -1 && site.seq <= before { sites[name]?.end = n }
+        retired = n
     }
 
     /// Notes which texts the site's later splices may not count on, because this event was rejected.
@@ -157,6 +170,8 @@ extension StreamState {
         case .tombstone(let name):
             objects[name] = nil
             tombstones[name] = n
+        case .retired:
+            retired = n
         }
     }
 

@@ -125,7 +125,12 @@ final class PartitionFolder {
             let stream = try stream(key)
             _ = stream.fold.apply(seed, value, seq: seq)
             seedsEnd = seq + 1
-        case .barrier:
+        case .barrier(let barrier):
+            if case .retire(_, let name) = barrier, rules.partition(of: name) == identity.partition {
+                var key = name.description
+                let stream = try key.withUTF8 { try stream(Bytes($0)) }
+                stream.fold.apply(barrier, seq: seq)
+            }
             // It holds for all streams, also those not in memory: the position says so.
             var chunk = EventChunk()
             chunk.append(seq, value, StoredOutcome(code: 0))

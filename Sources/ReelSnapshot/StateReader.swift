@@ -67,7 +67,7 @@ struct StateReader: Sendable {
                 try StoredStream(stream, identity: identity, seq: position.seq, in: connection)?.fold
                 ?? Fold(stream: stream, partition: identity.partition, epoch: identity.epoch)
             if let following = position.following {
-                fold.end(at: position.seq, next: following)
+                fold.apply(.end(following), seq: position.seq)
             } else {
                 fold.advance(to: position.seq)
             }

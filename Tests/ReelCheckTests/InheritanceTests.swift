@@ -70,6 +70,23 @@ import Testing
         }
     }
 
+    @Test("the next epoch must say that sites of a stream were retired")
+    func retirementIsInherited() async throws {
+        let (retire, retired) = (RecordedRun.retire(before: 1), (key: "s", value: RecordedRun.retiredSeed))
+        for (isRetired, seeds, word) in [
+            (true, [retired, site(op: 5), object(5)], Verdict.Word.valid), (true, [site(op: 5), object(5)], .invalid),
+            (false, [retired, site(op: 5), object(5)], .invalid), (false, [site(op: 5), object(5)], .valid),
+        ] {
+            var run = run(seeds + [open])
+            if isRetired { run.log[0].insert(("~reel", retire), at: run.log[0].count - 1) }
+            let verdict = try await verdict(run)
+            #expect(verdict.word == word, "\(verdict.text)")
+            guard word == .invalid else { continue }
+            #expect(verdict.violations.map(\.invariant) == [.inheritance])
+            #expect(verdict.violations.first?.sentence.contains("retirement of sites") == true, "\(verdict.text)")
+        }
+    }
+
     @Test func aDumpThatEndsInsideTheSeedsProvesNothing() async throws {
         let verdict = try await verdict(run([site(op: 5)]))
         #expect(verdict.word == .unknown, "\(verdict.text)")

@@ -6,7 +6,8 @@ import ReelLog
 /// What the naive fold makes of a whole log, in a form that does not depend on seqs: so logs of several epochs can be
 /// compared.
 struct JudgedLog: Equatable {
-    /// A line for each object with its fields and their last writers, each tombstone, and each site with its op.
+    /// A line for each object with its fields and their last writers, each tombstone, and each site with its op; and one
+    /// if sites of the stream were retired.
     /// As bytes: texts that only look alike are different.
     var streams: [String: Set<[UInt8]>] = [:]
 
@@ -39,6 +40,7 @@ struct JudgedLog: Equatable {
         for (site, known) in state.sites {
             lines.append("\(site.text.string) \(known.by?.string ?? "–") op \(known.op), ended \(known.end != -1)")
         }
+        if state.retired != -1 { lines.append("retired") }
         return Set(lines.map { Array($0.utf8) })
     }
 }

@@ -36,7 +36,11 @@ struct RealPartition {
         case .barrier(.end(let epoch)):
             next = epoch
             return .barrier
-        case .barrier: return .barrier
+        case .barrier(let barrier):
+            if case .retire(_, let stream) = barrier, rules.partition(of: stream) == rules.partition {
+                _ = withFold(of: stream.description) { $0.apply(barrier, seq: n) }
+            }
+            return .barrier
         case .void, .unknownBarrier: return .void
         }
     }
@@ -62,7 +66,7 @@ struct RealPartition {
         guard let stream = StreamName(stream) else { return nil }
         var fold = folds[stream] ?? Fold(stream: stream, partition: rules.partition, epoch: epoch)
         fold.advance(to: seq)
-        if let next { fold.end(at: seq, next: next) }
+        if let next { fold.apply(.end(next), seq: seq) }
         defer { folds[stream] = fold }
         return try body(&fold)
     }

@@ -30,6 +30,14 @@ struct RecordedRun {
                 + #""type":"update"}"#
     }
 
+    /// The barrier that retires the sites of stream `s` which have consumed nothing above a seq.
+    static func retire(before seq: Int) -> String {
+        #"{"retire":{"before":\#(seq),"stream":"s"},"type":"barrier"}"#
+    }
+
+    /// The seed of a stream of which sites were retired.
+    static let retiredSeed = #"{"line":{"retired":true},"type":"seed"}"#
+
     /// The hash by which a history knows an event.
     static func hash(_ value: String) -> String { hex(fnv1a(Array(value.utf8)), digits: 16) }
 

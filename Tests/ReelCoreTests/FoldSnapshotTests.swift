@@ -48,7 +48,7 @@ import Testing
     func whole() throws {
         var script = sample()
         script.fold.advance(to: 9)
-        script.fold.end(at: 10, next: Epoch(0xab))
+        script.fold.apply(.end(Epoch(0xab)), seq: 10)
         let lines = try lines(script.fold)
         let (one, two) = (FoldScript.site(1), FoldScript.site(2))
         #expect(

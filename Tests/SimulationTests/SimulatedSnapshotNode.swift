@@ -75,7 +75,7 @@ final class SimulatedSnapshotNode {
             folds[partition].streams[stream]
             ?? Fold(stream: stream, partition: partition, epoch: log.epoch)
         if case .ended(let next) = folds[partition].phase {
-            fold.end(at: position, next: next)
+            fold.apply(.end(next), seq: position)
         } else {
             fold.advance(to: position)
         }

@@ -80,7 +80,7 @@ struct Assembly {
                     continue
                 }
                 findings.fact(.siteOrder)
-                guard !isConsumed else { continue }
+                if isConsumed || partition.isRetired(ack.key.site, in: ack.key.stream, before: last.seq) { continue }
                 findings.violation(
                     .siteOrder,
                     "all that site \(ack.key.site.text.string) handed over was acked, up to op \(last.op), and no fold "

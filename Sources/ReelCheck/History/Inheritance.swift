@@ -119,6 +119,7 @@ extension StreamState {
             return "tombstone of \(tombstone.model.string)/\(tombstone.id.string)"
         }
         let site = first { $0.sites.mapValues { Author(by: $0.by, op: $0.op, hasEnded: $0.end != -1) } }
-        return site.map { "site \($0.text.string)" }
+        if let site { return "site \(site.text.string)" }
+        return (retired == -1) == (other.retired == -1) ? nil : "retirement of sites"
     }
 }

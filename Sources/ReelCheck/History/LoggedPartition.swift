@@ -232,6 +232,13 @@ extension LoggedPartition {
         return "it lies behind a barrier that this judge does not know; judge it with the release that wrote it"
     }
 
+    /// True if an operator retired the site, in this epoch or in an earlier one, before this seq. No event of it that
+    /// lies there has an effect, and none is missing.
+    func isRetired(_ site: Site, in stream: Text, before seq: Int64) -> Bool {
+        guard let end = fold.streams[stream]?.sites[site]?.end, end != -1, end < seq else { return false }
+        return self[end]?.site != site
+    }
+
     /// Whether a seq lies in what was printed as lost.
     func isPrintedAsLost(_ seq: Int64) -> Bool { keptSeq.map { seq > $0 } ?? false }
 

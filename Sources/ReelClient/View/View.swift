@@ -220,9 +220,9 @@ struct View: Sendable {
             case .void, .seed, .barrier, .unknownBarrier:
                 // A barrier has another key, which is not delivered with it.
                 switch Barrier.read(value) {
-                case .known(.end(let next)): fold.end(at: delivered.seq, next: next)
+                case .known(let barrier): fold.apply(barrier, seq: delivered.seq)
                 case .unknown: stop(before: delivered.seq)
-                case .known, .none: fold.advance(to: delivered.seq)
+                case .none: fold.advance(to: delivered.seq)
                 }
             }
         }

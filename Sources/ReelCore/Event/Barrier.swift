@@ -6,6 +6,8 @@ public enum Barrier: Hashable, Sendable {
     case end(Epoch)
     /// Behind the seeds of a new epoch.
     case open
+    /// All sites of the stream end here whose last consumed event is at or below the seq `before`.
+    case retire(before: Seq, stream: StreamName)
 
     /// The version of the fold that this code is.
     public static let knownFold: Int64 = 1
@@ -56,6 +58,9 @@ public enum Barrier: Hashable, Sendable {
             case "open":
                 try reader.literal("true")
                 barrier = .open
+            case "retire":
+                guard let retire = try retire(&reader) else { return nil }
+                barrier = retire
             default: return nil
             }
             guard let type = try reader.nextKey(&lastKey), "type" ~= reader.bytes(type),
@@ -67,6 +72,18 @@ public enum Barrier: Hashable, Sendable {
         } catch {
             return nil
         }
+    }
+
+    /// The value of `retire`.
+    private static func retire(_ reader: inout CanonicalReader) throws(ReelError) -> Barrier? {
+        var lastKey = Slice(start: 0, count: 0)
+        try reader.expect(ASCII.openBrace)
+        guard let first = try reader.nextKey(&lastKey), "before" ~= reader.bytes(first) else { return nil }
+        let before = try reader.integer()
+        guard let second = try reader.nextKey(&lastKey), "stream" ~= reader.bytes(second),
+            let stream = StreamName(bytes: reader.bytes(try reader.text())), try reader.nextKey(&lastKey) == nil
+        else { return nil }
+        return .retire(before: before, stream: stream)
     }
 
     /// The value of the barrier's record.
@@ -81,6 +98,12 @@ public enum Barrier: Hashable, Sendable {
             bytes.append(quoted: epoch.description)
         case .open:
             bytes.append(#"{"open":true"#)
+        case .retire(let before, let stream):
+            bytes.append(#"{"retire":{"before":"#)
+            bytes.append(integer: before)
+            bytes.append(#","stream":"#)
+            bytes.append(quoted: stream.description)
+            bytes.append("}")
         }
         bytes.append(#","type":"barrier"}"#)
         return bytes

@@ -8,6 +8,8 @@ public struct ParsedSeed: Sendable {
         case object(model: Slice, id: Slice)
         /// A tombstone.
         case deleted(model: Slice, id: Slice)
+        /// Sites of the stream were retired in an earlier epoch.
+        case retired
     }
 
     /// A field of an object.
@@ -63,6 +65,9 @@ public struct ParsedSeed: Sendable {
             line = try site(by: by, &reader, &lastKey)
         case "end":
             line = try site(by: nil, &reader, &lastKey)
+        case "retired":
+            try reader.literal("true")
+            line = .retired
         default: throw reader.unknown(key)
         }
         if let another = try reader.nextKey(&lastKey) { throw reader.unknown(another) }

@@ -39,6 +39,12 @@ public struct PartitionRules: Sendable {
         self.phase = phase
     }
 
+    /// The number of the partition that a stream lies in.
+    public func partition(of stream: StreamName) -> Int {
+        var key = stream.description
+        return key.withUTF8 { Partition.number(ofKey: Bytes($0), of: partitions) }
+    }
+
     /// An offset that is really empty. It is void, and ends the row of seeds.
     public mutating func hole() {
         if phase == .seeds { phase = .open }

@@ -12,17 +12,14 @@ extension Fold {
             place = known
         } else {
             if event.op != 0 { return .gap }
-            if event.base < horizon { return .stale }
-            if sites.count >= Limits.sites { return .tooManySites }
+            if event.base < horizon || event.base < retired { return .stale }
+            if sites.count - endedSites >= Limits.sites { return .tooManySites }
             place = begin(event.site, by: by)
         }
         touch(site: event.site, at: place)
         sites.values[place].op = event.op
         sites.values[place].seq = seq
-        if event.last {
-            sites.values[place].end = seq
-            agingSites.push(event.site, at: seq)
-        }
+        if event.last { end(event.site, at: place, seq: seq) }
         let refusal = change(event, value, seq: seq, lost: sites.values[place].lost)
         if refusal == nil ? sites.values[place].lost.count > 0 : event.namesText {
             var lost = sites.values[place].lost

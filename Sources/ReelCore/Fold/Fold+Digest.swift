@@ -16,7 +16,7 @@ extension Fold {
         }
         unhashedObjects.removeAll(keepingCapacity: true)
         unhashedSites.removeAll(keepingCapacity: true)
-        return digestSum &+ line.hash(consumed: consumed, marks: marks)
+        return digestSum &+ line.hash(consumed: consumed, marks: marks) &+ line.hash(retired: retired)
     }
 }
 
@@ -78,6 +78,14 @@ struct DigestLine {
         begin("M")
         add(consumed)
         for mark in marks { add(mark) }
+        return Self.hash(bytes)
+    }
+
+    /// 0 if no site was ever retired: then there is no such line.
+    mutating func hash(retired: Seq) -> UInt64 {
+        guard retired > .none else { return 0 }
+        begin("R")
+        add(retired)
         return Self.hash(bytes)
     }
 

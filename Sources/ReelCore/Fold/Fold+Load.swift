@@ -23,8 +23,9 @@ extension Fold {
         sites.values[place].op = op
         sites.values[place].seq = seq
         setLost(lost, of: site, at: place)
-        sites.values[place].end = end
-        if end > .none { agingSites.push(site, at: end) }
+        if sites.values[place].end > .none { endedSites -= 1 }
+        sites.values[place].end = .none
+        if end > .none { self.end(site, at: place, seq: end) }
     }
 
     /// Sets an object, whatever stood in its place.

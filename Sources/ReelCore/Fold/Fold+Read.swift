@@ -80,9 +80,12 @@ extension Fold {
     /// What is known of a site; nil if it never wrote here, or has ended and is forgotten.
     public func site(_ site: Site) -> SiteState? { sites[site] }
 
-    /// The sites that wrote after a seq, in order.
+    /// The number of sites that have not ended: what `Limits.sites` limits.
+    public var liveSites: Int { sites.count - endedSites }
+
+    /// The sites that wrote or ended after a seq, in order.
     public func sites(after seq: Seq = .none) -> [Site] {
-        sites.filter { $0.value.seq > seq }.keys.sorted()
+        sites.filter { max($0.value.seq, $0.value.end) > seq }.keys.sorted()
     }
 
     /// The slot of the object or tombstone of this key; nil if it never was or is forgotten.

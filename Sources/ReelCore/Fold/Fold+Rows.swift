@@ -70,7 +70,7 @@ extension Fold {
         bytes = row.bytes
     }
 
-    /// Appends the row of all else: what was consumed, the marks, the epoch that follows.
+    /// Appends the row of all else: what was consumed, the marks, the epoch that follows, the last retirement of sites.
     public func writeHead(to bytes: inout [UInt8]) {
         var row = RowWriter(bytes)
         row.write(consumed)
@@ -78,6 +78,7 @@ extension Fold {
         for mark in marks { row.write(mark) }
         row.write(next != nil)
         if let next { row.write(Array(next.description.utf8)) }
+        row.write(retired)
         bytes = row.bytes
     }
 }
@@ -105,6 +106,7 @@ public struct FoldLoader: Sendable {
             guard let next = Epoch(bytes: try row.data()) else { throw row.damaged("an epoch") }
             fold.next = next
         }
+        fold.retired = try row.number()
         try row.end()
     }
 

@@ -14,6 +14,7 @@ extension Fold {
                 )
             }
             set(model: value[model], id: value[id], seq: seq, fields: fields)
+        case .retired: retired = seq
         case .deleted(let model, let id):
             bury(model: value[model], id: value[id], at: seq)
         }

@@ -1,8 +1,10 @@
 extension Fold {
-    /// Hands out the values of the seeds that say this state in another log: sites, then objects, then tombstones. What
-    /// has a meaning in this log only is left out: seqs, `r`, marks, the histories of texts.
+    /// Hands out the values of the seeds that say this state in another log: that sites were retired, then sites, then
+    /// objects, then tombstones. Seeds leave out everything that has a meaning in this log only: seqs, marks, the
+    /// histories of texts.
     public func forEachSeed(_ body: (_ kind: SeedKind, _ value: [UInt8]) throws -> Void) rethrows {
         var value: [UInt8] = []
+        if retired > .none { try body(.retired, Array(#"{"line":{"retired":true},"type":"seed"}"#.utf8)) }
         for site in sites(after: .none) {
             value.removeAll(keepingCapacity: true)
             writeSeed(of: site, to: &value)
@@ -58,8 +60,8 @@ extension Fold {
 
 /// What a seed says something of.
 public enum SeedKind: Sendable {
-    /// A site, a living object, a tombstone.
-    case site, object, tombstone
+    /// A site, a living object, a tombstone; that sites of the stream were retired.
+    case site, object, tombstone, retired
 }
 
 /// What the seeds of a stream say together, whatever their order: two folds of equal sums hold the same objects with
@@ -89,6 +91,7 @@ public struct SeedSum: Equatable, Sendable {
         case .site: sites += 1
         case .object: objects += 1
         case .tombstone: tombstones += 1
+        case .retired: break
         }
         bytes += value.count
         var line = FNV1a()

@@ -24,7 +24,11 @@ public struct Fold: Sendable {
     public internal(set) var marks: [Seq] = []
 
     var objects = ObjectTable()
+    /// The seq of the last barrier that retired sites; −1: none has.
+    public internal(set) var retired = Seq.none
     var sites: [Site: SiteState] = [:]
+    /// The number of sites that have ended and are not forgotten yet.
+    public internal(set) var endedSites = 0
     /// The sites that have lost fields.
     var losingSites: Set<Site> = []
     /// The number of lost fields of all sites.
@@ -61,10 +65,33 @@ public struct Fold: Sendable {
         self.seq = max(self.seq, seq)
     }
 
-    /// The epoch ends with this seq and goes on as another one.
-    public mutating func end(at seq: Seq, next: Epoch) {
+    /// Applies the barrier at `seq` of the stream's partition.
+    public mutating func apply(_ barrier: Barrier, seq: Seq) {
+        switch barrier {
+        case .end(let next): self.next = next
+        case .retire(let before, let stream) where stream == self.stream: retire(before: before, at: seq)
+        case .fold, .open, .retire: break
+        }
         advance(to: seq)
-        self.next = next
+    }
+
+    /// Ends all sites whose last consumed event is at or below the seq `before`.
+    private mutating func retire(before: Seq, at seq: Seq) {
+        retired = seq
+        for site in sites.keys {
+            guard let place = sites.index(forKey: site), sites.values[place].end == .none,
+                sites.values[place].seq <= before
+            else { continue }
+            touch(site: site, at: place)
+            end(site, at: place, seq: seq)
+        }
+    }
+
+    /// Ends a site.
+    mutating func end(_ site: Site, at index: Dictionary<Site, SiteState>.Index, seq: Seq) {
+        if sites.values[index].end == .none { endedSites += 1 }
+        sites.values[index].end = seq
+        agingSites.push(site, at: seq)
     }
 
     // MARK: What has changed
@@ -111,6 +138,7 @@ public struct Fold: Sendable {
         guard let old = sites.removeValue(forKey: site) else { return }
         if old.isHashed { digestSum &-= old.digest }
         if listsChanges { changes.forgottenSites.append(site) }
+        if old.end > .none { endedSites -= 1 }
         countLost(old.lost.count, 0, of: site)
     }
 

@@ -47,7 +47,11 @@ public struct PartitionFold: Sendable {
             change(key, at: seq) { [event] fold in _ = fold.apply(event, value, seq: seq) }
         case .seed(let seed):
             change(key, at: seq) { fold in _ = fold.apply(seed, value, seq: seq) }
-        case .barrier, .void: break
+        case .barrier(let barrier):
+            guard case .retire(_, let stream) = barrier, isHere(stream) else { break }
+            var key = stream.description
+            key.withUTF8 { key in change(Bytes(key), at: seq) { $0.apply(barrier, seq: seq) } }
+        case .void: break
         }
         next = seq + 1
         return record
@@ -59,6 +63,9 @@ public struct PartitionFold: Sendable {
         rules.hole()
         next = seq
     }
+
+    /// True if the stream lies in this partition.
+    private func isHere(_ stream: StreamName) -> Bool { rules.partition(of: stream) == partition }
 
     private mutating func change(_ key: Bytes, at seq: Seq, _ body: (inout Fold) -> Void) {
         // The rules have let only valid names through.

@@ -93,8 +93,16 @@ public struct SnapshotReader: Sendable {
         }
         guard "partition" ~= reader.bytes(key) else { throw reader.unknown(key) }
         let partition = Int(try reader.integer())
-        try reader.expect("seq", &last)
+        guard var following = try reader.nextKey(&last) else { throw reader.missing("seq") }
+        var retired = Seq.none
+        if "retired" ~= reader.bytes(following) {
+            retired = try reader.integer()
+            guard let behind = try reader.nextKey(&last) else { throw reader.missing("seq") }
+            following = behind
+        }
+        guard "seq" ~= reader.bytes(following) else { throw reader.unknown(following) }
         let seq = try reader.integer(from: -1)
+        guard retired <= seq else { throw reader.error("found \"retired\" \(retired) beyond the last seq, \(seq)") }
         guard marks.last ?? .none <= seq else { throw reader.error("found a mark behind the last seq, \(seq)") }
         try reader.expect("sites", &last)
         named = try reader.sites()
@@ -114,6 +122,7 @@ public struct SnapshotReader: Sendable {
         fold.consumed = consumed
         fold.marks = marks
         fold.next = next
+        fold.retired = retired
         fold.seq = seq
         self.fold = fold
         step = .sites
@@ -182,12 +191,13 @@ public struct SnapshotReader: Sendable {
         try reader.expect("r", &last)
         lost.all = try reader.integer(from: -1)
         try reader.expect("seq", &last)
-        let seq = try readSeq(&reader)
+        let seq = try reader.integer()
+        try check(max(seq, end), &reader)
         try reader.expect("site", &last)
         let number = try readNumber(&reader)
         guard number > lastSite else { throw reader.error("found sites that are not in order") }
-        guard end == .none || end == seq, lost.all <= seq, lost.fields.allSatisfy({ $0.seq <= seq }) else {
-            throw reader.error("found \"end\", \"r\" or \"lost\" beyond the last seq of a site, \(seq)")
+        guard end == .none || end >= seq, lost.all <= seq, lost.fields.allSatisfy({ $0.seq <= seq }) else {
+            throw reader.error("found \"end\" before, or \"r\" or \"lost\" beyond the last seq of a site, \(seq)")
         }
         lastSite = number
         fold?.set(
@@ -242,10 +252,14 @@ public struct SnapshotReader: Sendable {
     /// A seq of a line's subject: behind `after`, at most the seq of the whole.
     func readSeq(_ reader: inout CanonicalReader) throws(ReelError) -> Seq {
         let seq = try reader.integer()
+        try check(seq, &reader)
+        return seq
+    }
+
+    private func check(_ seq: Seq, _ reader: inout CanonicalReader) throws(ReelError) {
         guard seq > after, seq <= fold?.seq ?? .none else {
             throw reader.error("found seq \(seq), expected one behind \(after) and up to \(fold?.seq ?? .none)")
         }
-        return seq
     }
 }
 

@@ -118,6 +118,10 @@ public struct SnapshotWriter: Sendable {
         }
         output.append(#","partition":"#)
         output.append(integer: fold.partition)
+        if fold.retired > .none {
+            output.append(#","retired":"#)
+            output.append(integer: fold.retired)
+        }
         output.append(#","seq":"#)
         output.append(integer: fold.seq)
         output.append(#","sites":["#)

@@ -31,7 +31,7 @@ struct StreamFolding {
         case .seed(let seed):
             return fold.apply(seed, value, seq: seq)
         case .barrier(let barrier):
-            if case .end(let epoch) = barrier { fold.end(at: seq, next: epoch) } else { fold.advance(to: seq) }
+            fold.apply(barrier, seq: seq)
             return .barrier
         case .void:
             fold.advance(to: seq)
