@@ -31,7 +31,7 @@ struct SiteState: Sendable {
     var seq: Int64
     /// The site's splices of any text with a base below this seq are stale; −1: there is none.
     var r: Int64
-    /// By field: the site's splices of it with a base below this seq are stale, since they may count on a rejected text.
+    /// By field: splices of the site with a base below this seq are stale, since they may count on a rejected text.
     var lost: [FieldName: Int64] = [:]
     /// The seq of the event with which the site ended, or of the barrier that retired it; −1 for a site that goes on.
     var end: Int64

@@ -127,9 +127,7 @@ final class PartitionFolder {
             seedsEnd = seq + 1
         case .barrier(let barrier):
             if case .retire(_, let name) = barrier, rules.partition(of: name) == identity.partition {
-                var key = name.description
-                let stream = try key.withUTF8 { try stream(Bytes($0)) }
-                stream.fold.apply(barrier, seq: seq)
+                try stream(named: name).fold.apply(barrier, seq: seq)
             }
             // It holds for all streams, also those not in memory: the position says so.
             var chunk = EventChunk()
@@ -144,6 +142,12 @@ final class PartitionFolder {
     }
 
     // MARK: Streams
+
+    /// The stream of this name, as one that changes.
+    private func stream(named name: StreamName) throws -> CachedStream {
+        let key = Array(name.description.utf8)
+        return try key.withUnsafeBytes { key throws in try stream(key) }
+    }
 
     /// The stream of a record's key, as one that changes.
     private func stream(_ key: Bytes) throws -> CachedStream {

@@ -6,7 +6,7 @@ import ReelLog
 /// What the naive fold makes of a whole log, in a form that does not depend on seqs: so logs of several epochs can be
 /// compared.
 struct JudgedLog: Equatable {
-    /// A line for each object with its fields and their last writers, each tombstone, and each site with its op; and one
+    /// A line for each object with its fields and their last writers, each tombstone, each site with its op, and one
     /// if sites of the stream were retired.
     /// As bytes: texts that only look alike are different.
     var streams: [String: Set<[UInt8]>] = [:]

@@ -173,10 +173,13 @@ import Testing
         outbox.nacked(author(1), ReelError(.tooLarge, ""), ref: parcel?.ref, nowMs: 0)
         _ = outbox.add(splice(5, "y"), base: 0, isKnown: true)
         let outcomes = try take(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0), from: 1)
-        #expect(outcomes == [.rejected(.noObject), .rejected(.stale), .rejected(.stale)])
+        #expect(outcomes == [.rejected(.guard), .rejected(.stale), .rejected(.stale)])
+        // Another text of the device loses nothing.
+        _ = outbox.add(.insert("page", "2", ["text": "more"]), base: 0, isKnown: false)
+        #expect(try take(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0), from: 4) == [.applied])
         // Its author has seen the rejection.
         _ = outbox.add(splice(3, ","), base: 3, isKnown: true)
-        #expect(try take(outbox.handOver(Self.wide, base: 3, horizon: -1, nowMs: 0), from: 4) == [.applied])
+        #expect(try take(outbox.handOver(Self.wide, base: 3, horizon: -1, nowMs: 0), from: 5) == [.applied])
     }
 
     @Test func anEventIsRefusedForGoodWhereverItStandsInItsParcel() {

@@ -37,10 +37,12 @@ import Testing
         simulation.append(others(.batch([.insert("m", "0"), .insert("m", "1", ["text": "ab"])]), 0))
         simulation.fold(1)
         let stream = simulation.stream
-        _ = stream.outbox.add(.update("m", "0", ["text": "own"]), base: 0, isKnown: true)
-        let edit = Operation.splice([Splice(2, 0, "c")])
-        _ = stream.outbox.add(.update("m", "1", operations: ["text": edit]), base: 0, isKnown: true)
-        #expect(stream.visible("m", "0")?["text"] == "own" && stream.visible("m", "1")?["text"] == "abc")
+        func edit(_ id: String, _ offset: Int64, _ text: String) -> Change {
+            .update("m", id, operations: ["text": .splice([Splice(offset, 0, text)])])
+        }
+        _ = stream.outbox.add(.batch([edit("0", 0, "own"), edit("1", 2, "c")]), base: 0, isKnown: true)
+        _ = stream.outbox.add(Event(edit("1", 3, "d")), base: 0, isKnown: true)
+        #expect(stream.visible("m", "0")?["text"] == "own" && stream.visible("m", "1")?["text"] == "abcd")
         // The other deletes the first object before the log has the rest.
         simulation.append(others(.delete("m", "0"), 1))
         stream.outbox.connected()

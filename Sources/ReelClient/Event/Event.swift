@@ -112,24 +112,6 @@ public struct Event: Sendable, Equatable {
     /// Has no effect.
     static let noop = Event()
 
-    /// Is rejected by every fold, for its guard names a seq that no log reaches; and it writes text. So every fold also
-    /// rejects what its site has counted on a text before it knew of the rejection.
-    static let lostText = Event(Change.update("reel", "lost", ["text": ""]).guarded(["text": 1 << 53 - 1]))
-
-    /// What takes the event's place where it cannot go into the log, because every op must be filled.
-    var filler: Event { writesText ? .lostText : .noop }
-
-    /// It stands for another one, of which the app has heard.
-    var isFiller: Bool { self == .noop || self == .lostText }
-
-    /// Later splices of its author may count on text that it writes.
-    private var writesText: Bool {
-        changes.contains { change in
-            change.fields.contains { if case .string = $0.value { true } else { false } }
-                || change.operations.contains { if case .splice = $0.value { true } else { false } }
-        }
-    }
-
     /// The one change, unless it is a batch or a no-op.
     var single: Change? { isBatch ? nil : changes.first }
 

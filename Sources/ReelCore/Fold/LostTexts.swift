@@ -35,8 +35,8 @@ package struct LostTexts: Equatable, Sendable {
     /// - Parameters:
     ///   - refusal: the reason of its rejection; nil if it was applied.
     ///   - horizon: marks at or below it are not kept.
-    ///   - others: the number of lost fields of the stream's other sites. Where the site or the stream has too many, one
-    ///     mark for all fields of the site takes the place of its own.
+    ///   - others: the number of lost fields of the stream's other sites. Where the site or the stream has too many,
+    ///     one mark for all fields of the site takes the place of its own.
     package mutating func note(
         _ refusal: ErrorCode?,
         of event: ParsedEvent,
@@ -118,8 +118,8 @@ package struct LostTexts: Equatable, Sendable {
         }
     }
 
-    /// The smallest mark above the event's base that its splices have to respect; nil if there is none. An event without
-    /// a splice is refused by no mark, so its author knows of its rejection only behind its own seq.
+    /// The smallest mark above the event's base that its splices have to respect; nil if there is none. An event
+    /// without a splice is refused by no mark, so its author knows of its rejection only from its own seq on.
     private func firstMark(of event: ParsedEvent, _ value: Bytes) -> Seq? {
         guard event.operations.contains(where: { $0.isSplice }) else { return nil }
         var first = all > event.base ? all : nil

@@ -1,0 +1,72 @@
+internal import ReelCore
+
+/// The event that takes the place of one that cannot go into the log, because every op must be filled.
+extension Event {
+    /// The seq of a guard that never holds: no log reaches it.
+    private static let impossibleSeq: Seq = 1 << 53 - 1
+    /// The largest filler that names the fields of the event which it replaces, in bytes.
+    private static let namedFillerMaxBytes = 8 << 10
+
+    /// An event that no fold applies and that names the same fields as text. So every fold also rejects the later
+    /// splices of its site that may count on the text which never came.
+    var filler: Event {
+        let texts = textFields
+        guard !texts.isEmpty else { return .noop }
+        // The fold replaces more than 16 marks by one for all fields of the site, which any 17 fields bring about.
+        let count = texts.reduce(0) { $0 + $1.fields.count }
+        let named = Self.rejected(texts)
+        if count <= 16, named.encoded(base: 0).count <= Self.namedFillerMaxBytes { return named }
+        let any = (10...26).reduce(into: Members<JSON>()) { $0["f\($1)"] = .string("") }
+        return Self.rejected([.update("reel", "lost", any)])
+    }
+
+    /// True for an event that stands for another one, of which the app has heard.
+    var isFiller: Bool {
+        if self == .noop { return true }
+        guard let first = changes.first, first.guards.count == 1,
+            first.guards.allSatisfy({ $0.value == Self.impossibleSeq })
+        else { return false }
+        return changes.allSatisfy { change in
+            change.kind == .update && change.operations.isEmpty && change.fields.allSatisfy { $0.value == .string("") }
+        }
+    }
+
+    /// For each object the fields that the event names as text, with empty texts.
+    private var textFields: [Change] {
+        var texts: [Change] = []
+        for change in changes {
+            var names = change.fields.filter { $0.value.isTextOrNull }.map(\.name)
+            names += change.operations.filter { $0.value.isSplice }.map(\.name)
+            guard !names.isEmpty else { continue }
+            let index =
+                texts.firstIndex {
+                    $0.model.utf8.elementsEqual(change.model.utf8) && $0.id.utf8.elementsEqual(change.id.utf8)
+                } ?? texts.endIndex
+            if index == texts.endIndex { texts.append(.update(change.model, change.id)) }
+            for name in names { texts[index].fields[name] = .string("") }
+        }
+        return texts
+    }
+
+    /// The changes as one event whose first change has a guard that never holds.
+    private static func rejected(_ changes: [Change]) -> Event {
+        var changes = changes
+        if let name = changes.first?.fields.first?.name { changes[0].guards = [name: impossibleSeq] }
+        return changes.count == 1 ? Event(changes[0]) : Event(batch: changes)
+    }
+}
+
+extension JSON {
+    fileprivate var isTextOrNull: Bool {
+        switch self {
+        case .string, .null: true
+        case .bool, .number, .array, .object: false
+        }
+    }
+}
+
+extension Operation {
+    fileprivate var isSplice: Bool {
+        if case .splice = self { true } else { false }
+    }
+}
