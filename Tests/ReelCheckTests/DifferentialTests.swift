@@ -11,7 +11,7 @@ import Testing
     func `Both folds agree on every record of a random history`(seed: UInt64) throws {
         var pair = FoldPair(HistoryGenerator(seed: seed), name: "seed \(seed)")
         for step in 0..<HistoryGenerator.steps {
-            if pair.generator.isToAge(at: step) { pair.age(toMarkWithin: 1 + pair.generator.random.below(45)) }
+            if pair.generator.isToAge(at: step) { pair.age(toMarkWithin: 1 + pair.generator.random.below(22)) }
             if step == HistoryGenerator.steps - 20 { pair.generator.end() }
             guard pair.foldNext() else { return }
             if step % 25 == 0, !pair.compareDigests() { return }

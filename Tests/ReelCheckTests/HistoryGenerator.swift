@@ -31,7 +31,7 @@ struct HistoryGenerator {
     private var isEnding = false
     /// The latest objects.
     private var names: [ObjectName] = []
-    private let limit: Limit?
+    let limit: Limit?
     private var isBig = false
     private var isHidden: Bool { isBig && limit == .hidden }
 
@@ -69,7 +69,7 @@ struct HistoryGenerator {
     /// After a first part below any horizon, marks come close behind one another, so that the horizon moves through
     /// what has just been written.
     func isToAge(at step: Int) -> Bool {
-        step > 300 && step.isMultiple(of: 50)
+        step > 200 && step.isMultiple(of: 25)
     }
 
     /// Lets as many events pass as are missing until the next few make a mark.
@@ -88,7 +88,10 @@ struct HistoryGenerator {
         isEnding = true
     }
 
-    private var state: StreamState { fold.streams[key] ?? StreamState() }
+    var state: StreamState { fold.streams[key] ?? StreamState() }
+
+    /// The writer that writes seldom, so that the horizon passes it.
+    private var sleeper: Int { writers.count - 1 }
 
     private mutating func newWriter() -> Writer {
         let site = Site(high: random.next(), low: random.next())
@@ -112,6 +115,8 @@ struct HistoryGenerator {
             let barriers = [
                 #"{"end":"00000000000000bb","type":"barrier"}"#, #"{"fold":2,"type":"barrier"}"#,
                 #"{"end":"BB","type":"barrier"}"#, #"{ "type":"barrier"}"#, #"{"open":true,"type":"barrier","x":1}"#,
+                #"{"retire":{"before":-1,"stream":"notes:1"},"type":"barrier"}"#,
+                #"{"retire":{"before":1,"stream":"notes:1","x":1},"type":"barrier"}"#,
             ]
             record.value = Array(random.oneIn(2) ? barriers[0].utf8 : random.pick(barriers).utf8)
             return record
@@ -124,6 +129,9 @@ struct HistoryGenerator {
         case 8 where random.oneIn(3):
             record.key = Array("~reel".utf8)
             record.value = Array(random.pick([#"{"fold":1,"type":"barrier"}"#, #"{"fold":1}"#, "[]", "barrier"]).utf8)
+        case 9 where random.oneIn(2):
+            record.key = Array("~reel".utf8)
+            record.value = retirement(at: record.seq)
         default: record.value = event(at: record.seq)
         }
         return record
@@ -132,7 +140,7 @@ struct HistoryGenerator {
     // MARK: Events
 
     private mutating func event(at n: Int64) -> [UInt8] {
-        let index = random.below(writers.count)
+        let index = random.oneIn(20) ? sleeper : random.below(sleeper)
         let hasEnded = state.sites[writers[index].site].map { $0.end != -1 } ?? false
         if random.oneIn(hasEnded ? 4 : 100) { writers[index] = newWriter() }
         var writer = writers[index]
@@ -146,7 +154,8 @@ struct HistoryGenerator {
         }
         writer.base = min(writer.base, n - 1)
         writers[index] = writer
-        let base = random.oneIn(100) ? n + Int64(random.below(3)) : writer.base
+        var base = random.oneIn(100) ? n + Int64(random.below(3)) : writer.base
+        if random.oneIn(index == sleeper ? 3 : 8) { base = baseAtMark(of: writer.site, at: n) ?? base }
 
         var op = (state.sites[writer.site]?.op ?? -1) + 1
         if random.oneIn(60) { op += Int64(1 + random.below(2)) }
@@ -171,7 +180,7 @@ struct HistoryGenerator {
         return JSON.object(members).canonical
     }
 
-    private mutating func object() -> ObjectName {
+    mutating func object() -> ObjectName {
         if let limit, limit == .bytes ? random.oneIn(3) : !random.oneIn(3) { return big }
         if !names.isEmpty, !random.oneIn(4) { return random.pick(names) }
         let name = ObjectName(
@@ -194,6 +203,10 @@ struct HistoryGenerator {
     private var big: ObjectName { ObjectName(model: Text("big"), id: Text("1")) }
 
     private mutating func part(_ author: Author) -> [JSON.Member] {
+        let isSleeper = author.site == writers[sleeper].site
+        let isFirst = isSleeper && state.sites[author.site]?.r == -1
+        if limit == nil, random.oneIn(isFirst ? 2 : 60) { return partOfManyTexts() }
+        if random.oneIn(6), let part = partOfLostText(author) { return part }
         let name = object()
         isBig = name == big
         let object = state.objects[name]
@@ -306,15 +319,16 @@ struct HistoryGenerator {
 
     private mutating func seed() -> [UInt8] {
         let line: [JSON.Member]
-        switch random.below(4) {
-        case 0:
+        switch random.below(20) {
+        case 0..<3: line = [.init("retired", .bool(!random.oneIn(9)))]
+        case 3..<7:
             let writer = random.pick(writers)
             line =
                 [
                     .init("site", .text(writer.site.text)), .init("op", .integer(Int64(random.below(9)))),
                     .init("end", .integer(random.oneIn(5) ? 7 : -1)),
                 ] + (writer.by.map { [.init("by", .text($0))] } ?? [])
-        case 1:
+        case 7..<11:
             line = [.init("deleted", .array([.string("note"), .string(random.pick(["1", "9"]))]))]
         default:
             let fields = Set((0..<random.below(4)).map { _ in fieldName() }).sorted().map { name in

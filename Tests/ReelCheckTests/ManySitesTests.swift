@@ -8,24 +8,45 @@ import Testing
         var naive = NaiveFold(epoch: "00000000000000aa", partition: 0, of: 1)
         var real = RealPartition(epoch: Epoch(0xaa))
         var seq: Int64 = -1
-        /// A noop of the site with this number, by both folds, and what they say.
+        /// A record by both folds, and what they say.
+        func fold(_ key: String, _ value: String) -> String {
+            let record = LogRecord(seq: seq, key: Array(key.utf8), value: Array(value.utf8))
+            let judgement = naive.apply(seq: seq, key: record.key, value: record.value)
+            let outcome = real.apply(record).description
+            #expect(outcome == judgement?.description)
+            return outcome
+        }
+        /// A noop of the site with this number.
         func noop(_ site: Int, op: Int = 0) -> String {
             seq += 1
             let uuid = Site(high: 1, low: UInt64(site)).text.string
             // The first sites end at once.
             let last = site < 10 ? #""last":true,"# : ""
             let value = #"{"base":\#(seq - 1),\#(last)"op":\#(op),"site":"\#(uuid)","type":"noop"}"#
-            let record = LogRecord(seq: seq, key: Array("todo".utf8), value: Array(value.utf8))
-            let judgement = naive.apply(seq: seq, key: record.key, value: record.value)
-            let outcome = real.apply(record).description
-            #expect(outcome == judgement?.description)
-            return outcome
+            return fold("todo", value)
+        }
+        /// Retires the sites that have written nothing above a seq.
+        func retire(before: Int64) -> String {
+            seq += 1
+            return fold("~reel", #"{"retire":{"before":\#(before),"stream":"todo"},"type":"barrier"}"#)
         }
         // The horizon passes the ten that have ended long before the hundred thousandth begins.
         for site in 0..<100_010 where noop(site) != "applied" { Issue.record("site \(site) is not let in") }
         #expect(noop(100_010) == "too_many_sites")
         #expect(noop(100_009, op: 1) == "applied")
         #expect(noop(0) == "too_many_sites")
+
+        // The sites 10 to 12 have written at the seqs 10 to 12.
+        #expect(retire(before: 12) == "barrier")
+        #expect(noop(10, op: 1) == "gap")
+        for site in 200_000..<200_003 { #expect(noop(site) == "applied") }
+        #expect(noop(200_003) == "too_many_sites")
+        // One that ends makes room for one that begins, though both are known.
+        #expect(noop(5) == "too_many_sites")
+        #expect(retire(before: 13) == "barrier")
+        #expect(noop(5) == "applied")
+        #expect(noop(200_003) == "applied")
+        #expect(noop(200_004) == "too_many_sites")
         #expect(real.digest(of: "todo") == naive.digest(of: "todo"))
     }
 }
