@@ -61,6 +61,7 @@ final class SimulatedDevice: @unchecked Sendable {
             }
         }
         process.after(process.pick(10...500)) { [self] in use() }
+        process.after(process.pick(10...4_000)) { [self] in type() }
         process.after(process.pick(10...2_000)) { [self] in look() }
     }
 
@@ -172,16 +173,21 @@ final class SimulatedDevice: @unchecked Sendable {
         process.after(process.chance(20) ? process.pick(0...10) : process.pick(20...world.paceMs)) { [self] in use() }
     }
 
+    /// A text that no other event has.
+    func newMark() -> String {
+        count += 1
+        return "\(name):\(lives):\(process.lane):\(count)"
+    }
+
     private func publish() {
         guard let client else { return }
-        count += 1
         let stream = streams[Int(process.pick(0...Int64(streams.count - 1)))]
         let items = client.assumeIsolated { $0.objects("item", of: stream) }.map(\.name.id)
         let page = client.assumeIsolated { $0.object("page", "one", of: stream) }
         var token: String?
         var base: ReadPosition?
         let event: Event
-        let mark = "\(name):\(lives):\(process.lane):\(count)"
+        let mark = newMark()
         func item() -> String { items.isEmpty ? "none" : items[Int(process.pick(0...Int64(items.count - 1)))] }
         switch process.pick(0...99) {
         case 0..<30:
@@ -218,6 +224,12 @@ final class SimulatedDevice: @unchecked Sendable {
             let seq = title?.seq ?? -1
             event = Event(.update("page", "one", ["title": .string(mark)]).guarded(["title": seq]))
         }
+        publish(event, to: stream, base: base, token: token)
+    }
+
+    /// Publishes an event; the judge holds against the log what becomes of it if it has a token.
+    func publish(_ event: Event, to stream: StreamName, base: ReadPosition? = nil, token: String?) {
+        guard let client else { return }
         world.trace(name, "publishes to \(stream): \(event)")
         let (world, name) = (world, name)
         Task(executorPreference: process) { [token, base] in

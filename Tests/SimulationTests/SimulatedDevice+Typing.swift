@@ -1,0 +1,94 @@
+import ReelCore
+
+@testable import ReelClient
+
+// Somebody types, fast, while other texts of the device are rejected.
+extension SimulatedDevice {
+    /// Where letters go.
+    private struct Place {
+        let stream: StreamName
+        let page: String
+        let field: String
+    }
+
+    /// Types into one text after the other.
+    func type() {
+        guard world.isWorking else { return }
+        let place = Place(
+            stream: streams[Int(process.pick(0...Int64(streams.count - 1)))],
+            page: process.chance(60) ? "one" : "two",
+            field: process.chance(70) ? "text" : "body"
+        )
+        letters(Int(process.pick(3...25)), to: place, paceMs: process.pick(5...80))
+    }
+
+    private func letters(_ left: Int, to place: Place, paceMs: Int64) {
+        guard world.isWorking else { return }
+        guard left > 0, client != nil else {
+            process.after(process.pick(500...9_000)) { [self] in type() }
+            return
+        }
+        if process.chance(8) { publishWhatMayBeRejected(beside: place) }
+        letter(to: place)
+        process.after(paceMs) { [self] in letters(left - 1, to: place, paceMs: paceMs) }
+    }
+
+    private func letter(to place: Place) {
+        guard let client else { return }
+        let page = client.assumeIsolated { $0.object("page", place.page, of: place.stream) }
+        guard let page else {
+            publish(Event(.insert("page", place.page, ["title": .string(newMark())])), to: place.stream, token: nil)
+            return
+        }
+        let length = Int64(page[place.field]?.string?.unicodeScalars.count ?? 0)
+        let token = "tok:\(newMark()):"
+        let splice = Splice(process.chance(70) ? length : process.pick(0...length), 0, token)
+        publish(
+            Event(.update("page", place.page, operations: [place.field: .splice([splice])])),
+            to: place.stream,
+            base: page.readAt,
+            token: token
+        )
+    }
+
+    /// A text of another field or object that the others may have made impossible, or a whole text that replaces what
+    /// the others type.
+    private func publishWhatMayBeRejected(beside place: Place) {
+        guard let client else { return }
+        let items = client.assumeIsolated { $0.objects("item", of: place.stream) }.map(\.name.id)
+        let item = items.isEmpty ? nil : items[Int(process.pick(0...Int64(items.count - 1)))]
+        let page = client.assumeIsolated { $0.object("page", place.page, of: place.stream) }
+        switch process.pick(0...9) {
+        case 0..<5:
+            guard let item else { return }
+            publish(Event(.update("item", item, ["by": .string(name)])), to: place.stream, token: nil)
+        case 5..<7:
+            guard let item, let page else { return }
+            let splice = Splice(Int64(page["body"]?.string?.unicodeScalars.count ?? 0), 0, "b")
+            let token = "tok:\(newMark()):"
+            publish(
+                Event(
+                    batch: [
+                        .update("item", item, ["by": .string(token)]),
+                        .update("page", place.page, operations: ["body": .splice([splice])]),
+                    ]
+                ),
+                to: place.stream,
+                base: page.readAt,
+                token: token
+            )
+        case 7..<9:
+            let seq = client.assumeIsolated { $0.confirmed("page", place.page, of: place.stream) }?.fields["title"]?.seq
+            guard page != nil else { return }
+            let event = Event(.update("page", place.page, ["title": .string(newMark())]).guarded(["title": seq ?? -1]))
+            publish(event, to: place.stream, token: nil)
+        default:
+            guard page != nil else { return }
+            publish(
+                Event(.update("page", place.page, [place.field: .string("new")])),
+                to: place.stream,
+                token: nil
+            )
+        }
+    }
+}
