@@ -66,6 +66,40 @@ import Testing
         }
     }
 
+    @Test("inspect and admin are rights of their own, and a token without them is written as nodes before them read it")
+    func rights() throws {
+        let key = try hmac("a")
+        let verifier = TokenVerifier(TokenKeys([key]))
+        let grant = TokenGrant(
+            subject: "ann",
+            expiresAt: 2_000,
+            read: [],
+            publish: [],
+            inspect: patterns("todo-*"),
+            admin: patterns("*")
+        )
+        let token = try #require(TokenMint(key).token(grant, now: 1_000))
+        #expect(try verifier.verify(Array(token.utf8), now: 1_000) == grant)
+        let todo = try #require(StreamName("todo-7"))
+        #expect(grant.mayInspect(todo) && !grant.mayRead(todo) && !grant.mayPublish(todo))
+        let other = TokenGrant(
+            subject: "ann",
+            expiresAt: 1,
+            read: patterns("*"),
+            publish: patterns("*"),
+            admin: patterns("*")
+        )
+        #expect(!other.mayInspect(todo))
+
+        func claims(_ grant: TokenGrant) throws -> String {
+            let token = try #require(TokenMint(key).token(grant, now: 1_000))
+            return String(decoding: try #require(Base64URL.decode(token.split(separator: ".")[1].utf8)), as: UTF8.self)
+        }
+        let former = TokenGrant(subject: "ann", expiresAt: 2_000, read: patterns("a"), publish: [])
+        #expect(try claims(former).contains(#""reel":{"read":["a"],"publish":[]}"#))
+        #expect(try claims(grant).contains(#""reel":{"read":[],"publish":[],"inspect":["todo-*"],"admin":["*"]}"#))
+    }
+
     @Test func aTokenWithoutAKeyIDIsTakenWhereThereIsOneKey() throws {
         let (one, two) = (try hmac("a"), try hmac("b"))
         let token = forge(header: #"{"alg":"HS256"}"#, claims: Self.claims, one)
@@ -121,6 +155,9 @@ import Testing
         (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"a\nb","exp":2000,"reel":{}}"#, "sub"),
         (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":2000}"#, "reel"),
         (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":2000,"reel":{"raed":["*"]}}"#, "reel"),
+        (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":2000,"reel":{"Inspect":["*"]}}"#, "no right"),
+        (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":2000,"reel":{"inspect":true}}"#, "array"),
+        (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":2000,"reel":{"admin":["a*b"]}}"#, "pattern"),
         (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":2000,"reel":{"read":["a*b"]}}"#, "pattern"),
         (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":2000,"reel":{"read":"*"}}"#, "array"),
         (#"{"alg":"HS256","kid":"a"}"#, claims(#","nbf":1061"#), "nbf"),

@@ -90,6 +90,21 @@ import Testing
         #expect(other.errors.contains("expected is a JWT, three parts parted by dots"), "\(other)")
     }
 
+    @Test("the rights inspect and admin are written into a token and shown")
+    func rights() async throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let keys = try write(await CommandRun(["token", "keys"]).output, "keys")
+        let words = ["token", "make", "--keys", keys, "--sub", "ann"]
+        let token = await CommandRun(words + ["--inspect", "todo-*", "--inspect", "b", "--admin", "*"])
+        #expect(token.code == .done && token.errors.isEmpty, "\(token)")
+        let shown = await CommandRun(["token", "show", "--keys", keys, try write(token.output, "token")])
+        #expect(shown.code == .done && shown.output.hasSuffix("publish  \ninspect  todo-* b\nadmin    *\n"), "\(shown)")
+        let empty = await CommandRun(words)
+        #expect(empty.code == .done && empty.errors.contains("the token gives no right"), "\(empty)")
+        let wrong = await CommandRun(words + ["--inspect", "a*b"])
+        #expect(wrong.code == .usage && wrong.errors.contains("`a*b` is no pattern"), "\(wrong)")
+    }
+
     @Test func aKeyFileThatIsNoneIsNamed() async throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let file = try write("[]", "letter")

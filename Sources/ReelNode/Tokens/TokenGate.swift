@@ -114,6 +114,24 @@ public struct Access: Sendable {
         return ReelError(.forbidden, "the token does not give the stream \(stream) to publish to")
     }
 
+    /// Returns true if the sites of the stream may be listed.
+    public func mayInspect(_ stream: StreamName) -> Bool { grant?.mayInspect(stream) ?? true }
+
+    /// Throws 403 unless the sites of the stream may be listed.
+    public func requireInspect(_ stream: StreamName) throws(Problem) {
+        guard !mayInspect(stream) else { return }
+        throw Problem(
+            .forbidden,
+            "the token does not give the right `inspect` for the stream \(stream), which listing its sites needs"
+        )
+    }
+
+    /// Throws 403 unless the sites of some stream may be listed.
+    public func requireInspect() throws(Problem) {
+        guard grant?.inspect.isEmpty ?? false else { return }
+        throw Problem(.forbidden, "the token does not give the right `inspect`, which listing sites needs")
+    }
+
     /// Throws 403 unless the stream may be read.
     public func requireRead(_ stream: StreamName) throws(Problem) {
         if let refusal = refusalToRead(stream) { throw Problem(refusal) }

@@ -10,13 +10,26 @@ public struct TokenGrant: Hashable, Sendable {
     public var read: [StreamPattern]
     /// The streams that may be published to. To read them takes more.
     public var publish: [StreamPattern]
+    /// The streams whose sites may be listed.
+    public var inspect: [StreamPattern]
+    /// The streams that may be administered. No request needs this right yet, and it includes no other right.
+    public var admin: [StreamPattern]
 
     /// A grant of these parts.
-    public init(subject: String, expiresAt: Int64, read: [StreamPattern], publish: [StreamPattern]) {
+    public init(
+        subject: String,
+        expiresAt: Int64,
+        read: [StreamPattern],
+        publish: [StreamPattern],
+        inspect: [StreamPattern] = [],
+        admin: [StreamPattern] = []
+    ) {
         self.subject = subject
         self.expiresAt = expiresAt
         self.read = read
         self.publish = publish
+        self.inspect = inspect
+        self.admin = admin
     }
 
     /// Whether the stream may be read.
@@ -24,6 +37,9 @@ public struct TokenGrant: Hashable, Sendable {
 
     /// Whether the stream may be published to.
     func mayPublish(_ stream: StreamName) -> Bool { publish.contains { $0.matches(stream) } }
+
+    /// True if the sites of the stream may be listed.
+    func mayInspect(_ stream: StreamName) -> Bool { inspect.contains { $0.matches(stream) } }
 
     /// A subject is 1 to 128 bytes without control characters, as `by` is.
     static func isSubject(_ text: String) -> Bool {

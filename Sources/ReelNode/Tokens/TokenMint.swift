@@ -31,6 +31,9 @@ public struct TokenMint: Sendable {
             var streams = JSONObjectWriter()
             streams.member("read", grant.read) { $0.append(quoted: $1.description) }
             streams.member("publish", grant.publish) { $0.append(quoted: $1.description) }
+            // A node of an older build refuses a token with a right that it does not know.
+            if !grant.inspect.isEmpty { streams.member("inspect", grant.inspect) { $0.append(quoted: $1.description) } }
+            if !grant.admin.isEmpty { streams.member("admin", grant.admin) { $0.append(quoted: $1.description) } }
             bytes += streams.finish()
         }
         let signed = Base64URL.encode(header.finish()) + "." + Base64URL.encode(claims.finish())

@@ -72,6 +72,8 @@ struct TokenClaims {
     var hasStreams = false
     var read: [StreamPattern] = []
     var publish: [StreamPattern] = []
+    var inspect: [StreamPattern] = []
+    var admin: [StreamPattern] = []
 
     mutating func read(_ bytes: Bytes) throws(ReelError) {
         var reader = JSONReader(bytes, levels: 16, shape: .unauthorized)
@@ -92,6 +94,18 @@ struct TokenClaims {
         try reader.end()
     }
 
+    /// The grant of these claims for a subject.
+    func grant(subject: String, expiresAt: Int64) -> TokenGrant {
+        TokenGrant(
+            subject: subject,
+            expiresAt: expiresAt,
+            read: read,
+            publish: publish,
+            inspect: inspect,
+            admin: admin
+        )
+    }
+
     /// A text, or a list of them.
     private static func texts(_ reader: inout JSONReader) throws(ReelError) -> [String] {
         if try reader.kind() == .string { return [try reader.string()] }
@@ -105,8 +119,14 @@ struct TokenClaims {
             switch name.string {
             case "read": read = try Self.patterns(&reader)
             case "publish": publish = try Self.patterns(&reader)
+            case "inspect": inspect = try Self.patterns(&reader)
+            case "admin": admin = try Self.patterns(&reader)
             // A right that was misspelt must not be taken for one that was not given.
-            default: throw reader.mismatch("the token's \"reel\" has a member that is neither \"read\" nor \"publish\"")
+            default:
+                throw reader.mismatch(
+                    "the token's \"reel\" has a member that is no right; expected are \"read\", \"publish\","
+                        + " \"inspect\" and \"admin\""
+                )
             }
         }
     }

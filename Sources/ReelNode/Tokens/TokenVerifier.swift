@@ -37,7 +37,7 @@ public struct TokenVerifier: Sendable {
         guard let claims = try? TokenParts(token).claims, let expiresAt = claims.expiresAt,
             let subject = claims.subject, TokenGrant.isSubject(subject)
         else { return nil }
-        return TokenGrant(subject: subject, expiresAt: expiresAt, read: claims.read, publish: claims.publish)
+        return claims.grant(subject: subject, expiresAt: expiresAt)
     }
 
     private func key(_ parts: TokenParts) throws(TokenRefusal) -> SignatureKey {
@@ -70,6 +70,6 @@ public struct TokenVerifier: Sendable {
             throw TokenRefusal("the token has no \"sub\" of 1 to 128 bytes without control characters")
         }
         guard claims.hasStreams else { throw TokenRefusal("the token has no \"reel\", which says what it gives") }
-        return TokenGrant(subject: subject, expiresAt: expiresAt, read: claims.read, publish: claims.publish)
+        return claims.grant(subject: subject, expiresAt: expiresAt)
     }
 }

@@ -51,14 +51,17 @@ extension Command {
     /// Makes a token.
     static let tokenMake = Command(
         "token make",
-        "make a token that gives streams to read and to publish to",
+        "make a token that gives rights to streams",
         about: """
             Prints a token, signed by the first key of the file. A pattern is a stream's name, or with * at the end all
-            names that begin so. Whoever has the token has what it gives until it expires.
+            names that begin so. Whoever has the token has what it gives until it expires. No right includes another:
+            --inspect lets its bearer list the sites of a stream, and --admin is a right that no request needs yet.
+            Nodes of an older build refuse a token with one of these two: update the nodes first.
             """,
         settings: [
             ServingArguments.keys.saying("sign with a key of this file, a JWK Set as `reel token keys` prints it"),
-            keyID.saying("sign with the key of this name; else with the first"), subject, read, publishing, lifetime,
+            keyID.saying("sign with the key of this name; else with the first"), subject, read, publishing, inspecting,
+            administering, lifetime,
             ServingArguments.issuer.saying("write this `iss` into the token: who has made it"),
             ServingArguments.audience.saying("write this `aud` into the token: whom it is for"),
         ],
@@ -67,7 +70,11 @@ extension Command {
             Example(
                 "reel token make --keys keys.json --sub ann --read 'todo-*' --publish todo-7 --for 3600",
                 "an hour for ann"
-            )
+            ),
+            Example(
+                "reel token make --keys keys.json --sub operator --read '*' --inspect '*'",
+                "an hour for an operator: `reel site list` and `reel doctor`, for all streams"
+            ),
         ]
     ) { options, console in
         let file = try options.required(ServingArguments.keys)
@@ -80,14 +87,18 @@ extension Command {
         var mint = TokenMint(key)
         mint.issuer = options[ServingArguments.issuer]
         mint.audience = options[ServingArguments.audience]
-        if options[read].isEmpty, options[publishing].isEmpty {
-            console.note("reel: warning: it gives nothing; --read and --publish say what it is to give")
+        if [read, publishing, inspecting, administering].allSatisfy({ options[$0].isEmpty }) {
+            console.note(
+                "reel: warning: the token gives no right; --read, --publish, --inspect and --admin name the streams"
+            )
         }
         let grant = TokenGrant(
             subject: subject,
             expiresAt: now + Int64(options[lifetime]),
             read: try patterns(options[read]),
-            publish: try patterns(options[publishing])
+            publish: try patterns(options[publishing]),
+            inspect: try patterns(options[inspecting]),
+            admin: try patterns(options[administering])
         )
         guard let token = mint.token(grant, now: now) else {
             throw Complaint(.badData, "the key in `\(file)` has no secret half: it cannot sign")
@@ -128,6 +139,9 @@ extension Command {
             try console.print("expires  \(left > 0 ? "in \(left) s" : "\(-left) s ago")")
             try console.print("read     \(grant.read.map(\.description).joined(separator: " "))")
             try console.print("publish  \(grant.publish.map(\.description).joined(separator: " "))")
+            for (right, patterns) in [("inspect", grant.inspect), ("admin  ", grant.admin)] where !patterns.isEmpty {
+                try console.print("\(right)  \(patterns.map(\.description).joined(separator: " "))")
+            }
         }
         if let refusal = refusal(of: token, verifier, now: now) { throw Complaint(.badData, refusal) }
         return .done
@@ -175,6 +189,12 @@ extension Command {
     )
     private static let read = Setting<[String]>.texts("read", "PATTERN", "streams to read")
     private static let publishing = Setting<[String]>.texts("publish", "PATTERN", "streams to publish to")
+    private static let inspecting = Setting<[String]>.texts("inspect", "PATTERN", "streams whose sites may be listed")
+    private static let administering = Setting<[String]>.texts(
+        "admin",
+        "PATTERN",
+        "streams that may be administered; no request needs this right yet"
+    )
     private static let lifetime = Setting<Int>.number(
         "for",
         "SECONDS",
