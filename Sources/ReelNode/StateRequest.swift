@@ -13,12 +13,15 @@ public struct StateRequest: Equatable, Sendable {
         case object(model: String, id: String)
         /// What became of events that were acked in this epoch.
         case outcomes(of: [ServerFrame.Acked], epoch: Epoch)
+        /// At most `limit` of its sites, by the seqs of their last events, from the one behind `after` on.
+        case sites(after: Seq, limit: Int, epoch: Epoch?)
 
         /// The epoch that is asked about; nil: whichever it is.
         public var epoch: Epoch? {
             switch self {
             case .snapshot(let epoch): epoch
             case .delta(_, let epoch), .outcomes(_, let epoch): epoch
+            case .sites(_, _, let epoch): epoch
             case .object: nil
             }
         }
@@ -42,8 +45,8 @@ public struct StateRequest: Equatable, Sendable {
 
     /// Which of the routes was taken.
     public enum Route: Sendable {
-        /// `…/snapshot`, `…/delta`, `…/objects/{model}/{id}` and `…/objects?model=&id=`, `…/outcomes`.
-        case snapshot, delta, object, outcomes
+        /// `…/snapshot`, `…/delta`, `…/objects/{model}/{id}` and `…/objects?model=&id=`, `…/outcomes`, `…/sites`.
+        case snapshot, delta, object, outcomes, sites
     }
 
     /// Reads the request that took this route. Throws what the client is told.
@@ -72,8 +75,16 @@ public struct StateRequest: Equatable, Sendable {
             else { throw Problem(.badRequest, "found no model or no id, expected both") }
             return .object(model: model, id: id)
         case .outcomes: return try outcomes(request)
+        case .sites:
+            let (after, epoch) = (try match.integer("after", from: -1) ?? .none, try match.epoch)
+            guard after == .none || epoch != nil else { throw Problem(.badRequest, "found after without epoch") }
+            let limit = try match.integer("limit", from: 1, to: Int64(sitesMax)) ?? Int64(sitesDefault)
+            return .sites(after: after, limit: Int(limit), epoch: epoch)
         }
     }
+
+    /// The sites of an answer.
+    package static let (sitesDefault, sitesMax) = (1_000, 10_000)
 
     /// At most so many events are asked for at once.
     private static let acksMax = 10_000
@@ -100,6 +111,7 @@ extension Router {
         add("GET", "/v1/streams/{stream}/snapshot", query: ["epoch", "min_seq"], endpoint(.snapshot))
         add("GET", "/v1/streams/{stream}/delta", query: ["after", "epoch", "min_seq"], endpoint(.delta))
         add("POST", "/v1/streams/{stream}/outcomes", endpoint(.outcomes))
+        add("GET", "/v1/streams/{stream}/sites", query: ["after", "epoch", "limit", "min_seq"], endpoint(.sites))
         add("GET", "/v1/streams/{stream}/objects/{model}/{id}", endpoint(.object))
         add("GET", "/v1/streams/{stream}/objects", query: ["model", "id"], endpoint(.object))
     }
@@ -143,4 +155,17 @@ extension Router.Match {
 public protocol StateSource: Sendable {
     /// Answers now or later, through the exchange. On the exchange's loop.
     func respond(to request: StateRequest, _ exchange: HTTPExchange)
+
+    /// The streams that have half or more of the sites that a stream may have. On any thread.
+    var crowdedStreams: [CrowdedStream] { get }
+}
+
+extension Access {
+    /// Throws 403 unless the question may be asked.
+    public func require(_ route: StateRequest.Route, of stream: StreamName) throws(Problem) {
+        switch route {
+        case .sites: try requireInspect(stream)
+        case .snapshot, .delta, .object, .outcomes: try requireRead(stream)
+        }
+    }
 }

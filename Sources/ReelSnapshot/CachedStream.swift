@@ -16,16 +16,20 @@ final class CachedStream {
     var batch: Int64 = 0
     /// How much of the folder's memory it counts for.
     var held = 0
+    /// The sites that had not ended when its rows were written last.
+    private(set) var writtenSites: Int
 
     init(id: Int64, name: StreamName, fold: Fold) {
         self.id = id
         self.name = name
         key = name.key
         self.fold = fold
+        writtenSites = fold.liveSites
     }
 
-    /// Writes the rows that changed since the last time. Inside a transaction; `row` is room to be used again.
-    func writeChanges(to file: SnapshotFile, row: inout [UInt8]) throws {
+    /// Writes the rows that changed since the last time. Inside a transaction; `row` is room to be used again. Returns
+    /// true if the number of sites that have not ended is another one.
+    func writeChanges(to file: SnapshotFile, row: inout [UInt8]) throws -> Bool {
         let changes = fold.takeChanges()
         for key in changes.forgottenObjects { try file.deleteObject(id, key: key) }
         for site in changes.forgottenSites { try file.deleteSite(id, site) }
@@ -42,10 +46,13 @@ final class CachedStream {
             try row.withUnsafeBytes { data in try file.setSite(id, site, data: data) }
         }
         row.removeAll(keepingCapacity: true)
+        let sites = fold.liveSites
         fold.writeHead(to: &row)
         let digest = fold.digest()
         try row.withUnsafeBytes { head in
-            try file.setStream(id, name: name, head: head, digest: digest)
+            try file.setStream(id, name: name, head: head, digest: digest, sites: sites)
         }
+        defer { writtenSites = sites }
+        return writtenSites != sites
     }
 }

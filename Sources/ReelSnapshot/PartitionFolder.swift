@@ -47,6 +47,8 @@ final class PartitionFolder {
     private var oldestEvent: Seq
     private var checkpoint: CheckpointPlan
     private var row: [UInt8] = []
+    /// The streams that have many sites, as of the last transaction.
+    private(set) var crowd: SiteCrowd
 
     /// The next seq to fold.
     private(set) var next: Seq
@@ -73,6 +75,7 @@ final class PartitionFolder {
         oldestEvent = try file.oldestEvent() ?? next
         checkpoint = CheckpointPlan(frames: settings.checkpointBytes / SnapshotFile.pageBytes)
         rules = PartitionRules(partition: identity.partition, of: identity.partitions, phase: position.phase)
+        crowd = try SiteCrowd(of: identity.partition, seq: position.seq, in: file.connection)
         newStream = (try file.connection.integer("SELECT max(id) FROM stream") ?? 0) + 1
     }
 
@@ -203,10 +206,11 @@ final class PartitionFolder {
 
     private func write() throws {
         let start = ContinuousClock.now
+        var sitesChanged = false
         if !file.connection.inTransaction { try file.connection.begin() }
         for stream in changed {
             if !stream.events.isEmpty { try writeEvents(of: stream) }
-            try stream.writeChanges(to: file, row: &row)
+            if try stream.writeChanges(to: file, row: &row) { sitesChanged = true }
             held -= stream.held
             stream.held = stream.fold.entryCount + 1
             held += stream.held
@@ -222,6 +226,7 @@ final class PartitionFolder {
         commitTime = committed - start
         checkpointTime = nil
         stored = next - 1
+        if sitesChanged { crowd = try SiteCrowd(of: identity.partition, seq: stored, in: file.connection) }
         if let effort = checkpoint.next(walFrames: file.connection.walFrames) {
             try file.connection.checkpoint(effort)
             checkpointTime = ContinuousClock.now - committed

@@ -20,6 +20,8 @@ final class PartitionKeeper: @unchecked Sendable {
         var isVerified = false
         /// The last seq of the log when the file was opened.
         var goal = Seq.none
+        /// The streams that have many sites.
+        var crowd = SiteCrowd()
 
         /// How the log does for this partition. What only this node lacks is no affair of the log.
         var log: LogState {
@@ -64,6 +66,8 @@ final class PartitionKeeper: @unchecked Sendable {
     private let warnings = Mutex(LineLimiter(lines: 1, windowMs: 60_000))
     private let isStopping = Atomic<Bool>(false)
     private let wake = Wake()
+    /// Belongs to the thread.
+    private var crowdWatch = CrowdWatch()
     /// How long the next file waits that is made anew; belongs to the thread.
     private var nextFileMs: Int32 = 0
     /// Called once what the epoch begins with was folded; belongs to the thread.
@@ -161,7 +165,9 @@ final class PartitionKeeper: @unchecked Sendable {
             $0.seq = folder.next - 1
             $0.phase = folder.phase
             $0.isVerified = true
+            $0.crowd = folder.crowd
         }
+        crowdWatch.look(at: folder.crowd, journal)
         lookWhetherItIsOpen(folder)
         try lookWhetherItIsWell(folder)
         let tail = log.tail(identity.partition, from: folder.next, to: mailbox)
@@ -214,7 +220,9 @@ final class PartitionKeeper: @unchecked Sendable {
             $0.seq = folder.next - 1
             $0.phase = folder.phase
             $0.problem = nil
+            $0.crowd = folder.crowd
         }
+        crowdWatch.look(at: folder.crowd, journal)
         lookWhetherItIsOpen(folder)
         metrics.events.add(report.events)
         metrics.voids.note(report.voids, in: identity.partition)

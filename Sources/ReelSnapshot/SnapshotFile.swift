@@ -7,7 +7,7 @@ import ReelSQLite
 /// | table | row |
 /// | --- | --- |
 /// | `meta` | whose file it is, `next`, the hash of the last record, and what the barriers have said |
-/// | `stream` | a stream's number, its name, what is known of it as a whole, and the digest of its state |
+/// | `stream` | a stream's number, its name, what is known of it as a whole, its digest, and how many sites it has |
 /// | `object` | an object or a tombstone of a stream, as the fold stores it |
 /// | `site` | a site of a stream, as the fold stores it |
 /// | `event` | events of one stream that follow each other, by the seq of the last one; and each barrier |
@@ -15,7 +15,7 @@ import ReelSQLite
 /// All of it can be made anew from the log, so a commit does not wait for the disk. It belongs to one thread at a time.
 final class SnapshotFile {
     /// The form of the tables and rows; a file of another form is put aside.
-    static let format: Int64 = 2
+    static let format: Int64 = 3
 
     /// Stands in place of a stream's number where a barrier stands in the index.
     static let barriers: Int64 = 0
@@ -77,8 +77,8 @@ final class SnapshotFile {
         putMeta = try connection.prepare("INSERT OR REPLACE INTO meta VALUES (?, ?)")
         putStream = try connection.prepare(
             """
-            INSERT INTO stream VALUES (?, ?, ?, ?)
-            ON CONFLICT (id) DO UPDATE SET head = excluded.head, digest = excluded.digest
+            INSERT INTO stream VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT (id) DO UPDATE SET head = excluded.head, digest = excluded.digest, sites = excluded.sites
             """
         )
         putObject = try connection.prepare(Self.put("object"))
@@ -102,7 +102,8 @@ final class SnapshotFile {
                 """
                 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
                 CREATE TABLE stream (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, head BLOB NOT NULL,
-                    digest INTEGER NOT NULL);
+                    digest INTEGER NOT NULL, sites INTEGER NOT NULL);
+                CREATE INDEX stream_by_sites ON stream (sites);
                 CREATE TABLE object (stream INTEGER, key BLOB, data BLOB NOT NULL, PRIMARY KEY (stream, key))
                     WITHOUT ROWID;
                 CREATE TABLE site (stream INTEGER, key BLOB, data BLOB NOT NULL, PRIMARY KEY (stream, key))
@@ -169,11 +170,12 @@ final class SnapshotFile {
         try putMeta.run()
     }
 
-    func setStream(_ id: Int64, name: StreamName, head: Bytes, digest: UInt64) throws {
+    func setStream(_ id: Int64, name: StreamName, head: Bytes, digest: UInt64, sites: Int) throws {
         putStream.bind(1, id)
         putStream.bind(2, name.description)
         putStream.bind(3, lending: head)
         putStream.bind(4, Int64(bitPattern: digest))
+        putStream.bind(5, Int64(sites))
         try putStream.run()
     }
 

@@ -6,7 +6,7 @@ import ReelNode
 /// The HTTP side of a snapshot node: questions about state, ranges from its index, and what every node has.
 final class SnapshotHTTP: HTTPHandler {
     enum Endpoint: Sendable {
-        case events, head
+        case events, head, crowdedStreams
         case state(StateRequest.Route)
         case node(NodeEndpoint)
     }
@@ -32,6 +32,7 @@ final class SnapshotHTTP: HTTPHandler {
         router.add("GET", "/v1/streams/{stream}/events", query: ["after", "epoch", "limit"], .events)
         router.add("GET", "/v1/streams/{stream}/head", .head)
         router.addStateRoutes { .state($0) }
+        router.add("GET", "/v1/sites", .crowdedStreams)
         router.addNodeRoutes { .node($0) }
         return router
     }
@@ -40,14 +41,12 @@ final class SnapshotHTTP: HTTPHandler {
         guard origins.admit(exchange) else { return }
         do throws(Problem) {
             let match = try router.match(request.head)
-            if case .node(let endpoint) = match.endpoint {
-                if endpoint.isGuarded { _ = try Access(tokens, request.head) }
-            } else {
-                try Access(tokens, request.head).requireRead(try match.stream)
-            }
+            let access = try access(match, request.head)
             switch match.endpoint {
             case .state(let route): node.respond(to: try StateRequest(route, match, request), exchange)
             case .node(let endpoint): exchange.respond(answers.response(endpoint))
+            case .crowdedStreams:
+                exchange.respond(try CrowdedStream.response(node.crowdedStreams, of: node.log.epoch, for: access))
             case .head: node.respondWithHead(of: try match.stream, exchange)
             case .events:
                 let after = try match.integer("after", from: -1) ?? .none
@@ -62,6 +61,22 @@ final class SnapshotHTTP: HTTPHandler {
             }
         } catch {
             exchange.respond(error.response)
+        }
+    }
+
+    /// The rights of the client; throws unless they include what the request needs.
+    private func access(_ match: Router<Endpoint>.Match, _ head: HTTPRequestHead) throws(Problem) -> Access {
+        switch match.endpoint {
+        case .node(let endpoint) where !endpoint.isGuarded: return Access(nil)
+        case .node, .crowdedStreams: return try Access(tokens, head)
+        case .state(let route):
+            let access = try Access(tokens, head)
+            try access.require(route, of: try match.stream)
+            return access
+        case .events, .head:
+            let access = try Access(tokens, head)
+            try access.requireRead(try match.stream)
+            return access
         }
     }
 

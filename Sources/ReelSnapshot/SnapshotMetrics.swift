@@ -41,6 +41,14 @@ struct SnapshotMetrics: Sendable {
                 labels: ["partition": "\(keeper.identity.partition)"]
             ) { Int(keeper.now.seq) }
         }
+        metrics.gauge(
+            "reel_snapshot_largest_stream_sites",
+            "Sites of the stream that has the most; those that have ended do not count."
+        ) { keepers.map(\.now.crowd.most).max() ?? 0 }
+        metrics.gauge(
+            "reel_snapshot_half_full_streams",
+            "Streams that have half or more of the sites that a stream may have."
+        ) { keepers.reduce(0) { $0 + $1.now.crowd.halfFull } }
         for state in LogState.allCases {
             metrics.gauge(
                 "reel_snapshot_log_state",

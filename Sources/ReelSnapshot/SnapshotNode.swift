@@ -76,6 +76,9 @@ public final class SnapshotNode: StateSource {
         }
     }
 
+    /// The streams that have half or more of the sites that a stream may have.
+    public var crowdedStreams: [CrowdedStream] { keepers.flatMap { $0.now.crowd.streams } }
+
     /// How the log does; the worst of what the partitions meet.
     var logState: LogState { keepers.logState }
 
@@ -122,6 +125,13 @@ public final class SnapshotNode: StateSource {
             }
         case .outcomes(let acks, let epoch):
             answerWhole(request, keeper, exchange) { try Self.outcomes(of: acks, request.stream, epoch, $0) }
+        case .sites(let after, let limit, _):
+            let stream = request.stream
+            answerWhole(request, keeper, exchange) { reader in
+                let page = try reader.sites(of: stream, after: after, limit: limit)
+                guard request.seqMin <= page.seq else { throw StateReader.behind(page.seq, request.seqMin) }
+                return .json(page.json(of: stream, reader.identity, nowMs: WallClock.nowMs()))
+            }
         }
     }
 

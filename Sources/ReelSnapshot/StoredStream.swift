@@ -16,36 +16,66 @@ struct StoredStream {
         in connection: Connection,
         listsChanges: Bool = false
     ) throws {
-        let find = try connection.prepare("SELECT id, head, digest FROM stream WHERE name = ?")
-        find.bind(1, name.description)
-        guard try find.step() else { return nil }
-        id = find.integer(0)
-        let digest = UInt64(bitPattern: find.integer(2))
-        var loader = try FoldLoader(
-            stream: name,
-            partition: identity.partition,
-            epoch: identity.epoch,
-            seq: seq,
-            head: find.bytes(1),
-            listsChanges: listsChanges
-        )
-        let sites = try connection.prepare("SELECT key, data FROM site WHERE stream = ?")
-        sites.bind(1, id)
-        while try sites.step() {
-            guard let site = Self.site(of: sites.bytes(0)) else {
-                throw SnapshotFile.Unusable(reason: "found a site's key that is no UUID in stream \(name)")
-            }
-            try loader.add(site: site, row: sites.bytes(1))
-        }
+        guard
+            var rows = try Rows(name, identity: identity, seq: seq, in: connection, listsChanges: listsChanges)
+        else { return nil }
+        id = rows.id
         let objects = try connection.prepare("SELECT key, data FROM object WHERE stream = ?")
         objects.bind(1, id)
         while try objects.step() {
-            try loader.add(objectKey: objects.bytes(0), row: objects.bytes(1))
+            try rows.loader.add(objectKey: objects.bytes(0), row: objects.bytes(1))
         }
-        fold = loader.finish()
+        fold = rows.loader.finish()
         let found = fold.digest()
-        guard found == digest else {
+        guard found == rows.digest else {
             throw SnapshotFile.Unusable(reason: "the rows of stream \(name) do not have the digest written with them")
+        }
+    }
+
+    /// Reads a stream without its objects, as of `seq`, the position of the file; nil if nobody wrote to it yet. The
+    /// digest, which covers the objects, is not compared.
+    init?(sitesOf name: StreamName, identity: SnapshotFile.Identity, seq: Seq, in connection: Connection) throws {
+        guard let rows = try Rows(name, identity: identity, seq: seq, in: connection, listsChanges: false) else {
+            return nil
+        }
+        id = rows.id
+        fold = rows.loader.finish()
+    }
+
+    /// What the file holds of a stream besides its objects.
+    private struct Rows {
+        let id: Int64
+        let digest: UInt64
+        var loader: FoldLoader
+
+        init?(
+            _ name: StreamName,
+            identity: SnapshotFile.Identity,
+            seq: Seq,
+            in connection: Connection,
+            listsChanges: Bool
+        ) throws {
+            let find = try connection.prepare("SELECT id, head, digest FROM stream WHERE name = ?")
+            find.bind(1, name.description)
+            guard try find.step() else { return nil }
+            id = find.integer(0)
+            digest = UInt64(bitPattern: find.integer(2))
+            loader = try FoldLoader(
+                stream: name,
+                partition: identity.partition,
+                epoch: identity.epoch,
+                seq: seq,
+                head: find.bytes(1),
+                listsChanges: listsChanges
+            )
+            let sites = try connection.prepare("SELECT key, data FROM site WHERE stream = ?")
+            sites.bind(1, id)
+            while try sites.step() {
+                guard let site = StoredStream.site(of: sites.bytes(0)) else {
+                    throw SnapshotFile.Unusable(reason: "found a site's key that is no UUID in stream \(name)")
+                }
+                try loader.add(site: site, row: sites.bytes(1))
+            }
         }
     }
 

@@ -34,6 +34,7 @@ final class KeyFile {
         _ subject: String = "ann",
         read: String = "*",
         publish: String,
+        inspect: String? = nil,
         expiresIn seconds: Int64 = 3_600
     ) throws -> String {
         let now = WallClock.nowMs() / 1_000
@@ -41,7 +42,8 @@ final class KeyFile {
             subject: subject,
             expiresAt: now + seconds,
             read: [try #require(StreamPattern(read))],
-            publish: [try #require(StreamPattern(publish))]
+            publish: [try #require(StreamPattern(publish))],
+            inspect: try inspect.map { [try #require(StreamPattern($0))] } ?? []
         )
         return try #require(TokenMint(key).token(grant, now: now))
     }

@@ -97,6 +97,33 @@ import Testing
         }
     }
 
+    @Test("the sites of a stream come page by page, from a node in the process and from another one")
+    func sites() async throws {
+        try await eachWay { live in
+            for number in 1...3 {
+                try await live.publish("todo", Sent.insert(Site(high: UInt64(number), low: 1), 0, "\(number)"))
+            }
+            let at = "epoch=\(live.log.epoch)&min_seq=2"
+            let first = try json(try await live.get(path + "/sites?limit=2&\(at)"))
+            #expect(first["seq"] as? Int == 2 && first["to"] as? Int == 1 && first["living"] as? Int == 3)
+            #expect(first["limit"] as? Int == 100_000 && first["ended"] as? Int == 0)
+            let rest = try json(try await live.get(path + "/sites?limit=2&after=1&\(at)"))
+            let sites = try [first, rest].flatMap { try #require($0["sites"] as? [[String: Any]]) }
+            #expect(sites.map { $0["seq"] as? Int } == [0, 1, 2] && rest["to"] as? Int == 2)
+            #expect(sites.map { $0["idle_seqs"] as? Int } == [2, 1, 0])
+            #expect(sites.allSatisfy { $0["end"] as? Int == -1 && $0["at"] is Int && $0["idle_ms"] is Int })
+            let none = try json(try await live.get("/v1/streams/nobodys/sites?\(at)"))
+            #expect((none["sites"] as? [Any])?.isEmpty == true && none["living"] as? Int == 0)
+
+            for target in [
+                "/sites?limit=0", "/sites?limit=10001", "/sites?after=1", "/sites?after=x&\(at)", "/sites?min_seq=1",
+                "/sites?models=a", "/sites?epoch=x",
+            ] { #expect(try await live.get(path + target).status == 400, "\(target)") }
+            #expect(try await live.get(path + "/sites?epoch=0000000000000007").status == 409)
+            #expect(try await live.ask("POST", path + "/sites", body: "{}").status == 405)
+        }
+    }
+
     @Test func headOfTheStateSaysWhatGetSays() async throws {
         try await eachWay { live in
             try await live.publish("todo", Sent.insert(site, 0, "a"))

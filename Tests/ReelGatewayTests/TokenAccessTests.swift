@@ -20,7 +20,8 @@ import Testing
         try await guarded { live, keys in
             for (method, target) in [
                 ("GET", "/v1/streams/todo-7/events"), ("GET", "/v1/streams/todo-7/head"),
-                ("GET", "/v1/streams/todo-7/snapshot"), ("GET", "/v1/streams/todo-7/objects/a/b"),
+                ("GET", "/v1/streams/todo-7/snapshot"), ("GET", "/v1/streams/todo-7/sites"),
+                ("GET", "/v1/streams/todo-7/objects/a/b"),
                 ("POST", "/v1/streams/todo-7/events"), ("GET", "/v1/cluster"),
             ] {
                 let answer = try await live.ask(method, target, body: method == "POST" ? "{}" : "")
@@ -72,6 +73,49 @@ import Testing
             let read = try await live.ask("GET", "/v1/streams/todo-7/events", headers: bearer(token))
             #expect(String(decoding: read.body, as: UTF8.self).contains(#""by":"ann""#))
         }
+    }
+
+    @Test("sites are listed for the right `inspect` alone, and that right gives nothing else")
+    func inspect() async throws {
+        try await guarded { live, keys in
+            func status(_ token: String, _ target: String) async throws -> Int {
+                try await live.ask("GET", target, headers: bearer(token)).status
+            }
+            let reader = try keys.token(publish: "*")
+            let refused = try await live.ask("GET", "/v1/streams/todo-7/sites", headers: bearer(reader))
+            #expect(refused.status == 403)
+            #expect(String(decoding: refused.body, as: UTF8.self).contains("the right `inspect` for the stream todo-7"))
+            let inspector = try keys.token(read: "other", publish: "other", inspect: "todo-*")
+            // No snapshot node is there that could answer.
+            #expect(try await status(inspector, "/v1/streams/todo-7/sites") == 503)
+            #expect(try await status(inspector, "/v1/streams/other/sites") == 403)
+            for target in ["head", "snapshot", "events"] {
+                #expect(try await status(inspector, "/v1/streams/todo-7/\(target)") == 403, "\(target)")
+            }
+        }
+    }
+
+    @Test("the names of crowded streams are told to those that may inspect them")
+    func crowdedStreams() throws {
+        let streams = try [("todo-7", 60_000), ("other", 50_000), ("todo-8", 100_000)].map { name, sites in
+            CrowdedStream(stream: try #require(StreamName(name)), partition: 0, seq: 9, sites: sites)
+        }
+        func text(_ access: Access) throws -> String {
+            let response = try CrowdedStream.response(streams, of: Epoch(1), for: access)
+            return String(decoding: response.body, as: UTF8.self)
+        }
+        func grant(_ inspect: String...) throws -> Access {
+            let patterns = try inspect.map { try #require(StreamPattern($0)) }
+            return Access(TokenGrant(subject: "ann", expiresAt: 1, read: [], publish: [], inspect: patterns))
+        }
+        let head = #"{"epoch":"0000000000000001","limit":100000,"streams":["#
+        let eight = #"{"stream":"todo-8","partition":0,"seq":9,"sites":100000}"#
+        let seven = #"{"stream":"todo-7","partition":0,"seq":9,"sites":60000}"#
+        let other = #"{"stream":"other","partition":0,"seq":9,"sites":50000}"#
+        #expect(try text(Access(nil)) == head + "\(eight),\(seven),\(other)]}", "without keys, to everybody")
+        #expect(try text(grant("todo-*")) == head + "\(eight),\(seven)]}")
+        #expect(try text(grant("else")) == head + "]}")
+        #expect(throws: Problem.self) { try text(grant()) }
     }
 
     @Test func aTokenOfTheHandshakeServesToo() async throws {

@@ -75,6 +75,7 @@ import Testing
         ("dump", "data", "the folder that log.sqlite lies in"),
         ("epoch new", "data", "the folder that log.sqlite lies in"),
         ("epoch new", "partitions", "else as many as the old one"),
+        ("site list", "log", "fold this log instead of asking a node"),
     ]
 
     @Test func aNameIsTheSameSettingEverywhere() {
@@ -115,7 +116,8 @@ import Testing
             #expect(help.count { $0.contains("(required") } == settings.count, "\(command.name)")
             for missing in settings {
                 let others = settings.filter { $0.name != missing.name }.flatMap { ["--" + $0.name, "x"] }
-                let run = await CommandRun(command.words + others)
+                let operands = command.operands.filter { $0.count == .one }.map { _ in "x" }
+                let run = await CommandRun(command.words + operands + others)
                 #expect(run.code == .usage && run.errors.contains("--\(missing.name) is "), "\(run)")
             }
         }

@@ -44,6 +44,36 @@ import Testing
         Diagnosis(report: ClusterReport(nodes: nodes)).findings
     }
 
+    @Test("streams that have half of their sites are named once, with the command, and full ones are a problem")
+    func crowdedStreams() throws {
+        var nodes = try [node(1), node(2, "snapshot"), node(3, "snapshot")]
+        nodes[1].crowd = .success(["todo": 50_000, "notes": 99_999])
+        nodes[2].crowd = .success(["todo": 100_000])
+        let found = findings(nodes).filter { $0.about == "limits" }
+        #expect(found.map(\.level) == [.problem, .warning], "\(found)")
+        #expect(found[0].text == "todo has 100000 of 100000 sites; new devices are refused (too_many_sites)")
+        #expect(found[1].text == "notes has 99999 of 100000 sites")
+        #expect(found[0].advice?.contains("`reel site retire todo --idle-events N --dry-run`") == true)
+    }
+
+    @Test("streams that a node may not name are counted, and the right that is missing is said")
+    func unnamedCrowdedStreams() throws {
+        let metrics = """
+            reel_snapshot_half_full_streams 2
+            reel_snapshot_largest_stream_sites 60000
+
+            """
+        var secret = try node(2, "snapshot", metrics: metrics)
+        secret.crowd = .failure(NodeProbe.Silence(message: "no right", refusal: .forbidden))
+        let found = try findings([node(1), secret]).filter { $0.about == "limits" }
+        #expect(found.map(\.level) == [.warning], "\(found)")
+        #expect(
+            found.first?.text == "snapshot http://127.0.0.1:2 has 2 streams with half or more of 100000 sites, the"
+                + " largest with 60000, and does not name them: no right"
+        )
+        #expect(found.first?.advice?.contains("`inspect`") == true)
+    }
+
     private func worst(_ nodes: [ClusterReport.Node]) throws -> Finding {
         try #require(findings(nodes).first)
     }

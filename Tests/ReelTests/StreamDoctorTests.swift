@@ -62,6 +62,16 @@ import Testing
         #expect(found.contains { $0.text == "partition 2 ends at seq 9, the state is folded up to 5" })
     }
 
+    @Test(
+        "a stream warns from half of its sites on, and is a problem when it has all",
+        arguments: [
+            (49_999, nil), (50_000, Finding.Level.warning), (99_999, .warning), (100_000, .problem),
+        ]
+    )
+    func crowd(_ sites: Int, _ level: Finding.Level?) {
+        #expect(Finding.crowd("todo", sites: sites, about: "stream")?.level == level)
+    }
+
     @Test func aStreamThatNobodyHasWrittenIsAProblemOnceAllIsFolded() throws {
         func finding(_ report: StreamReport) throws -> Finding {
             try #require(findings(report).first { $0.text.hasPrefix("nobody has written todo: ") })

@@ -131,6 +131,20 @@ public struct EventIntake {
         output.append(contentsOf: rest)
     }
 
+    /// The gateway's clock in an event of the log, in milliseconds since 1970; nil: the event has none.
+    public static func clock(of event: Bytes) -> Int64? {
+        var reader = CanonicalReader(event, code: .badEvent)
+        var lastKey = Slice(start: 0, count: 0)
+        do throws(ReelError) {
+            try reader.expect(ASCII.openBrace)
+            // The first of the members in canonical order.
+            guard let key = try reader.nextKey(&lastKey), "at" ~= reader.bytes(key) else { return nil }
+            return try reader.integer()
+        } catch {
+            return nil
+        }
+    }
+
     /// The site and op that an event names, so that it can be refused by name; nil if it names none. Looks at any
     /// JSON and does not check the rest.
     public static func author(of sent: Bytes) -> (site: Site, op: Op)? {

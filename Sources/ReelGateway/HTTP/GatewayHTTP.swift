@@ -5,7 +5,7 @@ import ReelNode
 /// The HTTP side of one loop of a gateway.
 final class GatewayHTTP: HTTPHandler {
     enum Endpoint: Sendable {
-        case socket, echo, publish, sync, events, block, head
+        case socket, echo, publish, sync, events, block, head, crowdedStreams
         case state(StateRequest.Route)
         case node(NodeEndpoint)
     }
@@ -21,11 +21,11 @@ final class GatewayHTTP: HTTPHandler {
         self.answers = answers
         origins = OriginRules(gateway.share.settings.node)
         self.passage = passage
-        router = Self.routes(echoes: gateway.share.settings.echoes)
+        router = Self.routes(echoes: gateway.share.settings.echoes, hasState: gateway.share.state != nil)
     }
 
     /// What a gateway answers; openapi.yaml says the same.
-    static func routes(echoes: Bool) -> Router<Endpoint> {
+    static func routes(echoes: Bool, hasState: Bool) -> Router<Endpoint> {
         var router = Router<Endpoint>()
         router.add("GET", "/v1/socket", query: [], .socket)
         if echoes { router.add("GET", "/debug/echo", .echo) }
@@ -36,6 +36,7 @@ final class GatewayHTTP: HTTPHandler {
         router.add("GET", "/v1/streams/{stream}/blocks/{epoch}/{block}", .block)
         router.add("GET", "/v1/streams/{stream}/head", .head)
         router.addStateRoutes { .state($0) }
+        if hasState { router.add("GET", "/v1/sites", .crowdedStreams) }
         router.addNodeRoutes { .node($0) }
         return router
     }
@@ -57,6 +58,9 @@ final class GatewayHTTP: HTTPHandler {
                 let question = try StateRequest(route, match, request)
                 if let divergence = gateway.share.divergence { throw Problem(divergence) }
                 ask(question, exchange)
+            case .crowdedStreams:
+                let streams = gateway.share.state?.crowdedStreams ?? []
+                exchange.respond(try CrowdedStream.response(streams, of: gateway.share.epoch, for: access))
             case .node(let endpoint): exchange.respond(answers.response(endpoint))
             }
         } catch {
@@ -81,7 +85,12 @@ final class GatewayHTTP: HTTPHandler {
             try access.requirePublish(try match.stream)
             try access.requireRead(try match.stream)
             return access
-        case .events, .block, .head, .state:
+        case .state(let route):
+            let access = try Access(tokens, head)
+            try access.require(route, of: try match.stream)
+            return access
+        case .crowdedStreams: return try Access(tokens, head)
+        case .events, .block, .head:
             let access = try Access(tokens, head)
             try access.requireRead(try match.stream)
             return access

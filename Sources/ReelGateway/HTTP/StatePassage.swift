@@ -202,6 +202,10 @@ extension HTTPClientRequest {
             writer.member("epoch", epoch.description)
             writer.member("acks", acks) { $0.append(acked: $1) }
             (method, body) = ("POST", writer.finish())
+        case .sites(let after, let limit, _):
+            target += "/sites"
+            if after != .none { query.append(("after", "\(after)")) }
+            query.append(("limit", "\(limit)"))
         }
         if body.isEmpty {
             if let epoch = request.kind.epoch { query.append(("epoch", "\(epoch)")) }

@@ -4,6 +4,7 @@ enum CommandTable {
         .demo,
         .serve, .gateway, .snapshot, .cluster,
         .topicCreate, .topicShow, .topicCheck, .epochNew,
+        .siteList,
         .publish, .tail, .fetch, .get, .digest,
         .ready, .doctor,
         .dump, .fold, .replay,

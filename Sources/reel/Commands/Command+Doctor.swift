@@ -62,7 +62,9 @@ extension Command {
                 snapshots: report.living.filter(\.isSnapshot).map(\.address),
                 site: wantedSite
             )
-            findings += StreamDiagnosis(report: streamReport, nowMs: WallClock.nowMs()).findings
+            let ofStream = StreamDiagnosis(report: streamReport, nowMs: WallClock.nowMs()).findings
+            findings.removeAll { known in ofStream.contains { $0.text == known.text } }
+            findings += ofStream
         }
         for finding in findings {
             if options[CommonSettings.json] {

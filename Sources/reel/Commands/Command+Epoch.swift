@@ -20,7 +20,7 @@ extension Command {
         settings: [
             LogArguments.log, KafkaArguments.properties, LogArguments.logFolder,
             LogArguments.partitions.saying("how many partitions the new log gets; else as many as the old one"),
-            replication, fromSnapshot, dryRun,
+            replication, fromSnapshot, CommonSettings.dryRun,
         ],
         examples: [
             Example("reel epoch new --dry-run", "what it would do with the log in ./reel-data, and how long it takes"),
@@ -46,10 +46,12 @@ extension Command {
             )
         }
         func tell(_ report: EpochReport) throws {
-            for line in report.lines(isRehearsal: options[dryRun]) { try console.print(line) }
+            for line in report.lines(isRehearsal: options[CommonSettings.dryRun]) { try console.print(line) }
         }
-        if options[dryRun] { try tell(try change.rehearse()) } else { try change.run(tell) }
-        if !options[dryRun], let brokers = store as? KafkaLogStore { warnOfFewCopies(brokers, options, console) }
+        if options[CommonSettings.dryRun] { try tell(try change.rehearse()) } else { try change.run(tell) }
+        if !options[CommonSettings.dryRun], let brokers = store as? KafkaLogStore {
+            warnOfFewCopies(brokers, options, console)
+        }
         try console.print("took \(Int((ContinuousClock.now - start) / .milliseconds(1))) ms")
         return .done
     }
@@ -70,7 +72,6 @@ extension Command {
         "DIR",
         "the data folder of a snapshot node, or a copy, that the state begins with"
     )
-    private static let dryRun = Setting<Bool>.flag("dry-run", "look and count, and write nothing")
 }
 
 extension EpochReport {

@@ -7,4 +7,6 @@ enum CommonSettings {
         "DIR",
         "put the log on three brokers of the Kafka in this folder, of which some are killed too"
     )
+
+    static let dryRun = Setting<Bool>.flag("dry-run", "look and count, and write nothing")
 }

@@ -19,6 +19,8 @@ struct ClusterReport {
         /// Why it did not say who the others are; nil: it did, or was not asked.
         var secrecy: NodeProbe.Silence?
         var metrics = MetricsPage()
+        /// The streams that have many of their sites, and how many; nil: by its metrics there is none.
+        var crowd: Result<[String: Int], NodeProbe.Silence>?
 
         var answers: Bool { !looks.isEmpty }
         /// It announces that it listens everywhere, which says nobody where it is.

@@ -56,15 +56,16 @@ struct ClusterVisit {
 
     /// Asks all at once, so that their answers are of one moment.
     private func look(at report: inout ClusterReport) async {
-        await withTaskGroup(of: (Int, Result<(NodeStanding, MetricsPage), NodeProbe.Silence>).self) { group in
+        await withTaskGroup(of: (Int, Result<Look, NodeProbe.Silence>).self) { group in
             for (index, node) in report.nodes.enumerated() where node.failure.isEmpty {
                 group.addTask { (index, await look(at: node.address)) }
             }
             for await (index, result) in group {
                 switch result {
-                case .success(let (standing, metrics)):
-                    report.nodes[index].looks.append(standing)
-                    report.nodes[index].metrics = metrics
+                case .success(let look):
+                    report.nodes[index].looks.append(look.standing)
+                    report.nodes[index].metrics = look.metrics
+                    report.nodes[index].crowd = look.crowd
                 case .failure(let silence):
                     report.nodes[index].looks = []
                     report.nodes[index].failure = silence.message
@@ -74,15 +75,65 @@ struct ClusterVisit {
         }
     }
 
-    private func look(at node: NodeAddress) async -> Result<(NodeStanding, MetricsPage), NodeProbe.Silence> {
+    /// What a node said at one moment.
+    private struct Look {
+        var standing: NodeStanding
+        var metrics: MetricsPage
+        var crowd: Result<[String: Int], NodeProbe.Silence>?
+    }
+
+    private func look(at node: NodeAddress) async -> Result<Look, NodeProbe.Silence> {
         do throws(NodeProbe.Silence) {
             let standing = try await probe.standing(of: node)
-            return await probe.get("/metrics", of: node)
-                .map { (standing, MetricsPage(String(decoding: $0.body, as: UTF8.self))) }
-                .mapError { NodeProbe.Silence(message: $0.message) }
+            switch await probe.get("/metrics", of: node) {
+            case .failure(let error): return .failure(NodeProbe.Silence(message: error.message))
+            case .success(let response):
+                let metrics = MetricsPage(String(decoding: response.body, as: UTF8.self))
+                let isCrowded = metrics.value("reel_snapshot_half_full_streams") > 0
+                return .success(
+                    Look(standing: standing, metrics: metrics, crowd: isCrowded ? await crowd(of: node) : nil)
+                )
+            }
         } catch {
             return .failure(error)
         }
+    }
+
+    /// The streams that have many of their sites, and how many, as a snapshot node names them.
+    private func crowd(of node: NodeAddress) async -> Result<[String: Int], NodeProbe.Silence> {
+        let response: HTTPResponse
+        switch await probe.get("/v1/sites", of: node) {
+        case .success(let answer): response = answer
+        case .failure(let error): return .failure(NodeProbe.Silence(message: error.message))
+        }
+        guard response.status == 200 else {
+            let refusal = Refusal(response)
+            return .failure(NodeProbe.Silence(message: refusal.message, refusal: refusal.code))
+        }
+        do throws(Complaint) {
+            return .success(try Self.crowd(response.body))
+        } catch {
+            return .failure(NodeProbe.Silence(message: error.message))
+        }
+    }
+
+    private static func crowd(_ body: [UInt8]) throws(Complaint) -> [String: Int] {
+        var crowd: [String: Int] = [:]
+        try JSONReader.members(ofAnswer: body) { (reader, key) throws(ReelError) in
+            guard key.string == "streams" else { return try reader.skip() }
+            try reader.array { (reader) throws(ReelError) in
+                var (stream, sites): (String?, Int64) = (nil, 0)
+                try reader.object { (reader, key) throws(ReelError) in
+                    switch key.raw {
+                    case "stream": stream = try reader.string()
+                    case "sites": sites = try reader.integer()
+                    default: try reader.skip()
+                    }
+                }
+                if let stream { crowd[stream] = Int(clamping: sites) }
+            }
+        }
+        return crowd
     }
 }
 

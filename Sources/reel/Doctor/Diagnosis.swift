@@ -6,7 +6,7 @@ struct Diagnosis {
 
     /// What there is to say, the worst first.
     var findings: [Finding] {
-        let all = nodes + epochs + log + lag + limits
+        let all = nodes + epochs + log + lag + limits + crowds
         return Finding.Level.allCases.reversed().flatMap { level in all.filter { $0.level == level } }
     }
 

@@ -1,4 +1,5 @@
 import ReelCore
+import ReelNode
 
 /// What the doctor found out about one thing.
 struct Finding: Equatable {
@@ -45,6 +46,22 @@ struct Finding: Equatable {
 
     private static func padded(_ word: String, _ width: Int) -> String {
         word + String(repeating: " ", count: max(1, width - word.count))
+    }
+}
+
+extension Finding {
+    /// A finding about a stream that has half of its sites or more; nil for one that has fewer.
+    static func crowd(_ stream: String, sites: Int, about: String) -> Finding? {
+        guard sites >= CrowdedStream.sitesMin else { return nil }
+        let isFull = sites >= Limits.sites
+        return Finding(
+            isFull ? .problem : .warning,
+            about,
+            "\(stream) has \(sites) of \(Limits.sites) sites"
+                + (isFull ? "; new devices are refused (\(ErrorCode.tooManySites.rawValue))" : ""),
+            do: "End the idle ones: `reel site list \(stream)` shows them, `reel site retire \(stream) --idle-events N "
+                + "--dry-run` what it would end."
+        )
     }
 }
 

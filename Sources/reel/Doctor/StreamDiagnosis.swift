@@ -72,15 +72,8 @@ struct StreamDiagnosis {
         }
         guard var fold = report.furthest else { return findings }
         let sites = fold.sites().count
-        if sites > Limits.sites * 9 / 10 {
-            findings.append(
-                Finding(
-                    .warning,
-                    "stream",
-                    "\(report.stream) has \(sites) of \(Limits.sites) sites",
-                    do: ErrorCode.tooManySites.entry.advice
-                )
-            )
+        if let finding = Finding.crowd(report.stream.description, sites: fold.liveSites, about: "stream") {
+            findings.append(finding)
         }
         if sites == 0, fold.objectCount == 0 {
             // What is not folded yet may be its first event.
@@ -214,13 +207,5 @@ struct StreamDiagnosis {
         return findings
     }
 
-    private func ago(_ atMs: Int64) -> String {
-        let seconds = max(0, nowMs - atMs) / 1_000
-        switch seconds {
-        case ..<120: return ", \(seconds) s ago"
-        case ..<7_200: return ", \(seconds / 60) min ago"
-        case ..<172_800: return ", \(seconds / 3_600) h ago"
-        default: return ", \(seconds / 86_400) days ago"
-        }
-    }
+    private func ago(_ atMs: Int64) -> String { ", \(age(ms: nowMs - atMs)) ago" }
 }

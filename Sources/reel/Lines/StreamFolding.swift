@@ -8,6 +8,9 @@ struct StreamFolding {
     private var last = Seq.none
     private var isStopped = false
 
+    /// The site of the event that was folded last.
+    var author: Site { event.site }
+
     /// A stream that nobody wrote yet, in the partition with this number, one of `partitions`.
     init(_ stream: StreamName, partition: Int, of partitions: Int, epoch: Epoch) {
         fold = Fold(stream: stream, partition: partition, epoch: epoch)

@@ -1,0 +1,59 @@
+import ReelCore
+import ReelNode
+import ReelSQLite
+
+/// The streams of a partition that have many sites.
+struct SiteCrowd: Equatable, Sendable {
+    /// The sites of the stream that has the most.
+    var most = 0
+    /// The number of streams that have half or more of the sites that a stream may have.
+    var halfFull = 0
+    /// The largest of these streams.
+    var streams: [CrowdedStream] = []
+
+    /// At most this number of streams is named.
+    private static let namedMax = 100
+
+    init() {}
+
+    /// What a partition's file says, as of `seq`. Reads nothing but an index.
+    init(of partition: Int, seq: Seq, in connection: Connection) throws {
+        most = Int(try connection.integer("SELECT max(sites) FROM stream") ?? 0)
+        guard most >= CrowdedStream.sitesMin else { return }
+        let crowded = "FROM stream WHERE sites >= \(CrowdedStream.sitesMin)"
+        halfFull = Int(try connection.integer("SELECT count(*) \(crowded)") ?? 0)
+        let rows = try connection.prepare("SELECT name, sites \(crowded) ORDER BY sites DESC LIMIT \(Self.namedMax)")
+        while try rows.step() {
+            guard let name = StreamName(rows.text(0)) else { continue }
+            streams.append(CrowdedStream(stream: name, partition: partition, seq: seq, sites: Int(rows.integer(1))))
+        }
+    }
+}
+
+/// Warns of each stream that runs out of sites: once when it has half of them, and once when it has all.
+struct CrowdWatch {
+    private var isFull: [StreamName: Bool] = [:]
+    private var limiter = LineLimiter(lines: 10, windowMs: 60_000)
+
+    /// Writes a line for each stream that has come to half of its sites, or to all, since the call before.
+    mutating func look(at crowd: SiteCrowd, _ journal: Journal, nowMs: Int64 = WallClock.nowMs()) {
+        var current: [StreamName: Bool] = [:]
+        for stream in crowd.streams {
+            let hasAll = stream.sites >= Limits.sites
+            current[stream.stream] = hasAll
+            guard isFull[stream.stream].map({ hasAll && !$0 }) ?? true, let unsaid = limiter.admit(nowMs: nowMs) else {
+                continue
+            }
+            journal.warning(
+                hasAll ? "stream takes no new sites" : "stream has many sites",
+                [
+                    "stream": "\(stream.stream)", "partition": "\(stream.partition)", "sites": "\(stream.sites)",
+                    "limit": "\(Limits.sites)",
+                    "do": "reel site retire \(stream.stream) --idle-events N --dry-run",
+                    "lines_left_out": "\(unsaid)",
+                ]
+            )
+        }
+        isFull = current
+    }
+}

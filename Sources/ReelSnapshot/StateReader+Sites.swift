@@ -1,0 +1,105 @@
+import ReelCore
+import ReelNode
+import ReelSQLite
+
+extension StateReader {
+    /// Some of the sites of a stream, by the seqs of their last events.
+    struct SitesPage {
+        /// The position that the page is true of.
+        var seq: Seq
+        /// The epoch that follows, once the end of this one was folded.
+        var next: Epoch?
+        /// The sites of the stream that have not ended.
+        var living = 0
+        /// Those that have ended and are not forgotten.
+        var ended = 0
+        var sites: [ListedSite] = []
+        /// The page has all sites from the one behind `after` on whose last event lies at or before this seq.
+        var to: Seq
+    }
+
+    /// Chunks of events that are read for the times of one page, in bytes.
+    private static let timesBytes = 16 << 20
+
+    /// At most `limit` sites of a stream, from the first one whose last event lies behind `after` on, with the time of
+    /// that event where the index of events has it.
+    func sites(of stream: StreamName, after: Seq, limit: Int) throws -> SitesPage {
+        try reading { connection, position in
+            guard after <= position.seq else { throw Self.behind(position.seq, after) }
+            var page = SitesPage(seq: position.seq, next: position.following, to: position.seq)
+            guard
+                let stored = try StoredStream(
+                    sitesOf: stream,
+                    identity: identity,
+                    seq: position.seq,
+                    in: connection
+                )
+            else { return page }
+            var known = stored.fold.sites().compactMap { site in stored.fold.site(site).map { ListedSite(site, $0) } }
+            page.living = known.count { $0.end == .none }
+            page.ended = known.count - page.living
+            known.removeAll { $0.seq <= after }
+            known.sort { $0.seq < $1.seq }
+            if known.count > limit {
+                page.to = known[limit].seq - 1
+                known.removeSubrange(limit...)
+            }
+            page.sites = known
+            try addTimes(to: &page, of: stored.id, position, in: connection)
+            return page
+        }
+    }
+
+    /// Looks up the times of the sites' last events. Cuts the page where that would take too long.
+    private func addTimes(
+        to page: inout SitesPage,
+        of stream: Int64,
+        _ position: StoredPosition,
+        in connection: Connection
+    ) throws {
+        let oldest = try SnapshotFile.oldestEvent(in: connection) ?? position.next
+        let find = try connection.prepare(
+            "SELECT last, data FROM event WHERE stream = ? AND last >= ? ORDER BY last LIMIT 1"
+        )
+        var times: [Seq: Int64] = [:]
+        var (looked, bytes) = (oldest - 1, 0)
+        let wanted = Set(page.sites.map(\.seq))
+        for index in page.sites.indices where page.sites[index].seq > looked {
+            guard bytes < Self.timesBytes else {
+                page.to = page.sites[index].seq - 1
+                page.sites.removeSubrange(index...)
+                break
+            }
+            find.bind(1, stream)
+            find.bind(2, page.sites[index].seq)
+            guard try find.step() else { break }
+            looked = find.integer(0)
+            bytes += find.bytes(1).count
+            let isWhole = EventChunk.forEach(in: find.bytes(1)) { seq, _, value in
+                if wanted.contains(seq), let time = EventIntake.clock(of: value) { times[seq] = time }
+                return true
+            }
+            guard isWhole else { throw SnapshotFile.Unusable(reason: "found a damaged chunk of events") }
+            find.reset()
+        }
+        for index in page.sites.indices { page.sites[index].atMs = times[page.sites[index].seq] }
+    }
+}
+
+extension StateReader.SitesPage {
+    /// The page as `GET …/sites` answers it.
+    func json(of stream: StreamName, _ identity: SnapshotFile.Identity, nowMs: Int64) -> [UInt8] {
+        var writer = JSONObjectWriter()
+        writer.member("stream", stream.description)
+        writer.member("epoch", identity.epoch.description)
+        writer.member("partition", identity.partition)
+        writer.member("seq", seq)
+        writer.member("next", next?.description)
+        writer.member("limit", Limits.sites)
+        writer.member("living", living)
+        writer.member("ended", ended)
+        writer.objects("sites", sites) { $1.write(to: &$0, head: seq, nowMs: nowMs) }
+        writer.member("to", to)
+        return writer.finish()
+    }
+}

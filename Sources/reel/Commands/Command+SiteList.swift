@@ -1,0 +1,58 @@
+import ReelCore
+import ReelLog
+import ReelNode
+
+extension Command {
+    /// Shows the sites of a stream.
+    static let siteList = Command(
+        "site list",
+        "show the sites of a stream, the most idle first",
+        about: """
+            A site is one device in one stream, and a stream has 100,000 sites at most that have not ended. The command
+            asks a node, which needs a token with the right `inspect` where the nodes have keys; with --log it folds
+            the log itself, which takes longer the longer the log is. IDLE SEQS is the number of records of the
+            stream's partition behind the last event of the site: those of all streams in the partition. IDLE TIME is
+            the age of that event by the gateway's clock; it is not known where the node's index no longer has the
+            event. OP is the last consumed one, and ENDED AT the seq at which the site ended.
+            """,
+        operands: [Operand("STREAM")],
+        settings: NodeArguments.all + [
+            LogArguments.log.saying(
+                "fold this log instead of asking a node: sqlite:PATH or kafka:HOST:PORT,HOST:PORT",
+                showsDefault: false
+            ),
+            KafkaArguments.properties, limit, onlyEnded, CommonSettings.json,
+        ],
+        examples: [
+            Example("reel site list todo", "the hundred sites that have been idle for longest"),
+            Example("reel site list todo --limit 1000000 --json", "all of them, a line of JSON for each"),
+            Example("reel site list todo --log sqlite:reel-data/log.sqlite", "from the log, without a node"),
+        ]
+    ) { options, console in
+        let stream = try streamName(options.operands[0])
+        let isWanted: (ListedSite) -> Bool = { ($0.end != .none) == options[onlyEnded] }
+        let listing: SiteListing
+        if options[LogArguments.log] != nil {
+            let log = try LogArguments.open(options, console)
+            defer { log.close() }
+            listing = try SiteListing.folded(stream, log, console)
+        } else {
+            let caller = try await NodeCaller(try NodeArguments.addresses(options))
+            listing = try await SiteListing(of: stream, from: caller) { sites in
+                sites.count(where: isWanted) >= options[limit]
+            }
+        }
+        try listing.checkThatItIsThere()
+        let (shown, nowMs) = (listing.sites.filter(isWanted).prefix(options[limit]), WallClock.nowMs())
+        if options[CommonSettings.json] {
+            for site in shown { try console.write(listing.json(of: site, nowMs: nowMs)) }
+            return .done
+        }
+        try console.print(listing.summary)
+        if !shown.isEmpty { for line in listing.table(shown, nowMs: nowMs) { try console.print(line) } }
+        return .done
+    }
+
+    private static let limit = Setting<Int>.number("limit", "N", 1...Int.max, default: 100, "sites at most")
+    private static let onlyEnded = Setting<Bool>.flag("ended", "show the sites that have ended instead")
+}
