@@ -312,7 +312,8 @@ extension ErrorCode {
                 .changed,
                 "Too many sites",
                 "The stream has as many sites as it may have.",
-                "End sites that are no longer used (`last`), then send again with a new base."
+                "An operator retires idle sites (`reel site retire`), or sites that are no longer used end themselves "
+                    + "(`last`). Then send again with a new base."
             )
         case .foreign:
             Entry(

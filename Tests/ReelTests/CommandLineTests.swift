@@ -76,6 +76,8 @@ import Testing
         ("epoch new", "data", "the folder that log.sqlite lies in"),
         ("epoch new", "partitions", "else as many as the old one"),
         ("site list", "log", "fold this log instead of asking a node"),
+        ("site retire", "data", "the folder that log.sqlite lies in"),
+        ("site retire", "url", "read the sites from this node instead"),
     ]
 
     @Test func aNameIsTheSameSettingEverywhere() {
@@ -122,7 +124,7 @@ import Testing
             }
         }
         let required = CommandTable.all.filter { !$0.required.isEmpty }.map(\.name).sorted()
-        #expect(required == ["token make", "token show", "topic check", "topic create", "topic show"])
+        #expect(required == ["site retire", "token make", "token show", "topic check", "topic create", "topic show"])
     }
 
     @Test func aRangeThatEndsBeforeItBeginsIsAMistake() async {
