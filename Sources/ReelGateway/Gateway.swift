@@ -1,4 +1,4 @@
-import ReelCore
+public import ReelCore
 public import ReelLog
 public import ReelNet
 public import ReelNode
@@ -23,14 +23,15 @@ public final class Gateway: Sendable {
     /// Ends it in good order.
     public let end: NodeEnd
 
-    /// Opens a gateway on a log and listens. `number`: how many logs were the current one before. `state` answers
-    /// questions about state in this process; without it they are passed on to a snapshot node. The log is the caller's
-    /// to close, after the end. Not on an event loop.
+    /// Opens a gateway on a log and listens. `number`: how many logs were the current one before; nil for `deployment`:
+    /// the log is the first of its own. `state` answers questions about state in this process; without it they are
+    /// passed on to a snapshot node. The log is the caller's to close, after the end. Not on an event loop.
     ///
     /// Throws `LogError` where the log cannot be read and `NetError` where the address cannot be listened on.
     public init(
         log: any EventLog,
         number: Int = 0,
+        deployment: Deployment? = nil,
         settings: GatewaySettings = GatewaySettings(),
         journal: Journal = Journal(),
         metrics: Metrics = Metrics(),
@@ -41,10 +42,17 @@ public final class Gateway: Sendable {
         for partition in 0..<log.partitions { bounds.append(try log.bounds(partition)) }
         let starts = try WarmStart.find(in: log, bounds: bounds, records: settings.warmRecords)
         let from = starts.map(\.from)
+        let current = CurrentLog(
+            epoch: log.epoch,
+            partitions: log.partitions,
+            number: number,
+            deployment: deployment
+        )
         let share = GatewayShare(
             nodeID: settings.node.id,
             log: log,
-            number: number,
+            number: current.number,
+            deployment: current.deployment,
             bounds: bounds,
             starts: starts,
             settings: settings,
@@ -59,7 +67,6 @@ public final class Gateway: Sendable {
             share.announcement(role: role, url: url.withLock { $0 })
         }
         self.announcer = announcer
-        let current = CurrentLog(epoch: log.epoch, partitions: log.partitions, number: number)
         let answers = NodeAnswers(log: current, announcer: announcer, metrics: metrics) { share.readiness }
         var parts: [LoopBound<Part>] = []
         for (index, loop) in try Self.loops(settings.node.loops).enumerated() {

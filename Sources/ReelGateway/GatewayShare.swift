@@ -60,6 +60,7 @@ final class GatewayShare: Sendable {
     let epoch: Epoch
     /// How many logs were the current one before this one.
     let number: Int
+    let deployment: Deployment
     let partitions: Int
     let settings: GatewaySettings
     let journal: Journal
@@ -81,6 +82,7 @@ final class GatewayShare: Sendable {
         nodeID: String,
         log: any EventLog,
         number: Int,
+        deployment: Deployment? = nil,
         bounds: [LogBounds],
         starts: [WarmStart],
         settings: GatewaySettings,
@@ -95,6 +97,7 @@ final class GatewayShare: Sendable {
         self.state = state
         epoch = log.epoch
         self.number = number
+        self.deployment = deployment ?? Deployment(beginningWith: log.epoch)
         partitions = log.partitions
         rate = Mutex(PublishRate(perSecond: settings.publishesPerSecond))
         gate = NodeGate(settings.node, metrics: metrics, journal: journal)

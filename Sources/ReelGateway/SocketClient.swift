@@ -209,6 +209,7 @@ final class SocketClient: Subscriber {
             epoch: gateway.share.epoch,
             log: gateway.share.logState.rawValue,
             number: gateway.share.number,
+            deployment: gateway.share.deployment,
             partitions: gateway.share.partitions,
             limits: ServerFrame.Limits(
                 frame: settings.frameBytes,

@@ -14,8 +14,9 @@ public protocol LogStore: AnyObject, Sendable {
     /// Opens a log of this store, the current one or another.
     func open(_ epoch: Epoch) throws(LogError) -> any EventLog
 
-    /// Makes a log the current one. Its number is the former's + 1; `conflict` where it is not, because somebody else
-    /// was faster. Where there is no current log it may have any number: it may go on for a store that was lost.
+    /// Makes a log the current one, and keeps its deployment. Its number is the former's + 1; `conflict` where it is
+    /// not, because another caller was faster. Where there is no current log it may have any number: it may go on for a
+    /// store that was lost.
     func advance(to next: CurrentLog) throws(LogError)
 
     /// Closes connections and files. Logs that were opened stay open.
@@ -30,11 +31,14 @@ public struct CurrentLog: Equatable, Sendable {
     public var partitions: Int
     /// How many logs were current before it.
     public var number: Int
+    /// The deployment, which all logs of a store share.
+    public var deployment: Deployment
 
-    /// The log of this epoch, as the one of this number.
-    public init(epoch: Epoch, partitions: Int, number: Int) {
+    /// The log of this epoch, as the one of this number; without `deployment` it begins a deployment.
+    public init(epoch: Epoch, partitions: Int, number: Int, deployment: Deployment? = nil) {
         self.epoch = epoch
         self.partitions = partitions
         self.number = number
+        self.deployment = deployment ?? Deployment(beginningWith: epoch)
     }
 }

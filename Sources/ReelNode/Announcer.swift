@@ -75,6 +75,7 @@ public final class Announcer: Sendable {
         var body = JSONObjectWriter()
         body.member("epoch", log.epoch.description)
         body.member("number", log.number)
+        body.member("deployment", log.deployment.description)
         body.member("partitions", log.partitions)
         body.objects("nodes", nodes) { object, node in
             object.member("id", node.id)

@@ -53,7 +53,7 @@ public struct NodeAnswers: Sendable {
         case .readiness:
             let (readiness, state, detail) = readiness()
             return .json(
-                readiness.body(log: state, detail: detail, epoch: log.epoch),
+                readiness.body(log: state, detail: detail, epoch: log.epoch, deployment: log.deployment),
                 status: readiness.isReady ? 200 : 503
             )
         case .metrics:

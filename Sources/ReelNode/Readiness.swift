@@ -51,7 +51,12 @@ public struct Readiness: Sendable {
     public var positions: [Seq] { reached }
 
     /// The body of `/readyz`; `log` is the log's state, `detail` says more of it.
-    public func body(log: LogState, detail: String? = nil, epoch: Epoch) -> [UInt8] {
+    public func body(
+        log: LogState,
+        detail: String? = nil,
+        epoch: Epoch,
+        deployment: Deployment? = nil
+    ) -> [UInt8] {
         var body = JSONObjectWriter()
         body.member("ready", isReady)
         body.member("leaving", isLeaving)
@@ -59,6 +64,7 @@ public struct Readiness: Sendable {
         body.member("log", log.rawValue)
         body.member("detail", detail)
         body.member("epoch", epoch.description)
+        body.member("deployment", deployment?.description)
         body.objects("partitions", reached.enumerated()) { object, place in
             object.member("partition", place.offset)
             object.member("seq", place.element)

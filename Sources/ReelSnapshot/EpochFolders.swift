@@ -60,7 +60,7 @@ enum EpochFolders {
         return next
     }
 
-    /// What a file in the folder says of the log: its `partitions`, or its `number`; nil: none does.
+    /// What a file in the folder says of the log: its `partitions`, `number` or `deployment`; nil: none does.
     static func meta(_ meta: String, in epochFolder: String) -> Int? {
         names(in: epochFolder).lazy.filter { $0.hasSuffix(".sqlite") }.compactMap { name in
             guard let connection = try? Connection(path: "\(epochFolder)/\(name)", mode: .readOnly, busyMs: 1_000)

@@ -57,6 +57,7 @@ final class PartitionKeeper: @unchecked Sendable {
     let place: FilePlace
     private let log: any EventLog
     private let number: Int
+    private let deployment: Deployment
     private let settings: SnapshotSettings
     private let journal: Journal
     private let metrics: SnapshotMetrics
@@ -77,6 +78,7 @@ final class PartitionKeeper: @unchecked Sendable {
     init(
         log: any EventLog,
         number: Int,
+        deployment: Deployment,
         partition: Int,
         settings: SnapshotSettings,
         journal: Journal,
@@ -90,6 +92,7 @@ final class PartitionKeeper: @unchecked Sendable {
         )
         self.log = log
         self.number = number
+        self.deployment = deployment
         self.settings = settings
         self.journal = journal
         self.metrics = metrics
@@ -157,6 +160,9 @@ final class PartitionKeeper: @unchecked Sendable {
         let position = try StoredPosition(reading: file.connection)
         // On a full disk, too, the file is compared with the log, and answers.
         if position.number != Int64(number) { try file.setMeta("number", Int64(number)) }
+        if position.deployment != deployment {
+            try file.setMeta("deployment", Int64(bitPattern: deployment.value))
+        }
         let folder = try PartitionFolder(file: file, identity: identity, settings: settings)
         let bounds = try log.bounds(identity.partition)
         var verifier = try TailVerifier.resuming(position, partition: identity.partition, of: log, bounds)

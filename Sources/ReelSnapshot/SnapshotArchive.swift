@@ -11,6 +11,8 @@ public final class SnapshotArchive: StateArchive {
     public let partitions: Int
     /// How many logs were the current one before it; nil: no file says so.
     public let number: Int?
+    /// The deployment of the log; nil: no file says so.
+    public let deployment: Deployment?
     private let folders: [String]
 
     /// The files of the current log (nil: of the last one of which there are any) in these folders: each the data
@@ -57,6 +59,8 @@ public final class SnapshotArchive: StateArchive {
         }
         self.partitions = partitions
         number = self.folders.lazy.compactMap { EpochFolders.meta("number", in: $0) }.first
+        deployment = self.folders.lazy.compactMap { EpochFolders.meta("deployment", in: $0) }.first
+            .map { Deployment(UInt64(bitPattern: Int64($0))) }
     }
 
     /// The logs whose state lies in a node's `snapshot` folder, lowest epoch first.

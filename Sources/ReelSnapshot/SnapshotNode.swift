@@ -18,11 +18,13 @@ public final class SnapshotNode: StateSource {
     let lines = SharedWork<LinesQuestion, Result<SharedLines, Problem>>()
 
     /// Takes the folder for itself and begins to fold. The log must be this node's own: when folding does not keep up,
-    /// its tails are held back. `number`: how many logs were the current one before; it stands in the files too, for
-    /// where only they are left. Throws where the folder is another process's or cannot be made.
+    /// its tails are held back. `number`: how many logs were the current one before; nil for `deployment`: the log is
+    /// the first of its own. Both stand in the files too, for where only they are left. Throws where the folder is
+    /// another process's or cannot be made.
     public init(
         log: any EventLog,
         number: Int = 0,
+        deployment: Deployment? = nil,
         settings: SnapshotSettings,
         journal: Journal,
         metrics: Metrics
@@ -39,6 +41,7 @@ public final class SnapshotNode: StateSource {
             PartitionKeeper(
                 log: log,
                 number: number,
+                deployment: deployment ?? Deployment(beginningWith: log.epoch),
                 partition: $0,
                 settings: settings,
                 journal: journal,

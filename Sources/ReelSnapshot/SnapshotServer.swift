@@ -1,4 +1,4 @@
-import ReelCore
+public import ReelCore
 public import ReelLog
 public import ReelNet
 public import ReelNode
@@ -14,13 +14,15 @@ public final class SnapshotServer: Sendable {
     private let server: LoopBound<HTTPServer>
 
     /// Opens a snapshot node on a log and listens. The log must be this node's own, and is the caller's to close, after
-    /// the end. `number`: how many logs were the current one before. Not on an event loop.
+    /// the end. `number`: how many logs were the current one before; nil for `deployment`: the log is the first of its
+    /// own. Not on an event loop.
     ///
     /// Throws `LogError` where the log cannot be read, `SnapshotError` where the folder cannot be had, and `NetError`
     /// where the address cannot be listened on.
     public init(
         log: any EventLog,
         number: Int = 0,
+        deployment: Deployment? = nil,
         settings: SnapshotSettings,
         common: NodeSettings = NodeSettings(),
         journal: Journal = Journal(),
@@ -29,7 +31,14 @@ public final class SnapshotServer: Sendable {
         let wanted = try SocketAddress(parsing: common.listen)
         var goals: [Seq] = []
         for partition in 0..<log.partitions { goals.append(try log.bounds(partition).last) }
-        let node = try SnapshotNode(log: log, number: number, settings: settings, journal: journal, metrics: metrics)
+        let node = try SnapshotNode(
+            log: log,
+            number: number,
+            deployment: deployment,
+            settings: settings,
+            journal: journal,
+            metrics: metrics
+        )
         self.node = node
         let readiness = Mutex(Readiness(goals: goals))
         let standing: @Sendable () -> Readiness = {
@@ -52,7 +61,12 @@ public final class SnapshotServer: Sendable {
                 atMs: WallClock.nowMs()
             )
         }
-        let current = CurrentLog(epoch: log.epoch, partitions: log.partitions, number: number)
+        let current = CurrentLog(
+            epoch: log.epoch,
+            partitions: log.partitions,
+            number: number,
+            deployment: deployment
+        )
         let answers = NodeAnswers(log: current, announcer: announcer, metrics: metrics) {
             (standing(), node.logState, node.problems.isEmpty ? nil : node.problems.joined(separator: "; "))
         }

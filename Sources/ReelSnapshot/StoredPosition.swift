@@ -14,6 +14,8 @@ struct StoredPosition {
     var seedsEnd: Seq = 0
     /// How many logs were the current one before the file's; nil: that was not written yet.
     var number: Int64?
+    /// The deployment of the file's log; nil: that was not written yet.
+    var deployment: Deployment?
 
     /// The last seq folded.
     var seq: Seq { next - 1 }
@@ -39,7 +41,7 @@ struct StoredPosition {
         let statement = try connection.prepare(
             """
             SELECT name, value FROM meta
-            WHERE name IN ('next', 'phase', 'following', 'last', 'hash', 'seeds', 'number')
+            WHERE name IN ('next', 'phase', 'following', 'last', 'hash', 'seeds', 'number', 'deployment')
             """
         )
         var phase: Int64 = 0
@@ -54,6 +56,7 @@ struct StoredPosition {
             case "hash": hash = statement.integer(1)
             case "seeds": seedsEnd = statement.integer(1)
             case "number": number = statement.integer(1)
+            case "deployment": deployment = Deployment(UInt64(bitPattern: statement.integer(1)))
             default: following = statement.integer(1)
             }
         }
@@ -66,7 +69,7 @@ struct StoredPosition {
             }
     }
 
-    /// Writes it, but for the log's number. Inside a transaction.
+    /// Writes it, but for the log's number and deployment. Inside a transaction.
     func write(to file: SnapshotFile) throws {
         try file.setMeta("next", next)
         if let last {

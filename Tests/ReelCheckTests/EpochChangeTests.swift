@@ -42,6 +42,7 @@ import Testing
             let current = try #require(try store.current())
             #expect(current == report.new && report.old == last && report.losses.isEmpty)
             #expect(current.number == last.number + 1 && current.epoch != last.epoch)
+            #expect(current.deployment == Deployment(0xaa))
             #expect(current.partitions == partitions ?? last.partitions)
             #expect(try judged(store) == before, "seed \(seed), \(partitions as Any) partitions")
             #expect(
@@ -153,12 +154,26 @@ import Testing
         var epoch: Epoch
         var partitions: Int
         var number: Int?
+        var deployment: Deployment?
 
         var fold: PartitionFold?
 
         func state(of partition: Int) throws -> ArchivedState? {
             fold.map { ArchivedState(fold: $0, last: nil) }
         }
+    }
+
+    @Test(arguments: [nil, Deployment(0x11)])
+    func `A log that is lost with its store leaves its deployment to the next one, as the snapshots name it`(
+        named: Deployment?
+    ) throws {
+        let fold = PartitionFold(partition: 0, of: 1, epoch: Epoch(0xaa))
+        let archive = BareArchive(epoch: Epoch(0xaa), partitions: 1, number: 4, deployment: named, fold: fold)
+        let store = FragileStore()
+        let report = try EpochChange(store, archive: archive).run()
+        #expect(report.deploymentIsKnown == (named != nil))
+        #expect(report.new.deployment == named ?? Deployment(0xaa))
+        #expect(try store.current() == report.new && report.new.number == 5)
     }
 
     @Test func `What is lost is said by the run that comes to the end, wherever it was killed before`() async throws {

@@ -47,6 +47,7 @@ import Testing
                         node: "n",
                         epoch: epoch,
                         number: 3,
+                        deployment: Deployment(7),
                         partitions: 4,
                         limits: .init(frame: 1, event: 2, batch: 3, subscriptions: 4, fetch: 5),
                         pingS: 20,

@@ -15,9 +15,16 @@ import Testing
     }
 
     @Test func aRecordIsCanonicalJSON() {
-        let log = CurrentLog(epoch: Epoch(0x9f), partitions: 16, number: 3)
-        #expect(String(decoding: log.json, as: UTF8.self) == #"{"epoch":"000000000000009f","n":3,"partitions":16}"#)
-        #expect(record("current", String(decoding: log.json, as: UTF8.self)) == log)
+        let log = CurrentLog(epoch: Epoch(0x9f), partitions: 16, number: 3, deployment: Deployment(0xa))
+        let json = #"{"deployment":"000000000000000a","epoch":"000000000000009f","n":3,"partitions":16}"#
+        #expect(String(decoding: log.json, as: UTF8.self) == json)
+        #expect(record("current", json) == log)
+    }
+
+    @Test("a record of an older build names no deployment: its own epoch stands for it")
+    func olderRecord() {
+        let log = record("current", #"{"epoch":"000000000000009f","n":3,"partitions":16}"#)
+        #expect(log == CurrentLog(epoch: Epoch(0x9f), partitions: 16, number: 3, deployment: Deployment(0x9f)))
     }
 
     @Test(arguments: [
@@ -27,6 +34,8 @@ import Testing
         ("current", #"{"epoch":"000000000000009f","n":0,"partitions":0}"#),
         ("current", #"{"epoch":"000000000000009f","n":0,"partitions":9007199254740991}"#),
         ("current", "[1]"), ("current", "\u{0}"),
+        ("current", #"{"deployment":"a","epoch":"000000000000009f","n":3,"partitions":16}"#),
+        ("current", #"{"deployment":1,"epoch":"000000000000009f","n":3,"partitions":16}"#),
     ]) func whatIsNoRecordCountsForNothing(key: String, json: String) {
         #expect(record(key, json) == nil)
     }

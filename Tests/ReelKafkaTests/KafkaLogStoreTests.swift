@@ -34,7 +34,7 @@ import Testing
             #expect(try store.current() == log)
             // Said again it is the same.
             try store.advance(to: log)
-            log = CurrentLog(epoch: .random(), partitions: 8, number: 1)
+            log = CurrentLog(epoch: .random(), partitions: 8, number: 1, deployment: log.deployment)
             try store.advance(to: log)
             let other = try self.store(brokers)
             defer { other.close() }

@@ -132,4 +132,53 @@ struct LogStoreTests {
             #expect(try log.read(2, from: 0, to: 9, bytes: 99).seen.map(\.text) == ["a"])
         }
     }
+
+    @Test("a deployment is the epoch of its first log, and each later log carries it, however it was made")
+    func deployment() async throws {
+        try await withStore { store, path in
+            #expect(try store.current()?.deployment == Deployment(beginningWith: first))
+            try store.create(second, partitions: 2)
+            let next = CurrentLog(epoch: second, partitions: 2, number: 1, deployment: Deployment(0xa))
+            try store.advance(to: next)
+            #expect(try SQLiteLogStore(path: path).current() == next)
+        }
+        // After a loss the first log of a file is not the deployment's first.
+        try await withFolder { folder in
+            let store = SQLiteLogStore(path: folder + "/log.db")
+            try store.create(second, partitions: 1)
+            let next = CurrentLog(epoch: second, partitions: 1, number: 8, deployment: Deployment(0xa))
+            try store.advance(to: next)
+            #expect(try store.current() == next)
+        }
+        // A node that makes the log by itself begins a deployment.
+        try await withFolder { folder in
+            let log = try SQLiteLog(path: folder + "/log.db")
+            defer { log.close() }
+            let current = try SQLiteLogStore(path: folder + "/log.db").current()
+            #expect(current?.deployment == Deployment(beginningWith: log.epoch))
+        }
+    }
+
+    @Test("a file of an older build has the epoch of its current log for a deployment, and keeps it from then on")
+    func deploymentOfAnOlderFile() async throws {
+        try await withStore { store, path in
+            try store.create(second, partitions: 2)
+            // As an older build does it.
+            try Connection(path: path, mode: .readWrite).execute(
+                "DROP TABLE deployment; INSERT INTO control VALUES (1, \(second.value))"
+            )
+            for _ in 0..<2 {
+                #expect(try SQLiteLogStore(path: path).current()?.deployment == Deployment(beginningWith: second))
+            }
+            let found = try #require(try store.current())
+            try store.create(Epoch(0xc), partitions: 2)
+            let next = CurrentLog(epoch: Epoch(0xc), partitions: 2, number: 2, deployment: found.deployment)
+            try store.advance(to: next)
+            #expect(try store.current() == next)
+            // An older build makes the next log: it writes `control` alone, and the deployment goes on.
+            try store.create(Epoch(0xd), partitions: 2)
+            try Connection(path: path, mode: .readWrite).execute("INSERT INTO control VALUES (3, 13)")
+            #expect(try store.current()?.deployment == found.deployment)
+        }
+    }
 }

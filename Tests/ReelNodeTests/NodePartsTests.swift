@@ -143,8 +143,9 @@ import Testing
         readiness.isLeaving = true
         #expect(!readiness.isReady)
         #expect(
-            String(decoding: readiness.body(log: .ok, epoch: Epoch(1)), as: UTF8.self)
+            String(decoding: readiness.body(log: .ok, epoch: Epoch(1), deployment: Deployment(2)), as: UTF8.self)
                 == #"{"ready":false,"leaving":true,"behind":false,"log":"ok","epoch":"0000000000000001","#
+                + #""deployment":"0000000000000002","#
                 + #""partitions":[{"partition":0,"seq":9,"goal":4},{"partition":1,"seq":-1,"goal":-1}]}"#
         )
     }

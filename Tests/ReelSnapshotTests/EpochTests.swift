@@ -106,6 +106,38 @@ import Testing
         #expect(try EpochChange(store, archive: archive).run().new.number > 1_000_000)
     }
 
+    @Test("the files name the deployment, also those that an older build has begun; else the epoch stands for it")
+    func deployment() async throws {
+        for named in [nil, Deployment(0x33)] {
+            let lab = try Lab(partitions: 1)
+            try await lab.log.append([barrier(.open)], key: "~reel", to: 0)
+            for isOlder in [true, false] {
+                let node = try SnapshotNode(
+                    log: lab.log,
+                    number: 2,
+                    deployment: named,
+                    settings: lab.settings,
+                    journal: Journal(threshold: .error),
+                    metrics: Metrics()
+                )
+                try await eventually("it is folded") { node.positions == [0] }
+                node.close()
+                let archive = try SnapshotArchive(folders: [lab.folder.path], of: nil)
+                #expect(archive.deployment == named ?? Deployment(beginningWith: lab.log.epoch))
+                guard isOlder else { break }
+                try Connection(path: lab.path(0), mode: .readWrite).execute(
+                    "DELETE FROM meta WHERE name = 'deployment'"
+                )
+                #expect(try SnapshotArchive(folders: [lab.folder.path], of: nil).deployment == nil)
+            }
+            let archive = try SnapshotArchive(folders: [lab.folder.path], of: nil)
+            let store = SQLiteLogStore(path: lab.folder.path + "/new.sqlite")
+            let report = try EpochChange(store, archive: archive).run()
+            #expect(report.new.deployment == archive.deployment && report.deploymentIsKnown)
+            #expect(try store.current()?.deployment == archive.deployment)
+        }
+    }
+
     /// A store whose current log may not be opened by who asks.
     private final class ClosedStore: LogStore {
         let log: CurrentLog

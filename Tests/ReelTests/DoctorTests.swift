@@ -367,6 +367,24 @@ import Testing
         #expect(finding.level == .problem && finding.text.contains("not all are in the same epoch"))
     }
 
+    @Test("nodes of two deployments are a problem, and their epochs none besides")
+    func deployments() throws {
+        var nodes = [try node(1, "serve"), try node(2, "serve", epoch: "9f00000000000002"), try node(3, "serve")]
+        for (index, deployment) in ["a", "b", ""].enumerated() {
+            nodes[index].looks = nodes[index].looks.map {
+                var look = $0
+                look.deployment = deployment
+                return look
+            }
+        }
+        let problems = findings(nodes).filter { $0.level == .problem }
+        #expect(problems.count == 1)
+        #expect(
+            problems.first?.text
+                == "nodes of 2 deployments answer: a: serve http://127.0.0.1:1; b: serve http://127.0.0.1:2"
+        )
+    }
+
     @Test func aClusterWithoutSnapshotNodesIsAProblemAndADeadNodeAWarning() throws {
         var dead = try node(3, "snapshot")
         (dead.looks, dead.failure) = ([], "connection refused")

@@ -31,6 +31,7 @@ final class SimulatedGateway: @unchecked Sendable {
             nodeID: name,
             log: handle,
             number: log.number,
+            deployment: world.store.deployment,
             bounds: bounds,
             starts: starts,
             settings: settings,

@@ -23,6 +23,7 @@ final class SimulatedLogStore: LogStore, @unchecked Sendable {
     }
 
     var log: SimulatedLog { logs[currentNumber] }
+    var deployment: Deployment { Deployment(beginningWith: logs[0].epoch) }
     /// Whether the next log is being made.
     var isChanging: Bool { logs.count > currentNumber + 1 }
 
@@ -37,7 +38,12 @@ final class SimulatedLogStore: LogStore, @unchecked Sendable {
     func number(of epoch: Epoch) -> Int? { logs.firstIndex { $0.epoch == epoch } }
 
     func current() throws(LogError) -> CurrentLog? {
-        CurrentLog(epoch: log.epoch, partitions: log.partitions.count, number: currentNumber)
+        CurrentLog(
+            epoch: log.epoch,
+            partitions: log.partitions.count,
+            number: currentNumber,
+            deployment: deployment
+        )
     }
 
     func create(_ epoch: Epoch, partitions: Int) throws(LogError) {
@@ -65,6 +71,7 @@ struct SimulatedArchive: StateArchive, @unchecked Sendable {
     var epoch: Epoch { log.epoch }
     var partitions: Int { log.partitions.count }
     var number: Int? { log.number }
+    var deployment: Deployment? { nil }
 
     func state(of partition: Int) throws -> ArchivedState? {
         let fold = folds[partition]

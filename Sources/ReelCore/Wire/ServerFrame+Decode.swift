@@ -80,6 +80,14 @@ extension ServerFrame {
         }
     }
 
+    private static func deployment(_ object: JSONObject) throws(ReelError) -> Deployment? {
+        guard let text = try object.string("deployment") else { return nil }
+        guard let deployment = Deployment(text) else {
+            throw object.mismatch("found the deployment \(text.debugDescription), expected 16 lower-case hex digits")
+        }
+        return deployment
+    }
+
     private static func welcome(_ object: JSONObject) throws(ReelError) -> Welcome {
         let limits = try object.required("limits", object.object("limits"))
         let partitions = try object.number("partitions")
@@ -89,6 +97,7 @@ extension ServerFrame {
             epoch: try object.required("epoch", object.epoch()),
             log: try object.string("log") ?? "ok",
             number: Int(try object.integer("number") ?? 0),
+            deployment: try deployment(object),
             partitions: partitions,
             limits: Limits(
                 frame: try limits.number("frame"),

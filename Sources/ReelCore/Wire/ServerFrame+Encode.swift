@@ -9,6 +9,7 @@ extension ServerFrame {
             writer.member("epoch", welcome.epoch.description)
             writer.member("log", welcome.log)
             writer.member("number", welcome.number)
+            writer.member("deployment", welcome.deployment?.description)
             writer.member("partitions", welcome.partitions)
             writer.member("limits", raw: welcome.limits.encoded())
             writer.member("ping_s", welcome.pingS)

@@ -70,6 +70,8 @@ extension ServerFrame {
         public var log: String
         /// The log's number: how many logs of this deployment were the current one before it.
         public var number: Int
+        /// The deployment that the log belongs to; nil: the node is of an older build, and does not say it.
+        public var deployment: Deployment?
         /// How many partitions the log has.
         public var partitions: Int
         /// What the client may do.
@@ -87,6 +89,7 @@ extension ServerFrame {
             epoch: Epoch,
             log: String = "ok",
             number: Int,
+            deployment: Deployment? = nil,
             partitions: Int,
             limits: Limits,
             pingS: Int,
@@ -99,6 +102,7 @@ extension ServerFrame {
             self.epoch = epoch
             self.log = log
             self.number = number
+            self.deployment = deployment
             self.partitions = partitions
             self.limits = limits
             self.pingS = pingS

@@ -5,9 +5,10 @@ internal import ReelLog
 extension CurrentLog {
     static let key = Array("current".utf8)
 
-    /// `{"epoch":"9f…","n":0,"partitions":4}`.
+    /// `{"deployment":"9f…","epoch":"9f…","n":0,"partitions":4}`.
     var json: [UInt8] {
         var object = JSONObjectWriter()
+        object.member("deployment", deployment.description)
         object.member("epoch", epoch.description)
         object.member("n", number)
         object.member("partitions", partitions)
@@ -18,11 +19,19 @@ extension CurrentLog {
     init?(key: Bytes, json: Bytes) {
         guard key.elementsEqual(Self.key) else { return nil }
         var epoch: Epoch?
+        // An older build writes none: compaction may have taken away the first record, so the epoch stands for it.
+        var deployment: Deployment?
         var (number, partitions): (Int64?, Int64?)
         var reader = JSONReader(json, levels: 4, shape: .badRequest)
         do throws(ReelError) {
             try reader.object { (reader, name) throws(ReelError) in
                 switch name.raw {
+                case "deployment":
+                    let text = try reader.string()
+                    deployment = Deployment(text)
+                    guard deployment != nil else {
+                        throw ReelError(.badRequest, "found the deployment \(text.debugDescription)")
+                    }
                 case "epoch": epoch = Epoch(try reader.string())
                 case "n": number = try reader.integer()
                 case "partitions": partitions = try reader.integer()
@@ -34,7 +43,7 @@ extension CurrentLog {
         }
         guard let epoch, let number, let partitions, number >= 0, (1...Int64(Int32.max)).contains(partitions)
         else { return nil }
-        self.init(epoch: epoch, partitions: Int(partitions), number: Int(number))
+        self.init(epoch: epoch, partitions: Int(partitions), number: Int(number), deployment: deployment)
     }
 
     /// Whether this record counts behind the one that counted last. Of two that were written at once the first one

@@ -39,9 +39,10 @@ public struct EpochChange {
         let new = CurrentLog(
             epoch: old.next ?? Epoch(0),
             partitions: partitions ?? old.current.partitions,
-            number: old.current.number + 1
+            number: old.current.number + 1,
+            deployment: old.current.deployment
         )
-        var report = EpochReport(old: old.current, new: new)
+        var report = EpochReport(old: old.current, new: new, deploymentIsKnown: old.deploymentIsKnown)
         for partition in 0..<old.current.partitions { _ = try sums(of: partition, old, &report) }
         return report
     }
@@ -58,8 +59,13 @@ public struct EpochChange {
         old.heard(try new.nodes())
         for partition in 0..<old.current.partitions where old.isThere { try old.end(partition, next: new.epoch) }
 
-        let next = CurrentLog(epoch: new.epoch, partitions: new.partitions, number: old.current.number + 1)
-        var report = EpochReport(old: old.current, new: next)
+        let next = CurrentLog(
+            epoch: new.epoch,
+            partitions: new.partitions,
+            number: old.current.number + 1,
+            deployment: old.current.deployment
+        )
+        var report = EpochReport(old: old.current, new: next, deploymentIsKnown: old.deploymentIsKnown)
         let seeds = SeededLog(new, progress)
         report.wasWritten = try seeds.isOpen()
         if report.wasWritten {

@@ -22,6 +22,9 @@ public struct EpochReport: Sendable {
     public var wasWritten = false
     /// False where that run may have been made of snapshots, and this one was not: then only that one knows.
     public var lossesAreKnown = true
+    /// False where the old log is gone with its store and the snapshots name no deployment: the epoch of the old log
+    /// stands for it.
+    public var deploymentIsKnown = true
     /// The number of streams that have a state.
     public var streams = 0
     /// Sites, living objects and tombstones, and the bytes of their seeds.

@@ -13,6 +13,8 @@ final class OldLog {
     }
 
     let current: CurrentLog
+    /// A store or the archive names the deployment of the log.
+    let deploymentIsKnown: Bool
     /// Nil: it is gone.
     private let log: (any EventLog)?
     /// Why it is gone, a sentence.
@@ -37,11 +39,17 @@ final class OldLog {
         self.archive = archive
         self.progress = progress
         let known = try store.current()
+        deploymentIsKnown = known != nil || archive?.deployment != nil
         if let known {
             current = known
         } else if let archive {
             let number = archive.number ?? Self.unknownNumber
-            current = CurrentLog(epoch: archive.epoch, partitions: archive.partitions, number: number)
+            current = CurrentLog(
+                epoch: archive.epoch,
+                partitions: archive.partitions,
+                number: number,
+                deployment: archive.deployment
+            )
         } else {
             throw LogError(.logUnavailable, "there is no log yet, and so no epoch that could end")
         }

@@ -8,6 +8,8 @@ public protocol StateArchive: Sendable {
     var partitions: Int { get }
     /// How many logs were the current one before it; nil: not known.
     var number: Int? { get }
+    /// The deployment of the log; nil: not known, since an older build folded it.
+    var deployment: Deployment? { get }
     /// The highest state of a partition that can be had whole, each stream's digest checked; nil: there is none. Throws
     /// where there is one, and none that can be read.
     func state(of partition: Int) throws -> ArchivedState?

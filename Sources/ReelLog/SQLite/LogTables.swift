@@ -8,6 +8,7 @@ internal import ReelSQLite
 /// | --- | --- |
 /// | `log` | a log: its epoch and P; the row's number names its tables of records |
 /// | `control` | which log was made the current one, by the number that it has as such |
+/// | `deployment` | the deployment of the log of this number, and of later ones; missing in files of an older build |
 /// | `nodes` | what a node announced |
 /// | `records_K`, and of a later log `records_K_of_ROW` | groups of records of partition K |
 struct LogTables {
@@ -118,6 +119,21 @@ struct LogTables {
         return epochs
     }
 
+    /// The deployment of the log of this number. Files of an older build do not say it: the log's epoch stands for it.
+    func deployment(of number: Int, _ epoch: Epoch) throws(SQLiteError) -> Deployment {
+        guard try hasDeployments() else { return Deployment(beginningWith: epoch) }
+        let statement = try connection.prepare(
+            "SELECT id FROM deployment WHERE number <= ?1 ORDER BY number DESC LIMIT 1"
+        )
+        statement.bind(1, Int64(number))
+        guard try statement.step() else { return Deployment(beginningWith: epoch) }
+        return Deployment(UInt64(bitPattern: statement.integer(0)))
+    }
+
+    private func hasDeployments() throws(SQLiteError) -> Bool {
+        try connection.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'deployment'") != 0
+    }
+
     /// Makes an empty log.
     func make(_ epoch: Epoch, partitions: Int) throws(SQLiteError) -> Log {
         try connection.transaction { () throws(SQLiteError) in
@@ -128,13 +144,25 @@ struct LogTables {
     /// Makes an empty log and at once the current one, of a file that has none.
     func makeFirst(_ epoch: Epoch, partitions: Int) throws(SQLiteError) -> Log {
         try connection.transaction { () throws(SQLiteError) in
-            try advance(to: CurrentLog(epoch: epoch, partitions: partitions, number: 0))
+            try write(CurrentLog(epoch: epoch, partitions: partitions, number: 0))
             return try insert(epoch, partitions: partitions)
         }
     }
 
     /// Makes a log the current one.
     func advance(to next: CurrentLog) throws(SQLiteError) {
+        try connection.transaction { () throws(SQLiteError) in try write(next) }
+    }
+
+    private func write(_ next: CurrentLog) throws(SQLiteError) {
+        // A table of its own: an older build writes `control` with two columns, and opens the file as before.
+        try connection.execute(
+            "CREATE TABLE IF NOT EXISTS deployment (number INTEGER PRIMARY KEY, id INTEGER NOT NULL)"
+        )
+        let deployment = try connection.prepare("INSERT OR REPLACE INTO deployment VALUES (?1, ?2)")
+        deployment.bind(1, Int64(next.number))
+        deployment.bind(2, Int64(bitPattern: next.deployment.value))
+        try deployment.run()
         let statement = try connection.prepare("INSERT INTO control VALUES (?1, ?2)")
         statement.bind(1, Int64(next.number))
         statement.bind(2, Int64(bitPattern: next.epoch.value))

@@ -21,8 +21,9 @@ public final class SQLiteLogStore: LogStore {
     /// The current log; nil: there is no file, or no log in it.
     public func current() throws(LogError) -> CurrentLog? {
         try lockedIfMade { tables in
-            try tables.current().map {
-                CurrentLog(epoch: $0.log.epoch, partitions: $0.log.partitions, number: $0.number)
+            try tables.current().map { (log, number) in
+                let deployment = try tables.deployment(of: number, log.epoch)
+                return CurrentLog(epoch: log.epoch, partitions: log.partitions, number: number, deployment: deployment)
             }
         } ?? nil
     }

@@ -85,6 +85,12 @@ extension EpochReport {
             lines.append("new epoch \(new.epoch): \(new.partitions) partitions, log number \(new.number)")
         }
         lines.append(
+            deploymentIsKnown
+                ? "deployment \(new.deployment)"
+                : "deployment \(new.deployment), the epoch of the log that was lost: the snapshots name no other;"
+                    + " devices that have met another one must be told to adopt it"
+        )
+        lines.append(
             wasWritten
                 ? "its state had been written and read back by an earlier run"
                     + (lossesAreKnown ? "" : "; if that had --from-snapshot, it alone could say what is lost")

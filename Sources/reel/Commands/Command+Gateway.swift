@@ -23,7 +23,8 @@ extension Command {
             settings.node.listen = run.listen
             let gateway = try Gateway(
                 log: run.log,
-                number: run.number,
+                number: run.current.number,
+                deployment: run.current.deployment,
                 settings: settings,
                 journal: run.journal,
                 metrics: Metrics(of: run.log)

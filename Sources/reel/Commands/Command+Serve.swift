@@ -34,7 +34,8 @@ extension Command {
             do {
                 let state = try SnapshotNode(
                     log: folded,
-                    number: run.number,
+                    number: run.current.number,
+                    deployment: run.current.deployment,
                     settings: SnapshotSettings(folder: folder),
                     journal: run.journal,
                     metrics: metrics
@@ -42,7 +43,8 @@ extension Command {
                 snapshot = state
                 let gateway = try Gateway(
                     log: run.log,
-                    number: run.number,
+                    number: run.current.number,
+                    deployment: run.current.deployment,
                     settings: settings,
                     journal: run.journal,
                     metrics: metrics,

@@ -26,7 +26,8 @@ extension Command {
             return NodeRun.Started(
                 node: try SnapshotServer(
                     log: run.log,
-                    number: run.number,
+                    number: run.current.number,
+                    deployment: run.current.deployment,
                     settings: SnapshotSettings(folder: folder),
                     common: node,
                     journal: run.journal,

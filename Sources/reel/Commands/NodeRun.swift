@@ -21,8 +21,8 @@ extension SnapshotServer: ServingNode {}
 struct NodeRun {
     /// The log of this run, and where it came from.
     let log: any EventLog
-    /// How many logs were the current one before it.
-    let number: Int
+    /// It, as the store knows it: its number and deployment.
+    let current: CurrentLog
     let store: any LogStore
     /// Where the node listens.
     let listen: String
@@ -78,7 +78,7 @@ struct NodeRun {
         let signals = try NodeSignals(settings, journal: journal)
         var isFirst = true
         while true {
-            let run = NodeRun(log: log, number: current.number, store: store, listen: listen, journal: journal)
+            let run = NodeRun(log: log, current: current, store: store, listen: listen, journal: journal)
             let next = try await run.once(signals) { run in
                 let started = try start(run)
                 if isFirst {
@@ -116,7 +116,6 @@ struct NodeRun {
         let node = started.node
         signals.meet(node.end)
         defer { signals.meet(nil) }
-        let current = CurrentLog(epoch: log.epoch, partitions: log.partitions, number: number)
         let watch = EpochWatch(store, current: current, end: node.end, journal: journal) { node.epochHasEnded }
         await node.waitUntilEnded()
         return watch.next

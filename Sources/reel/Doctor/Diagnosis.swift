@@ -179,7 +179,26 @@ struct Diagnosis {
 
     // MARK: Log
 
+    /// Nodes of several deployments, if there are any: their epochs differ too, and that is not said again.
+    private var deployments: Finding? {
+        var places: [String: [String]] = [:]
+        for node in report.living {
+            guard let deployment = node.looks.last?.deployment, !deployment.isEmpty else { continue }
+            places[deployment, default: []].append(node.name)
+        }
+        guard places.count > 1 else { return nil }
+        let list = places.keys.sorted().map { "\($0): \(places[$0, default: []].joined(separator: ", "))" }
+        return Finding(
+            .problem,
+            "log",
+            "nodes of \(places.count) deployments answer: \(list.joined(separator: "; "))",
+            do: "A device keeps to the deployment that it met first, and refuses the others. Give each deployment "
+                + "addresses of its own, or correct the --log of the nodes that read the wrong one."
+        )
+    }
+
     private var epochs: [Finding] {
+        if let deployments { return [deployments] }
         var places: [String: [String]] = [:]
         for node in report.living { places[node.looks.last?.epoch ?? "", default: []].append(node.name) }
         if case .success(let log)? = report.log { places[log.epoch.description, default: []].append("the log") }

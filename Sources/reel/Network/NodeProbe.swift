@@ -84,6 +84,8 @@ struct NodeStanding: Equatable {
     /// What more it says of that.
     var detail = ""
     var epoch = ""
+    /// Empty: a node of an older build, which does not say it.
+    var deployment = ""
     /// By partition.
     var partitions: [Position] = []
 
@@ -108,6 +110,7 @@ struct NodeStanding: Equatable {
                 case "log": log = try reader.string()
                 case "detail": detail = try reader.string()
                 case "epoch": epoch = try reader.string()
+                case "deployment": deployment = try reader.string()
                 case "partitions":
                     try reader.array { (reader) throws(ReelError) in partitions.append(try Position(&reader)) }
                 default: try reader.skip()
