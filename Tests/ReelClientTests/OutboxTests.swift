@@ -452,7 +452,7 @@ import Testing
         let site = outbox.site
         outbox.bootstrapped(consumed: { $0 == site ? (1, 9) : nil }, seq: 12)
         #expect(
-            outbox.takeNotices() == [.settled(number: 2, .consumed(9)), .settled(number: 1, .consumed(nil))]
+            outbox.takeNotices() == [.settled(number: 1, .consumed(nil)), .settled(number: 2, .consumed(9))]
         )
         // The next log's seqs say nothing of where it was in this one.
         outbox.epochChanged(consumed: { $0 == site ? (2, 3) : nil }, seq: 5)

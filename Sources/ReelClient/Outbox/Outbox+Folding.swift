@@ -42,14 +42,11 @@ extension Outbox {
 
     /// The own fold was replaced by a snapshot: what it covers was consumed, what it should cover but does not was not.
     mutating func bootstrapped(consumed: (Site) -> LastConsumed?, seq: Seq) {
-        for index in entries.indices.reversed() {
-            guard let author = entries[index].author else { continue }
-            if let last = consumed(author.site), last.op >= author.op {
-                remove(at: index, .consumed(last.op == author.op ? last.seq : nil))
-            } else if let acked = entries[index].acked, acked <= seq {
-                forgetAcks(from: index)
-            }
+        removeAll { entry in
+            guard let author = entry.author, let last = consumed(author.site), last.op >= author.op else { return nil }
+            return .consumed(last.op == author.op ? last.seq : nil)
         }
+        if let index = entries.firstIndex(where: { $0.acked.map { $0 <= seq } ?? false }) { forgetAcks(from: index) }
         contested = nil
         if let last = consumed(site), last.op >= nextOp { takeNewSite() }
         rewind()
@@ -60,20 +57,16 @@ extension Outbox {
     mutating func epochChanged(consumed: (Site) -> LastConsumed?, seq: Seq) {
         bootstrapped(consumed: { site in consumed(site).map { ($0.op, nil) } }, seq: .max)
         leaveSitesThatFellBack(consumed)
-        for index in entries.indices.reversed() {
+        let error = ReelError(.epochChanged, "it depends on seqs of a log that has ended")
+        removeAll { $0.author == nil && $0.event.dependsOnBase ? .refused(error) : nil }
+        for index in entries.indices {
+            entries[index].base = seq
             guard entries[index].event.dependsOnBase else {
-                entries[index].base = seq
                 write(.put(entries[index]))
                 continue
             }
-            let error = ReelError(.epochChanged, "it depends on seqs of a log that has ended")
-            if entries[index].author == nil {
-                remove(at: index, .refused(error))
-            } else {
-                entries[index].base = seq
-                notify(.settled(number: entries[index].number, .refused(error)))
-                replace(at: index, by: entries[index].event.filler)
-            }
+            notify(.settled(number: entries[index].number, .refused(error)))
+            replace(at: index, by: entries[index].event.filler)
         }
         rewind()
     }
@@ -127,9 +120,7 @@ extension Outbox {
     /// What waits goes under another site than the one under which this device wrote what it may count on.
     private mutating func refuseSplices() {
         let error = ReelError(.stale, "it counts on what this device has written under another site")
-        for index in entries.indices.reversed() where entries[index].author == nil && entries[index].event.hasSplices {
-            remove(at: index, .refused(error))
-        }
+        removeAll { $0.author == nil && $0.event.hasSplices ? .refused(error) : nil }
     }
 
     private mutating func changeSite() {

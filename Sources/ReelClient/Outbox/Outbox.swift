@@ -219,6 +219,21 @@ struct Outbox: Sendable {
         notify(.settled(number: entry.number, fate))
     }
 
+    /// Removes the entries for which there is a fate, in one pass: each removal by itself moves all that stand behind.
+    mutating func removeAll(_ fate: (Entry) -> Fate?) {
+        var kept: [Entry] = []
+        for entry in entries {
+            guard let fate = fate(entry) else {
+                kept.append(entry)
+                continue
+            }
+            touch(entry.event, -1)
+            write(.remove(number: entry.number))
+            notify(.settled(number: entry.number, fate))
+        }
+        if kept.count < entries.count { entries = kept[...] }
+    }
+
     /// Puts another event in the place of an entry's, which keeps its number and its op.
     mutating func replace(at index: Int, by event: Event) {
         touch(entries[index].event, -1)
