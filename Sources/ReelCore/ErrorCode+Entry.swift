@@ -365,6 +365,41 @@ extension ErrorCode {
                 "A splice beyond the text, or an `inc` beyond the largest number.",
                 "Count offsets in Unicode scalars of the text as it was at `base`."
             )
+        case .offline:
+            Entry(
+                503,
+                .later,
+                "No connection",
+                "The device has no connection to a node. It tries each node that it knows again and again.",
+                "Nothing: the queue is sent after the next connection. Check the addresses of the nodes if this lasts."
+            )
+        case .noToken:
+            Entry(
+                401,
+                .changed,
+                "No token",
+                "The app's `renewToken` threw an error, or did not answer in time.",
+                "Make the function give a token; the device calls it again."
+            )
+        case .wrongDeployment:
+            Entry(
+                409,
+                .changed,
+                "Another deployment",
+                "The node belongs to another deployment than the one that the device has met. The device sends nothing "
+                    + "there.",
+                "Correct the addresses of the nodes. If the deployment was replaced on purpose, adopt the new one, or "
+                    + "export the queue."
+            )
+        case .newerLog:
+            Entry(
+                409,
+                .changed,
+                "A log of a newer version",
+                "The log holds a barrier that this version of the client does not know. The client does not read the "
+                    + "stream any further.",
+                "Update the app."
+            )
         }
     }
 }

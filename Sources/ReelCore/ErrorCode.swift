@@ -46,4 +46,9 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case `guard`
     case type
     case range
+    // What a device says of itself; no node sends these.
+    case offline
+    case noToken = "no_token"
+    case wrongDeployment = "wrong_deployment"
+    case newerLog = "newer_log"
 }

@@ -111,6 +111,7 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
                     node: node,
                     epoch: network.epoch,
                     number: network.number,
+                    deployment: network.deployment,
                     partitions: network.partitions,
                     limits: .init(frame: 1 << 20, event: 256 << 10, batch: 50, subscriptions: 100, fetch: 100_000),
                     pingS: 20,
@@ -122,7 +123,10 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
     }
 
     private func handle(_ publish: ClientFrame.Publish, _ ref: [UInt8]?) {
-        if let token, network.readers.contains(token) { return refuse(publish, ref) }
+        if let token, network.readers.contains(token) {
+            return refuse(publish, ref, ReelError(.forbidden, "the token does not allow it"))
+        }
+        if let nack = network.nack { return refuse(publish, ref, nack) }
         func breaks() -> Bool { Int.random(in: 0..<100, using: &network.random) < network.breaksPercent }
         var acks: [ServerFrame.Acked] = []
         for bytes in publish.events {
@@ -145,7 +149,7 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
         network.pushAll()
     }
 
-    private func refuse(_ publish: ClientFrame.Publish, _ ref: [UInt8]?) {
+    private func refuse(_ publish: ClientFrame.Publish, _ ref: [UInt8]?, _ error: ReelError) {
         for bytes in publish.events {
             var intake = EventIntake(limit: 256 << 10)
             var value: [UInt8] = []
@@ -154,7 +158,6 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
                 return
             }
             let (site, op) = (intake.event.site, intake.event.op)
-            let error = ReelError(.forbidden, "the token does not allow it")
             say(.nack(.init(stream: publish.stream, site: site, op: op, error: error)), ref: ref)
         }
     }

@@ -16,6 +16,15 @@ extension FakeNetwork {
         for connection in connections { connection.end("reset") }
     }
 
+    /// The deployment is lost, and another one made from nothing or from these records, with a log of this number;
+    /// connections break.
+    func makeAnew(_ deployment: Deployment, number: Int = 0, keeping records: Int = 0) {
+        let kept = (Array(log.prefix(records)), Array(streams.prefix(records)))
+        become(FormerLog(epoch: Epoch(deployment.value), number: number, log: kept.0, streams: kept.1, first: 0))
+        self.deployment = deployment
+        for connection in connections { connection.end("reset") }
+    }
+
     /// The log is replaced by one that begins with its state. These nodes do not know of it yet; the connections of all
     /// others break.
     func goOver(to epoch: Epoch, lagging: Set<String>) {

@@ -15,6 +15,8 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     var number = 0
     /// How many partitions `welcome` says that the log has; it has one.
     var partitions = 1
+    /// What nodes say they belong to; nil: nodes of an older build.
+    var deployment: Deployment? = Deployment(1)
     /// The log before this one, which some nodes have not left yet.
     var former: FormerLog?
     var lagging: Set<String> = []
@@ -54,6 +56,10 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     /// Pauses of so many milliseconds do not pass by themselves but by `fireDeadlines`.
     var heldPauses: Set<Int64> = []
     var deadlines: [(request: FakeRequest, body: @Sendable () -> Void)] = []
+    /// So much further the clock is than the loop's.
+    var aheadMs: Int64 = 0
+    /// What every publish is nacked with.
+    var nack: ReelError?
     /// Tokens that do not allow to publish.
     var readers: Set<String> = []
     /// Tokens that do not allow to read.
@@ -79,7 +85,7 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     deinit { loop.stop() }
 
     var executor: any SerialExecutor { loop }
-    var nowMs: Int64 { Int64(clamping: loop.now) }
+    var nowMs: Int64 { Int64(clamping: loop.now) + aheadMs }
     var head: Seq { Seq(log.count) - 1 }
 
     /// Runs the body where everything of this network happens.

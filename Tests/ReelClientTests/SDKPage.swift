@@ -37,6 +37,23 @@ enum SDKPage {
         return (node, traffic)
     }
 
+    static func watch(_ client: SyncClient) async {
+        for await state in client.states {
+            for problem in state.problems { print(problem.code, problem.ageMs, problem.message) }
+        }
+    }
+
+    static func adopt(_ client: SyncClient, agrees: (String) async -> Bool) async throws {
+        func userAgrees(toMoveTo found: String) async -> Bool { await agrees(found) }
+        if let found = await client.state.otherDeployment, await userAgrees(toMoveTo: found) {
+            try await client.adopt(deployment: found)
+        }
+    }
+
+    static func export(_ client: SyncClient) async throws {
+        for try await line in client.queueLines { print(line) }
+    }
+
     static func write(_ todo: SyncStream) async throws {
         try await todo.publish(.insert("task", "1", ["title": "Milk", "done": false]))
         try await todo.publish(.update("task", "1", ["done": true]))

@@ -64,6 +64,8 @@ final class StreamState {
     var isRefused = false
     /// A node has said that its log is not the one that this device knows, and no node another thing since.
     var isDoubted = false
+    /// Since when a node owes an answer to what was published; nil: nothing that was sent waits for one.
+    var unansweredSinceMs: Int64?
 
     /// The fold of a snapshot or delta that came before the number of partitions was known.
     var arrived: (fold: Fold, isDelta: Bool)?
@@ -71,6 +73,8 @@ final class StreamState {
     var isFromOldEpoch = false
     var catchUp: CatchUp?
     var catchUpFailures = 0
+    /// The app was told that no node has the stream's state.
+    var isToldToWait = false
     /// A snapshot or delta was read since the stream was opened.
     var isCaughtUp = false
     /// A subscription has been live since the stream was opened: the next one goes on where that one ended.
@@ -146,6 +150,7 @@ final class StreamState {
 
     /// Lets go of everything that is under way on a connection.
     func connectionLost() {
+        unansweredSinceMs = nil
         view?.unsubscribed()
         if phase == .live || phase == .subscribing { phase = .idle }
         dropFetch()

@@ -87,6 +87,8 @@ extension SyncClient {
             }
             stream.dropCatchUp()
             stream.isCaughtUp = true
+            stream.isToldToWait = false
+            note(.stateCame(name))
             counters.snapshots += download.isDelta ? 0 : 1
             counters.deltas += download.isDelta ? 1 : 0
             let before = stream.seq
@@ -110,10 +112,14 @@ extension SyncClient {
         stream.catchUpFailures += 1
         switch error.code {
         case .truncated, .aheadOfLog, .diverged, .badRange: stream.needsSnapshot = true
-        default: break
+        case .epochChanged: break
+        default: note(.noState(stream.name, error))
         }
-        if stream.catchUpFailures == Self.catchUpFailuresMax, stream.needsSnapshot || stream.isFromOldEpoch {
+        if stream.catchUpFailures >= Self.catchUpFailuresMax, !stream.isToldToWait,
+            stream.needsSnapshot || stream.isFromOldEpoch
+        {
             // Its state is in no event, so all that can be done is to ask on.
+            stream.isToldToWait = true
             notify(.waiting(stream: stream.name.description, reason: "\(error.code.rawValue): \(error.message)"))
         }
         retry(stream, afterMs: min(2_000, 10 << Int64(min(stream.catchUpFailures, 8))))

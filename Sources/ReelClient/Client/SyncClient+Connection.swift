@@ -8,6 +8,7 @@ extension SyncClient {
 
     func connectNext() {
         guard !isClosed, let attempt = failover.next(nowMs: transport.nowMs) else { return }
+        note(.connecting)
         links += 1
         let number = links
         link = Link(number: number, node: attempt.node, lastHeardMs: transport.nowMs)
@@ -49,15 +50,7 @@ extension SyncClient {
             failover.learn(welcome.nodes)
             return renewed(welcome)
         }
-        // What it would say of own events is of an earlier moment: to believe it could make them happen twice.
-        guard welcome.number >= logNumber else {
-            notify(.nodeBehind(node: link.node, number: welcome.number, expected: logNumber))
-            return lost(
-                link.number,
-                "the node is still at log number \(welcome.number), epoch \(welcome.epoch); expected is \(logNumber)"
-            )
-        }
-        if welcome.number > logNumber { (logNumber, logNumberIsWritten) = (welcome.number, false) }
+        if let reason = reasonToLeave(welcome, link.node) { return lost(link.number, reason) }
         failover.learn(welcome.nodes)
         failover.welcomed(nowMs: transport.nowMs)
         eventLimit = welcome.limits.event
@@ -71,6 +64,7 @@ extension SyncClient {
         renewLater(welcome)
         watch(link.number)
         notify(.connected(node: link.node))
+        note(.welcomed)
         for stream in opened.values {
             stream.connected()
             leaveFormerEpoch(stream)
@@ -99,6 +93,7 @@ extension SyncClient {
         if wasWelcome { lostAtMs = transport.nowMs }
         failover.lost(nowMs: transport.nowMs)
         notify(.disconnected(node: link.node, reason: reason))
+        note(.disconnected(reason))
         connectNext()
     }
 
@@ -109,6 +104,7 @@ extension SyncClient {
         lostAtMs = transport.nowMs
         failover.lost(nowMs: transport.nowMs)
         notify(.disconnected(node: link.node, reason: "the node asked to go elsewhere"))
+        note(.disconnected("the node asked to go elsewhere"))
         connectNext()
     }
 

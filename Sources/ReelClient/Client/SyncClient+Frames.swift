@@ -33,12 +33,16 @@ extension SyncClient {
                 let author = Event.Author(site: acked.site, op: acked.op)
                 stream.outbox.acked(author, seq: acked.seq, folded: stream.seq, nowMs: transport.nowMs)
             }
+            answered(stream)
+            note(.acked(stream.name))
             markDirty(stream)
         case .nack(let nack):
             guard let stream = opened[nack.stream] else { return }
             let author = Event.Author(site: nack.site, op: nack.op)
             let ref = frame.ref.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
             stream.outbox.nacked(author, nack.error, ref: ref, nowMs: transport.nowMs)
+            answered(stream)
+            note(.nacked(stream.name, nack.error))
             markDirty(stream)
         case .lagged(let name, _, let head):
             guard let stream = opened[name], stream.phase == .live else { return }
@@ -82,6 +86,7 @@ extension SyncClient {
             return advance(stream)
         }
         stream.phase = .live
+        note(.live(stream.name))
         stream.isDoubted = false
         stream.hasBeenLive = true
         stream.sendsFrom = subscribed.head
@@ -132,6 +137,8 @@ extension SyncClient {
             stream.batch = batch
         }
         if let stopped = stream.view?.stoppedAt, stream.phase != .stopped {
+            let message = "found a barrier at seq \(stopped) that this version of the client does not know"
+            note(.notSubscribed(stream.name, ReelError(.newerLog, message)))
             stop(stream, "seq \(stopped) is a barrier that this version of the client does not know")
         }
         markDirty(stream)
@@ -141,11 +148,18 @@ extension SyncClient {
         let error = failure.error
         guard let name = failure.stream, let stream = opened[name] else {
             // No stream: the node could not read what this client said, or does not let it in, or not any longer.
-            if [.unauthorized, .forbidden].contains(error.code) { tokenRefused() }
+            if [.unauthorized, .forbidden].contains(error.code) {
+                note(.entryRefused(error))
+                tokenRefused()
+            }
             guard let number = link?.number, link?.welcome == nil else { return }
             return lost(number, "\(error.code.rawValue): \(error.message)")
         }
         guard stream.phase != .stopped else { return }
+        // Both others say how to go on.
+        if ref == nil || ref == Ref.subscribe, ![.truncated, .epochChanged].contains(error.code) {
+            note(.notSubscribed(name, error))
+        }
         switch error.code {
         case .epochChanged:
             // The node's log was replaced under it; only `welcome` says which one is the next.

@@ -33,6 +33,7 @@ extension SyncClient {
 
     /// A second welcome answers `renew`: what the former token did not allow is tried again.
     func renewed(_ welcome: ServerFrame.Welcome) {
+        note(.welcomed)
         renewLater(welcome)
         for stream in opened.values {
             if stream.outbox.isHeld {
@@ -88,6 +89,7 @@ extension SyncClient {
     /// Also for the connection after the one that it was asked for.
     private func tokenCame(_ token: String) {
         answered()
+        note(.tokenCame)
         self.token = token
         if link?.awaitsToken == true {
             sayHello()
@@ -99,6 +101,7 @@ extension SyncClient {
     private func noTokenCame(_ reason: String) {
         answered()
         notify(.noToken(reason: reason))
+        note(.noToken(reason))
         guard let link else { return }
         if link.awaitsToken { lost(link.number, "there is no token: \(reason)") } else { renewLater() }
     }

@@ -44,6 +44,7 @@ extension SyncClient {
                 events: parcel.events
             )
             send(ClientFrame(.publish(publish), ref: Array(String(parcel.ref).utf8)))
+            awaitAnswer(stream)
         }
         for stream in dirty {
             stream.isDirty = false
@@ -91,9 +92,9 @@ extension SyncClient {
                 || stream.unwrittenWrites.contains { if case .remove = $0 { false } else { true } }
         }
         let states = streams.compactMap { stream in stateToWrite(stream).map { (stream, $0) } }
-        let logNumber = logNumberIsWritten ? nil : logNumber
+        let log = logIsWritten ? nil : (logNumber, deployment)
         try store.commit(durably: isPromise) { () throws(SQLiteError) in
-            if let logNumber { try store.write(logNumber: logNumber) }
+            if let (logNumber, deployment) = log { try store.write(logNumber: logNumber, deployment: deployment) }
             for (stream, writes) in writes {
                 try store.write(writes, stream.row)
                 if stream.unwrittenEpoch { try store.dropEvents(stream.row) }
@@ -113,7 +114,7 @@ extension SyncClient {
                 try store.write(position, stream.row)
             }
         }
-        logNumberIsWritten = true
+        logIsWritten = true
         for stream in streams { stream.unwritten = [] }
         for (stream, _) in states {
             stream.unwrittenState = UnwrittenState()
@@ -168,6 +169,7 @@ extension SyncClient {
             switch notice {
             case .acked(let number, let seq): for item in stream.publications[number] ?? [] { item.acked(seq) }
             case .settled(let number, let fate):
+                if fate.isConsumed { note(.consumed(stream.name)) }
                 for item in stream.publications.removeValue(forKey: number) ?? [] {
                     item.settled(fate)
                     guard fate.isLoss else { continue }
@@ -176,10 +178,12 @@ extension SyncClient {
             case .newSite(let was, let now):
                 notify(.newSite(stream: stream.name.description, was: was.description, now: now.description))
             case .held(let error):
+                note(.held(stream.name, error))
                 notify(.held(stream: stream.name.description, reason: "\(error.code.rawValue): \(error.message)"))
             case .stuck: isStuck = true
             }
         }
+        if stream.outbox.entries.isEmpty { note(.emptied(stream.name)) }
         let seq = stream.seq
         for waiter in stream.waiters where waiter.seq <= seq { waiter.continuation.resume() }
         stream.waiters.removeAll { $0.seq <= seq }

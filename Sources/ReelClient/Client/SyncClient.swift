@@ -59,7 +59,15 @@ public actor SyncClient {
     private var lostCommits: String?
     /// The highest number of a log that a node was at: a node at a lower one is behind.
     var logNumber: Int
-    var logNumberIsWritten = true
+    /// The deployment that the device belongs to; nil: it has met none.
+    var deployment: Deployment?
+    /// Of the log's number and the deployment.
+    var logIsWritten = true
+    /// Another deployment, which a node has named since the last welcome.
+    var otherDeployment: Deployment?
+    var problems = ProblemList()
+    var stateSinks: [AsyncStream<SyncState>.Continuation] = []
+    var answerTimer: (any TransportRequest)?
     /// What the last node that said welcome takes as an event, stamped.
     var eventLimit: Int?
 
@@ -109,9 +117,13 @@ public actor SyncClient {
                 + " last is lost, unless it was sent"
         }
         logNumber = try self.store?.logNumber() ?? 0
+        deployment = try self.store?.deployment()
         let seed = seed ?? UInt64.random(in: .min ... .max)
         random = SeededGenerator(seed: seed)
         failover = Failover(nodes: nodes, seed: seed &+ 1)
+        if let lostCommits {
+            _ = problems.apply(.storeFailed(ReelError(.storeLost, lostCommits)), nowMs: transport.nowMs)
+        }
     }
 
     /// Nobody has it any more: its connection goes with it, and what was received in this turn is not committed.
@@ -202,6 +214,9 @@ public actor SyncClient {
         for stream in opened.values { release(stream, error) }
         for sink in noticeSinks { sink.finish() }
         noticeSinks = []
+        answerTimer?.cancel()
+        for sink in stateSinks { sink.finish() }
+        stateSinks = []
         store = nil
     }
 
@@ -222,6 +237,7 @@ public actor SyncClient {
     func fail(_ error: ReelError) {
         failure = error
         notify(.storeFailed(reason: error.message))
+        note(.storeFailed(error))
         end(error)
     }
 }

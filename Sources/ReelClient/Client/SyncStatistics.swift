@@ -32,10 +32,12 @@ public enum SyncNotice: Sendable, Equatable {
     case connected(node: String)
     /// The connection to a node has ended, or could not be made; another attempt follows.
     case disconnected(node: String, reason: String)
-    /// A node is at a log before the one that this device has been at, `number` where `expected` is wanted: it is left
-    /// at once. While an epoch ends that passes by itself. Where all nodes go on saying it, this device has met nodes
-    /// of another deployment, or its own was made anew from nothing; then it needs a higher log number, or a new store.
+    /// A node is at a log before the one that this device has been at, `number` where `expected` is wanted: the client
+    /// leaves it at once. While an epoch ends that passes by itself.
     case nodeBehind(node: String, number: Int, expected: Int)
+    /// A node belongs to another deployment than this device: the client sends nothing and leaves it at once. Correct
+    /// the nodes' addresses. If the deployment was replaced on purpose, see `SyncClient.adopt(deployment:)`.
+    case otherDeployment(node: String, found: String, expected: String)
     /// The device was cloned (restored from a backup): it goes on as a new site, and has moved what it had not sent.
     case newSite(stream: String, was: String, now: String)
     /// Own events wait for something that no event can help: a right, a user, a stream that is full.

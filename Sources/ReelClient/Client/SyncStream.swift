@@ -89,6 +89,9 @@ public struct SyncStream: Sendable {
     /// How many own events are left to be sent, to be acked, or to be met by the own fold; merged ones count as one.
     public var queued: Int { get async { await client.queued(of: name) } }
 
+    /// The problems of this stream that hold at the moment. Those of the whole client stand in `SyncClient.state`.
+    public var problems: [SyncProblem] { get async { await client.problems(of: name) } }
+
     /// What changes from now on, batch by batch.
     public var changes: Changes { get async { await client.changes(of: name) } }
 

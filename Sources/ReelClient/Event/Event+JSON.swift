@@ -8,9 +8,9 @@ extension Event {
     }
 
     /// The canonical bytes of the event, as a gateway takes it in, or without `site` and `op`, as the queue keeps it.
-    func encoded(base: Seq, author: Author? = nil) -> [UInt8] {
+    func encoded(base: Seq?, author: Author? = nil) -> [UInt8] {
         var object = MemberWriter()
-        object.member("base") { $0.append(integer: base) }
+        if let base { object.member("base") { $0.append(integer: base) } }
         if isBatch {
             object.member("events") { JSON.write(changes, to: &$0) { $0.write(to: &$1) } }
         } else {

@@ -108,6 +108,9 @@ package struct Failover: Sendable {
         failures += 1
     }
 
+    /// What was wrong with the nodes is no more: the next attempt follows at once.
+    package mutating func hurry() { failures = 0 }
+
     /// The node asks to go elsewhere within `afterMs`: the moment at which this client goes.
     package mutating func leaves(afterMs: Int64, nodes: [String], nowMs: Int64) -> Int64 {
         learn(nodes)

@@ -14,6 +14,14 @@ public enum Fate: Sendable, Equatable {
     /// Not taken by a gateway, for good; nothing of it is in the stream.
     case refused(ReelError)
 
+    /// The stream's fold has met the event, and its site is one of the stream's.
+    var isConsumed: Bool {
+        switch self {
+        case .applied, .rejected, .consumed: true
+        case .refused, .reduced: false
+        }
+    }
+
     /// The event says something that nobody will ever see.
     var isLoss: Bool {
         switch self {

@@ -68,16 +68,45 @@ extension DeviceStore {
         return Position(epoch: epoch, partition: partition, partitions: partitions, covered: covered)
     }
 
-    private func entries(of row: Int64) throws(SQLiteError) -> [Outbox.Entry] {
+    /// Entries of a stream's queue behind this number, at most so many, or about so many bytes; and the epoch in which
+    /// their bases count, where it is known.
+    func entries(
+        of stream: StreamName,
+        after number: Int64,
+        limit: Int,
+        bytes: Int
+    ) throws(ReelError) -> (entries: [Outbox.Entry], epoch: Epoch?) {
+        do throws(SQLiteError) {
+            let select = try connection.prepare("SELECT row, epoch FROM stream WHERE name = ?")
+            select.bind(1, stream.description)
+            guard try select.step() else { return ([], nil) }
+            defer { select.reset() }
+            let page = try entries(of: select.integer(0), after: number, limit: limit, bytes: bytes)
+            return (page, Epoch(select.text(1)))
+        } catch {
+            throw ReelError(error, stream.description)
+        }
+    }
+
+    private func entries(
+        of row: Int64,
+        after number: Int64 = 0,
+        limit: Int = .max,
+        bytes: Int = .max
+    ) throws(SQLiteError) -> [Outbox.Entry] {
         var entries: [Outbox.Entry] = []
+        var size = 0
         let select = try connection.prepare(
             """
-            SELECT number, event, site, op, first_epoch, first_seq, known, waits FROM outbox WHERE stream = ?
-            ORDER BY number
+            SELECT number, event, site, op, first_epoch, first_seq, known, waits FROM outbox
+            WHERE stream = ? AND number > ? ORDER BY number
             """
         )
         select.bind(1, row)
-        while try select.step() {
+        select.bind(2, number)
+        defer { select.reset() }
+        while entries.count < limit, size < bytes, try select.step() {
+            size += select.bytes(1).count
             guard let entry = Self.entry(select) else {
                 throw Self.damaged("outbox", "\(select.integer(0)), \(select.text(1))")
             }

@@ -2,7 +2,7 @@ internal import ReelCore
 internal import ReelSQLite
 
 /// The device's SQLite file: for each stream the queue of own events, and what was received: a folded state in rows,
-/// the events behind it, and the ranges of seq that both prove; for all of them the log's number.
+/// the events behind it, and the ranges of seq that both prove; for all of them the log's number and the deployment.
 ///
 /// Position and data change in one transaction. What an app was promised (an event in the queue, an op that was given)
 /// waits for the disk; what can be received again does not, but stays behind it in the file, so that a lost end of the
@@ -19,7 +19,7 @@ final class DeviceStore {
     let hasLostCommits: Bool
 
     let putStream: Statement
-    private let putLogNumber: Statement
+    private let putLog: Statement
     let putSite: Statement
     let putEntry: Statement
     let removeEntry: Statement
@@ -52,7 +52,7 @@ final class DeviceStore {
             _ = try? connection.checkpoint(.passive)
             file.opened(resolved: connection.path)
             putStream = try connection.prepare("INSERT INTO stream (name, site, next_op) VALUES (?, ?, ?)")
-            putLogNumber = try connection.prepare("UPDATE client SET number = ? WHERE row = 1")
+            putLog = try connection.prepare("UPDATE client SET number = ?, deployment = ? WHERE row = 1")
             putSite = try connection.prepare("UPDATE stream SET site = ?, next_op = ? WHERE row = ?")
             putEntry = try connection.prepare("INSERT OR REPLACE INTO outbox VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
             removeEntry = try connection.prepare("DELETE FROM outbox WHERE stream = ? AND number = ?")
@@ -116,6 +116,20 @@ final class DeviceStore {
         }
     }
 
+    /// The deployment that the device belongs to; nil: it has met none.
+    func deployment() throws(ReelError) -> Deployment? {
+        do throws(SQLiteError) {
+            let select = try connection.prepare("SELECT deployment FROM client WHERE row = 1")
+            guard try select.step(), !select.isNull(0) else { return nil }
+            guard let deployment = Deployment(select.text(0)) else {
+                throw Self.damaged("client", select.text(0))
+            }
+            return deployment
+        } catch {
+            throw ReelError(error, "reading")
+        }
+    }
+
     /// By the name of each stream that the file knows: how many own events wait in it.
     func queued() throws(ReelError) -> [String: Int] {
         do throws(SQLiteError) {
@@ -154,10 +168,11 @@ final class DeviceStore {
         try connection.transaction(body)
     }
 
-    /// The highest number of a log that a node was at. Inside `commit`.
-    func write(logNumber: Int) throws(SQLiteError) {
-        putLogNumber.bind(1, Int64(logNumber))
-        try putLogNumber.run()
+    /// The highest number of a log that a node was at, and the deployment that the log belongs to. Inside `commit`.
+    func write(logNumber: Int, deployment: Deployment?) throws(SQLiteError) {
+        putLog.bind(1, Int64(logNumber))
+        putLog.bind(2, deployment?.description)
+        try putLog.run()
     }
 
     static func damaged(_ table: String, _ found: String) -> SQLiteError {

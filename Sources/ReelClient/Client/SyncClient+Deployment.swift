@@ -1,0 +1,66 @@
+public import ReelCore
+internal import ReelSQLite
+
+// The deployment that the device belongs to: nothing is said to another one before the app says so.
+extension SyncClient {
+    /// Why the device must not go on with a node, which the app is told; nil: it goes on.
+    ///
+    /// What a node of a former log says of own events is of an earlier moment: to believe it could make them happen
+    /// twice. A node of another deployment has a log that knows nothing of them.
+    func reasonToLeave(_ welcome: ServerFrame.Welcome, _ node: String) -> String? {
+        if let found = welcome.deployment, let deployment, found != deployment {
+            otherDeployment = found
+            notify(.otherDeployment(node: node, found: found.description, expected: deployment.description))
+            let message = "found the deployment \(found) at \(node), expected that of this device, \(deployment)"
+            note(.otherDeployment(message))
+            return message
+        }
+        guard welcome.number >= logNumber else {
+            // A device of an older build does not know its own deployment.
+            otherDeployment = deployment == nil ? welcome.deployment : nil
+            notify(.nodeBehind(node: node, number: welcome.number, expected: logNumber))
+            let message =
+                "found log number \(welcome.number), epoch \(welcome.epoch), at \(node), expected number \(logNumber)"
+            note(.formerLog(message))
+            return message
+        }
+        otherDeployment = nil
+        if welcome.number > logNumber { (logNumber, logIsWritten) = (welcome.number, false) }
+        if deployment == nil, let found = welcome.deployment { (deployment, logIsWritten) = (found, false) }
+        return nil
+    }
+
+    /// Makes this device a device of another deployment, which `state.otherDeployment` names: its own was replaced.
+    /// Returns when that is durable.
+    ///
+    /// The state of each stream comes from the new deployment, and is not mixed with the former one's, which is shown
+    /// until then. The queue of each stream is kept, also of those that are not open, and is sent as after a change of
+    /// the epoch. Events that the new log has consumed already, because it was made from a backup, are settled by its
+    /// version vector. The others are sent, under a new site where the new log does not know the former site's ops.
+    /// Events that depend on seqs of the former log (splices, guards) are refused with `epoch_changed`.
+    ///
+    /// Throws a `ReelError`: `bad_request` for a text that is no deployment, and if the store failed.
+    public func adopt(deployment id: String) throws {
+        try checkOpen()
+        guard let adopted = Deployment(id) else {
+            let found = id.debugDescription
+            throw ReelError(.badRequest, "found the deployment \(found), expected 16 lower-case hex digits")
+        }
+        guard adopted != deployment else { return }
+        finishTurn()
+        try checkOpen()
+        do throws(ReelError) {
+            try store?.commit(durably: true) { [store] () throws(SQLiteError) in
+                try store?.write(logNumber: 0, deployment: adopted)
+            }
+        } catch {
+            fail(error)
+            throw error
+        }
+        (deployment, logNumber, logIsWritten, otherDeployment) = (adopted, 0, true, nil)
+        note(.adopted)
+        dropLink()
+        failover.hurry()
+        if !opened.isEmpty { connectNext() }
+    }
+}

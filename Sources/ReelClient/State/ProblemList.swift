@@ -1,0 +1,172 @@
+internal import ReelCore
+
+/// The problems of a client that hold at the moment.
+///
+/// A pure machine: each input says what the client has seen, and begins or ends problems. A place holds one problem. A
+/// problem ends only with proof that it is repaired: a lost connection repairs nothing.
+struct ProblemList: Sendable {
+    /// Something that can be in trouble independently of the other places, in the order in which an app is told.
+    enum Place: Hashable, Sendable {
+        /// The device's file.
+        case store
+        /// The log that nodes name in `welcome`.
+        case log
+        /// The right to speak to nodes at all.
+        case token
+        /// The connection.
+        case connection
+        /// The subscription of a stream.
+        case reading(StreamName)
+        /// The snapshot or delta that a stream begins with.
+        case state(StreamName)
+        /// The publishes of a stream, as nodes answer them.
+        case writing(StreamName)
+        /// The own events of a stream, as its fold takes them.
+        case consuming(StreamName)
+    }
+
+    /// What the client has seen.
+    enum Input: Sendable, Equatable {
+        /// The client looks for a node.
+        case connecting
+        /// A connection has ended, or could not be made.
+        case disconnected(String)
+        /// A node of the device's own deployment said welcome.
+        case welcomed
+        /// A node is at a log before the one that this device has been at.
+        case formerLog(String)
+        /// A node is of another deployment.
+        case otherDeployment(String)
+        /// The device belongs to another deployment from now on.
+        case adopted
+        /// A node does not let the device in, or not any longer.
+        case entryRefused(ReelError)
+        /// `renewToken` gave no token.
+        case noToken(String)
+        /// `renewToken` gave a token.
+        case tokenCame
+        /// The device's file failed.
+        case storeFailed(ReelError)
+        /// The subscription of a stream was refused.
+        case notSubscribed(StreamName, ReelError)
+        /// A subscription is live.
+        case live(StreamName)
+        /// No node gave a snapshot or delta.
+        case noState(StreamName, ReelError)
+        /// A snapshot or delta was read.
+        case stateCame(StreamName)
+        /// A node did not take an event.
+        case nacked(StreamName, ReelError)
+        /// The queue of a stream is held: a right, a user, or the number of sites.
+        case held(StreamName, ReelError)
+        /// A node has not answered a publish since this moment.
+        case unanswered(StreamName, sinceMs: Int64)
+        /// A node says that an event is durable.
+        case acked(StreamName)
+        /// The own fold has consumed an event of the queue.
+        case consumed(StreamName)
+        /// Nothing waits in the queue.
+        case emptied(StreamName)
+    }
+
+    /// A problem, and since when it holds.
+    struct Problem: Sendable, Equatable {
+        var code: ErrorCode
+        var message: String
+        var sinceMs: Int64
+    }
+
+    private(set) var problems: [Place: Problem] = [:]
+
+    /// Begins and ends problems. True if the list has changed.
+    mutating func apply(_ input: Input, nowMs: Int64) -> Bool {
+        switch input {
+        case .connecting:
+            guard problems[.connection] == nil else { return false }
+            return begin(.connection, ReelError(.offline, "no node has said welcome yet"), nowMs)
+        case .disconnected(let reason): return begin(.connection, ReelError(.offline, reason), nowMs)
+        case .welcomed: return end(.connection, .token, .log)
+        case .formerLog(let message): return begin(.log, ReelError(.nodeBehind, message), nowMs)
+        case .otherDeployment(let message): return begin(.log, ReelError(.wrongDeployment, message), nowMs)
+        case .adopted: return end(.log)
+        case .entryRefused(let error): return begin(.token, error, nowMs)
+        case .noToken(let reason): return begin(.token, ReelError(.noToken, reason), nowMs)
+        case .tokenCame: return problems[.token]?.code == .noToken && end(.token)
+        case .storeFailed(let error): return begin(.store, error, nowMs)
+        case .notSubscribed(let stream, let error): return begin(.reading(stream), error, nowMs)
+        case .live(let stream): return end(.reading(stream), .state(stream))
+        case .noState(let stream, let error): return begin(.state(stream), error, nowMs)
+        case .stateCame(let stream): return end(.state(stream))
+        case .nacked(let stream, let error):
+            // What is final is the fate of one event, and `gap` only follows another nack.
+            guard error.retryMs != nil, error.code != .gap else { return false }
+            return begin(.writing(stream), error, nowMs)
+        case .held(let stream, let error):
+            // An ack does not repair what the fold does not take.
+            let isOfFold = [.tooManySites, .foreign].contains(error.code)
+            return begin(isOfFold ? .consuming(stream) : .writing(stream), error, nowMs)
+        case .unanswered(let stream, let sinceMs):
+            guard problems[.writing(stream)] == nil else { return false }
+            let error = ReelError(.logUnavailable, "a node has not answered what was published")
+            return begin(.writing(stream), error, sinceMs)
+        case .acked(let stream): return end(.writing(stream))
+        case .consumed(let stream): return end(.consuming(stream))
+        case .emptied(let stream): return end(.writing(stream), .consuming(stream))
+        }
+    }
+
+    /// The same code keeps its age: only the message is news.
+    private mutating func begin(_ place: Place, _ error: ReelError, _ nowMs: Int64) -> Bool {
+        let former = problems[place]
+        let sinceMs = former.flatMap { $0.code == error.code ? $0.sinceMs : nil } ?? nowMs
+        let problem = Problem(code: error.code, message: error.message, sinceMs: sinceMs)
+        problems[place] = problem
+        return problem != former
+    }
+
+    private mutating func end(_ places: Place...) -> Bool {
+        guard places.contains(where: { problems[$0] != nil }) else { return false }
+        for place in places { problems[place] = nil }
+        return true
+    }
+
+    // MARK: Reading
+
+    /// The problems as an app sees them.
+    func seen(nowMs: Int64) -> [SyncProblem] {
+        problems.sorted { $0.key.order < $1.key.order }.map { place, problem in
+            SyncProblem(
+                code: problem.code,
+                stream: place.stream?.description,
+                message: problem.message,
+                ageMs: max(0, nowMs - problem.sinceMs)
+            )
+        }
+    }
+}
+
+extension ProblemList.Place {
+    /// The stream that the place belongs to; nil: the whole client.
+    var stream: StreamName? {
+        switch self {
+        case .store, .log, .token, .connection: nil
+        case .reading(let stream), .state(let stream), .writing(let stream), .consuming(let stream): stream
+        }
+    }
+
+    /// The client's places first, then those of each stream by its name.
+    fileprivate var order: (String, Int) { (stream?.description ?? "", rank) }
+
+    private var rank: Int {
+        switch self {
+        case .store: 0
+        case .log: 1
+        case .token: 2
+        case .connection: 3
+        case .reading: 4
+        case .state: 5
+        case .writing: 6
+        case .consuming: 7
+        }
+    }
+}

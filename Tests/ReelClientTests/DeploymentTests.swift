@@ -1,0 +1,239 @@
+import ReelCore
+import TestSupport
+import Testing
+
+@testable import ReelClient
+
+/// A device between nodes of its own deployment and nodes of another one.
+@Suite(.timeLimit(.minutes(5))) struct DeploymentTests {
+    private static let other = Deployment(0xb)
+
+    private func count(_ network: FakeNetwork) async throws -> Double? {
+        let value = try await network.on { network -> JSON? in
+            let object = network.fold(StreamName("s")!).object(model: "m", id: "0")
+            return object.map { SyncObject($0, readAt: ReadPosition(epoch: nil, seq: 0))["n"] ?? .null }
+        }
+        guard case .number(let number)? = value else { return nil }
+        return number
+    }
+
+    private func add(_ stream: SyncStream) async throws -> Publication {
+        try await stream.publish(.update("m", "0", operations: ["n": .increment(1)]))
+    }
+
+    @Test(
+        "a device of a deployment that was made from nothing sends nothing, says why, and adopts it with its queue",
+        arguments: [(0, false), (0, true), (1, true), (5, false)]
+    )
+    func anotherDeployment(number: Int, isStartedAgain: Bool) async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        try await network.on { $0.number = 1 }
+        var client = try network.client(nodes: ["a", "b"], store: .file(path))
+        var stream = try await client.open("s")
+        try await stream.publish(.insert("m", "old")).fate()
+        #expect(await client.state.deployment == "0000000000000001")
+        try await network.on { network in
+            network.down = ["a", "b"]
+            for connection in network.connections { connection.end("reset") }
+        }
+        for id in 0..<3 { try await stream.publish(.insert("m", "\(id)", ["n": 0])) }
+        if isStartedAgain {
+            await client.close()
+            client = try network.client(nodes: ["a", "b"], store: .file(path))
+            stream = try await client.open("s")
+        }
+        let notices = await client.notices
+        try await network.on { network in
+            network.makeAnew(Self.other, number: number)
+            (network.down, network.greeted, network.subscribes) = ([], [], [])
+        }
+        for await notice in notices {
+            guard case .otherDeployment(_, let found, let expected) = notice else { continue }
+            #expect(found == Self.other.description && expected == "0000000000000001")
+            break
+        }
+        // It asks both nodes again and again, and says nothing but hello.
+        try await eventually { (try? await network.on { $0.greeted.count }) ?? 0 > 2 }
+        let state = await client.state
+        let problem = try #require(state.problems.first)
+        #expect(problem.code == .wrongDeployment && problem.stream == nil)
+        #expect(problem.message.contains(Self.other.description) && problem.message.contains("0000000000000001"))
+        #expect(state.otherDeployment == Self.other.description && state.connectedNode == nil)
+        let said = try await network.on { ($0.log.count, $0.subscribes.count) }
+        #expect(said == (0, 0))
+        #expect(await stream.queued == 3)
+
+        try await client.adopt(deployment: try #require(state.otherDeployment))
+        try await eventually { await stream.queued == 0 }
+        #expect(await stream.objects("m").map(\.name.id) == ["0", "1", "2"], "the former state is not mixed in")
+        let after = await client.state
+        #expect(after.problems.isEmpty && after.deployment == Self.other.description && after.otherDeployment == nil)
+        await client.close()
+        // That is kept.
+        client = try network.client(nodes: ["a", "b"], store: .file(path))
+        stream = try await client.open("s")
+        try await stream.publish(.insert("m", "3")).fate()
+        #expect(await client.state.deployment == Self.other.description)
+        await client.close()
+    }
+
+    @Test("a node of a former log is told apart from one of another deployment")
+    func formerLog() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client(nodes: ["a"])
+        try await network.on { $0.number = 1 }
+        try await client.open("s").publish(.insert("m", "0")).fate()
+        try await network.on { network in
+            network.number = 0
+            network.kill("a")
+        }
+        try await network.on { $0.down = [] }
+        try await eventually { await client.state.problems.contains { $0.code == .nodeBehind } }
+        let state = await client.state
+        #expect(state.otherDeployment == nil && !state.problems.contains { $0.code == .wrongDeployment })
+        try await network.on { $0.number = 1 }
+        try await eventually { await client.state.problems.isEmpty }
+        await client.close()
+    }
+
+    @Test(
+        "what was handed over happens once in a deployment that was made from a backup, and once in an empty one",
+        arguments: [0, 1, 2, 3],
+        [false, true]
+    )
+    func handedOver(kept: Int, isStartedAgain: Bool) async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        var client = try network.client(store: .file(path))
+        var stream = try await client.open("s")
+        try await stream.publish(.insert("m", "0", ["n": 0])).fate()
+        // The log has two more, of which the device hears nothing.
+        try await network.on { ($0.dropsAcks, $0.isSilent) = (true, true) }
+        for added in 1...2 {
+            _ = try await add(stream)
+            try await eventually { (try? await network.on { $0.log.count }) == added + 1 }
+        }
+        try await network.on { network in
+            network.down = ["a"]
+            network.kill("a")
+            (network.dropsAcks, network.isSilent) = (false, false)
+            network.makeAnew(Self.other, keeping: kept)
+        }
+        _ = try await add(stream)
+        if isStartedAgain {
+            await client.close()
+            client = try network.client(store: .file(path))
+            stream = try await client.open("s")
+        }
+        // Before it has met the new one: its user knows better.
+        try await client.adopt(deployment: Self.other.description)
+        try await network.on { $0.down = [] }
+        try await eventually { await stream.queued == 0 }
+        // Where the backup lacks the object, an update has nothing to add to.
+        #expect(try await count(network) == (kept == 0 ? nil : 3))
+        let seen = await stream.object("m", "0")?["n"]
+        #expect(seen == (kept == 0 ? nil : .number(3)))
+        await client.close()
+    }
+
+    @Test("splices and guards that count on the former log are refused, and what waits behind them is sent")
+    func dependent() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s")
+        try await stream.publish(.insert("m", "0", ["text": "old", "n": 0])).fate()
+        let seen = try #require(await stream.confirmed.object("m", "0")?.fields["n"]?.seq)
+        try await network.on { network in
+            network.down = ["a"]
+            network.kill("a")
+            network.makeAnew(Self.other)
+        }
+        let splice = try await stream.publish(.update("m", "0", operations: ["text": .splice([Splice(3, 0, "er")])]))
+        let guarded = try await stream.publish(Event(.update("m", "0", ["n": 1]).guarded(["n": seen])))
+        let plain = try await stream.publish(.insert("m", "1"))
+        try await client.adopt(deployment: Self.other.description)
+        try await network.on { $0.down = [] }
+        guard case .applied = try await plain.fate() else { return #expect(Bool(false)) }
+        for publication in [splice, guarded] {
+            guard case .refused(let error) = try await publication.fate() else { return #expect(Bool(false)) }
+            #expect(error.code == .epochChanged)
+        }
+        #expect(await stream.objects("m").map(\.name.id) == ["1"])
+        await client.close()
+    }
+
+    @Test("the queue of a stream that is not open is adopted too, and goes out when that is opened")
+    func closedStreams() async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        var client = try network.client(store: .file(path))
+        for name in ["s", "t"] { try await client.open(name).publish(.insert("m", "0")).fate() }
+        try await network.on { network in
+            network.down = ["a"]
+            network.kill("a")
+            network.makeAnew(Self.other)
+        }
+        for name in ["s", "t"] { try await client.open(name).publish(.insert("m", "1")) }
+        await client.close()
+        client = try network.client(store: .file(path))
+        try await client.adopt(deployment: Self.other.description)
+        await client.close()
+        try await network.on { $0.down = [] }
+        client = try network.client(store: .file(path))
+        for name in ["s", "t"] {
+            let stream = try await client.open(name)
+            try await eventually { await stream.queued == 0 }
+            #expect(await stream.objects("m").map(\.name.id) == ["1"])
+        }
+        await client.close()
+    }
+
+    @Test("nodes of an older build, which name no deployment, are taken by the number of their log")
+    func olderNodes() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client(nodes: ["a"])
+        let stream = try await client.open("s")
+        try await stream.publish(.insert("m", "0")).fate()
+        try await network.on { network in
+            network.deployment = nil
+            network.kill("a")
+            network.down = []
+        }
+        try await stream.publish(.insert("m", "1")).fate()
+        #expect(await client.state.deployment == "0000000000000001")
+        await client.close()
+    }
+
+    @Test("a device that does not know its own deployment is told which one its nodes behind belong to")
+    func deviceOfAnOlderBuild() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client(nodes: ["a"])
+        try await network.on { ($0.deployment, $0.number) = (nil, 1) }
+        let stream = try await client.open("s")
+        try await stream.publish(.insert("m", "0")).fate()
+        try await network.on { network in
+            network.makeAnew(Self.other)
+            network.kill("a")
+        }
+        try await stream.publish(.insert("m", "1"))
+        try await network.on { $0.down = [] }
+        try await eventually { await client.state.otherDeployment == Self.other.description }
+        #expect(await client.state.problems.contains { $0.code == .nodeBehind })
+        try await client.adopt(deployment: Self.other.description)
+        try await eventually { await stream.queued == 0 }
+        await client.close()
+    }
+
+    @Test("a text that is no deployment is refused", arguments: ["", "b", "000000000000000B", "0000000000000000b"])
+    func noDeployment(_ text: String) async throws {
+        let client = try FakeNetwork().client()
+        let error = await #expect(throws: ReelError.self) { try await client.adopt(deployment: text) }
+        #expect(error?.code == .badRequest)
+        #expect(await client.state.deployment == nil)
+        await client.close()
+    }
+}

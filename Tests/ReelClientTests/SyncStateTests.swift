@@ -1,0 +1,250 @@
+import ReelCore
+import TestSupport
+import Testing
+
+@testable import ReelClient
+
+/// The state of a client as a value: problems come when something is wrong, and go when it is repaired.
+@Suite(.timeLimit(.minutes(5))) struct SyncStateTests {
+    /// Waits until the client has exactly these problems.
+    private func eventually(_ client: SyncClient, has codes: [ErrorCode], _ stream: String? = nil) async throws {
+        try await TestSupport.eventually {
+            let problems = await client.state.problems
+            return problems.map(\.code) == codes && (stream == nil || problems.allSatisfy { $0.stream == stream })
+        }
+    }
+
+    @Test("a publish that a node does not answer is a log that is not available, as old as the publish")
+    func unanswered() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s", from: .all)
+        try await stream.publish(.insert("m", "0")).fate()
+        try await network.on { network in
+            (network.dropsAcks, network.isSilent) = (true, true)
+            network.heldPauses = [SyncClient.answerMs]
+        }
+        _ = try await stream.publish(.insert("m", "1"))
+        try await TestSupport.eventually { (try? await network.on { $0.log.count }) == 2 }
+        #expect(await client.state.problems.isEmpty)
+        try await network.on { network in
+            network.aheadMs += SyncClient.answerMs
+            network.fireDeadlines(1)
+        }
+        try await eventually(client, has: [.logUnavailable], "s")
+        try await network.on { $0.aheadMs += 20_000 }
+        let problem = try #require(await stream.problems.first)
+        #expect((25_000...35_000).contains(problem.ageMs))
+        // The fold meets it: it was durable all the time.
+        try await network.on { network in
+            (network.dropsAcks, network.isSilent) = (false, false)
+            network.pushAll()
+        }
+        try await eventually(client, has: [])
+        await client.close()
+    }
+
+    @Test("a node that nacks because of its log says so in the state until it takes the event")
+    func nacked() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s", from: .all)
+        try await network.on { $0.nack = ReelError(.logUnavailable, "the brokers are away", retryMs: 10) }
+        let publication = try await stream.publish(.insert("m", "0"))
+        try await eventually(client, has: [.logUnavailable], "s")
+        #expect(await stream.problems.first?.message == "the brokers are away")
+        try await network.on { $0.nack = nil }
+        try await publication.fate()
+        #expect(await client.state.problems.isEmpty)
+        await client.close()
+    }
+
+    @Test("a right that is missing is a problem of its stream, and ends with the token that gives it")
+    func rights() async throws {
+        let network = try FakeNetwork()
+        try await network.on { ($0.readers, $0.strangers) = (["reader"], ["stranger"]) }
+        let client = try network.client(token: "reader")
+        let stream = try await client.open("s", from: .all)
+        let other = try await client.open("t", from: .all)
+        let publication = try await stream.publish(.insert("m", "0"))
+        try await eventually(client, has: [.forbidden], "s")
+        #expect(await other.problems.isEmpty)
+        try await network.on { network in
+            network.readers = []
+            network.kill("a")
+            network.down = []
+        }
+        try await publication.fate()
+        try await eventually(client, has: [])
+        await client.close()
+
+        let stranger = try network.client(token: "stranger", seed: 9)
+        let hidden = try await stranger.open("s", from: .all)
+        try await eventually(stranger, has: [.forbidden], "s")
+        try await network.on { network in
+            network.strangers = []
+            network.kill("a")
+            network.down = []
+        }
+        try await hidden.waitUntil(seq: 0)
+        try await eventually(stranger, has: [])
+        await stranger.close()
+    }
+
+    @Test("a node that does not take the token, and an app that has none, are problems of the client")
+    func tokens() async throws {
+        let network = try FakeNetwork()
+        try await network.on { $0.tokens = ["good"] }
+        let refused = try network.client(token: "bad")
+        try await refused.open("s", from: .all)
+        try await TestSupport.eventually { await refused.state.problems.map(\.code) == [.unauthorized, .offline] }
+        try await network.on { $0.tokens = nil }
+        try await eventually(refused, has: [])
+        await refused.close()
+
+        struct Nobody: Error {}
+        let asked = Counter()
+        let poor = try network.client(renewToken: {
+            if asked.next() < 3 { throw Nobody() }
+            return "good"
+        })
+        try await poor.open("s", from: .all)
+        let states = await poor.collected { $0.connectedNode != nil }
+        #expect(states.contains { $0.problems.contains { $0.code == .noToken } })
+        #expect(await poor.state.problems.isEmpty)
+        await poor.close()
+    }
+
+    @Test("a cold device in a later epoch says at once that no node has its stream's state, and starts once one has")
+    func noSnapshotNode() async throws {
+        let network = try FakeNetwork()
+        let (author, _) = try await network.author(of: 2, on: "a")
+        await author.close()
+        try await network.on { network in
+            network.goOver(to: Epoch(2), lagging: [])
+            network.hasSnapshots = false
+        }
+        let client = try network.client()
+        let notices = await client.notices
+        let stream = try await client.open("s")
+        try await eventually(client, has: [.nodeBehind], "s")
+        // The notice comes once for each such time.
+        for await notice in notices {
+            guard case .waiting(stream: "s", let reason) = notice else { continue }
+            #expect(reason.contains("node_behind"))
+            break
+        }
+        #expect(await client.connectedNode == "a", "the connection is not the matter")
+        try await network.on { $0.hasSnapshots = true }
+        try await TestSupport.eventually { await stream.objects("m").count == 2 }
+        try await eventually(client, has: [])
+        await client.close()
+    }
+
+    @Test("a lost connection is a problem with an age until a node says welcome; without nodes there is none")
+    func offline() async throws {
+        let network = try FakeNetwork()
+        try await network.on { $0.down = ["a", "b"] }
+        let client = try network.client(nodes: ["a", "b"])
+        #expect(await client.state == SyncState(), "a client that has opened nothing looks for no node")
+        try await client.open("s", from: .all)
+        try await eventually(client, has: [.offline])
+        try await network.on { $0.aheadMs += 60_000 }
+        #expect(try #require(await client.state.problems.first).ageMs >= 60_000)
+        try await network.on { $0.down = ["a"] }
+        try await eventually(client, has: [])
+        #expect(await client.state.connectedNode == "b")
+        await client.close()
+        #expect(await client.state.connectedNode == nil)
+
+        let alone = try network.client(nodes: [])
+        try await alone.open("s").publish(.insert("m", "0"))
+        #expect(await alone.state == SyncState())
+        await alone.close()
+    }
+
+    @Test("a barrier that the client does not know is told with a code")
+    func newerLog() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s", from: .all)
+        try await stream.publish(.insert("m", "0")).fate()
+        try await network.on { network in
+            network.append(nil, Array(#"{"of":"later","type":"barrier"}"#.utf8))
+            let barrier = DeliveredEvent(seq: network.head, value: network.log[Int(network.head)])
+            let events = ServerFrame.Events(
+                stream: StreamName("s")!,
+                from: network.head,
+                to: network.head,
+                events: [barrier]
+            )
+            network.sayToAll(.events(events))
+        }
+        try await eventually(client, has: [.newerLog], "s")
+        await client.close()
+    }
+
+    @Test("a loop over the states gets the present one first, then each change; two loops are independent")
+    func loops() async throws {
+        let network = try FakeNetwork()
+        try await network.on { $0.down = ["a"] }
+        let client = try network.client()
+        try await client.open("s", from: .all)
+        var first = client.states.makeAsyncIterator()
+        var second = client.states.makeAsyncIterator()
+        #expect(await first.next()?.problems.map(\.code) == [.offline])
+        #expect(await second.next()?.problems.map(\.code) == [.offline])
+        try await network.on { $0.down = [] }
+        for await state in client.states where state.connectedNode == "a" { break }
+        // A loop that did not look gets the newest, not each that was.
+        while let state = await second.next(), state.connectedNode == nil {}
+        #expect(await client.state.problems.isEmpty)
+        await client.close()
+        while await first.next() != nil {}
+        #expect(await second.next() == nil)
+        // Also afterwards the present one can be had.
+        let late = await Array(client.states)
+        #expect(late.count == 1 && late[0].connectedNode == nil)
+    }
+
+    @Test("a loop over the states does not keep the client, and ends with it")
+    func lettingGo() async throws {
+        let network = try FakeNetwork()
+        var client: SyncClient? = try network.client()
+        weak let weakClient = client
+        try await client?.open("s", from: .all)
+        let states = try #require(client?.states)
+        let loop = Task { for await _ in states {} }
+        client = nil
+        await loop.value
+        #expect(weakClient == nil)
+    }
+}
+
+/// Counts calls.
+private final class Counter: @unchecked Sendable {
+    private var count = 0
+    func next() -> Int {
+        defer { count += 1 }
+        return count
+    }
+}
+
+extension SyncClient {
+    /// The states up to the first one that is like this.
+    fileprivate func collected(until isLast: (SyncState) -> Bool) async -> [SyncState] {
+        var found: [SyncState] = []
+        for await state in states {
+            found.append(state)
+            if isLast(state) { break }
+        }
+        return found
+    }
+}
+
+extension Array {
+    fileprivate init(_ states: SyncStates) async where Element == SyncState {
+        self = []
+        for await state in states { append(state) }
+    }
+}
