@@ -50,6 +50,35 @@ import Testing
         await next.close()
     }
 
+    @Test("a process whose store is removed promises nothing more, and says why")
+    func aProcessWhoseStoreIsRemoved() throws {
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+            .appendingPathComponent("example-todo")
+        process.arguments = ["--store", path, "feed"]
+        let (input, output, errors) = (Pipe(), Pipe(), Pipe())
+        (process.standardInput, process.standardOutput, process.standardError) = (input, output, errors)
+        try process.run()
+        try input.fileHandleForWriting.write(contentsOf: Data("one\n".utf8))
+        var said = Data()
+        while !said.contains(UInt8(ascii: "\n")) {
+            let piece = output.fileHandleForReading.availableData
+            guard !piece.isEmpty else { throw Wrong() }
+            said += piece
+        }
+        removeStore(path)
+        try input.fileHandleForWriting.write(contentsOf: Data("two\n".utf8))
+        try input.fileHandleForWriting.close()
+        let more = try output.fileHandleForReading.readToEnd() ?? Data()
+        let reason = String(decoding: try errors.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        process.waitUntilExit()
+        #expect(more.isEmpty, "nothing is promised that the next start does not find")
+        #expect(reason.contains("(store_lost)"), "\(reason)")
+        #expect(process.terminationStatus != 0)
+    }
+
     @Test("a renamed folder that is back before the next commit is no loss")
     func aRenamedFolderThatIsBack() async throws {
         let place = try Place()

@@ -108,10 +108,16 @@ extension DeviceStore {
     ) throws(SQLiteError) {
         if unwritten.isWhole { try dropRows(row) }
         // In the order of the table: each page is written once.
-        let objects =
-            unwritten.isWhole
-            ? state.slots().map(state.key(ofObject:)) : unwritten.objects.sorted { $0.lexicographicallyPrecedes($1) }
-        for key in objects { try writeObject(key, of: state, row) }
+        for slot in unwritten.isWhole ? state.slots() : [] { try write(objectAt: slot, of: state, row) }
+        for key in unwritten.objects.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+            if let slot = state.slot(key) {
+                try write(objectAt: slot, of: state, row)
+            } else {
+                dropObject.bind(1, row)
+                dropObject.bind(2, key)
+                try dropObject.run()
+            }
+        }
         let sites = unwritten.isWhole ? state.sites() : unwritten.sites.sorted()
         for site in sites { try write(site, of: state, row) }
         var head: [UInt8] = []
@@ -124,16 +130,11 @@ extension DeviceStore {
         try dropEvents(upTo: state.seq, row)
     }
 
-    private func writeObject(_ key: [UInt8], of state: Fold, _ row: Int64) throws(SQLiteError) {
-        guard let slot = state.slot(key) else {
-            dropObject.bind(1, row)
-            dropObject.bind(2, key)
-            return try dropObject.run()
-        }
+    private func write(objectAt slot: Int, of state: Fold, _ row: Int64) throws(SQLiteError) {
         var value: [UInt8] = []
         state.writeRow(ofObject: slot, to: &value)
         putObject.bind(1, row)
-        putObject.bind(2, key)
+        putObject.bind(2, state.key(ofObject: slot))
         putObject.bind(3, value)
         try putObject.run()
     }

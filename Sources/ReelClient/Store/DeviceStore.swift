@@ -14,8 +14,7 @@ final class DeviceStore {
     let connection: Connection
     private var file: StoreFile
     private var isFull = true
-    /// The last commits of the store were lost while no client, or one that was killed, had it: the WAL that held them
-    /// is gone.
+    /// True if the file says that a client has left a WAL beside it, and none was there: the last commits are lost.
     let hasLostCommits: Bool
 
     let putStream: Statement
