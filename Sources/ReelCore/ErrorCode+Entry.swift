@@ -281,6 +281,23 @@ extension ErrorCode {
                     + "it was open. What was published and not sent may be lost.",
                 "Bring the files back if they were moved, then make a new client. Publish again what is missing."
             )
+        case .storeUser:
+            Entry(
+                409,
+                .changed,
+                "Another user's store",
+                "The device's store belongs to another user than the one that the app or the token names. Nothing of "
+                    + "the store was read, shown or sent.",
+                "Open the store of this user. If the user has a new name, `SyncClient.adopt` gives the store to it."
+            )
+        case .storeWaits:
+            Entry(
+                409,
+                .changed,
+                "Events wait",
+                "The device's store still holds own events that the stream does not have.",
+                "Wait until the queue is empty, or say that the events may be discarded."
+            )
         case .conflict:
             Entry(
                 409,

@@ -34,6 +34,8 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case storeFormat = "store_format"
     case storeDamaged = "store_damaged"
     case storeLost = "store_lost"
+    case storeUser = "store_user"
+    case storeWaits = "store_waits"
     // What becomes of an event.
     case conflict
     case gap

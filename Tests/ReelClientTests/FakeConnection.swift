@@ -115,14 +115,22 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
                     partitions: network.partitions,
                     limits: .init(frame: 1 << 20, event: 256 << 10, batch: 50, subscriptions: 100, fetch: 100_000),
                     pingS: 20,
-                    tokenS: network.tokenS,
+                    tokenS: network.tokenS ?? network.tokens.map { _ in 365 * 86_400 },
                     nodes: network.named
                 )
             )
         )
     }
 
+    /// The name that a node with keys gives to events.
+    private var author: String? {
+        network.tokens == nil ? nil : token.flatMap(TokenSubject.read) ?? "somebody"
+    }
+
     private func handle(_ publish: ClientFrame.Publish, _ ref: [UInt8]?) {
+        if network.losesPublishes { return end("lost") }
+        for value in network.late { network.append(publish.stream, value) }
+        network.late = []
         if let token, network.readers.contains(token) {
             return refuse(publish, ref, ReelError(.forbidden, "the token does not allow it"))
         }
@@ -133,7 +141,7 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
             if breaks() { return end("broken before") }
             var intake = EventIntake(limit: 256 << 10)
             var value: [UInt8] = []
-            let stamp = EventIntake.Stamp(by: "ann", atMs: 7, base: network.head)
+            let stamp = EventIntake.Stamp(by: author, atMs: 7, base: network.head)
             guard (try? bytes.withUnsafeBytes { try intake.take($0, stamp: stamp, into: &value) }) != nil else {
                 return
             }

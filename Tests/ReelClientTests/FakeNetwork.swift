@@ -42,6 +42,10 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     var subscribes: [ClientFrame.Subscribe] = []
     /// No connection gets what is appended.
     var isSilent = false
+    /// What stands in the log before the events of the next publish, and in no answer before.
+    var late: [[UInt8]] = []
+    /// A publish does not arrive: the connection breaks.
+    var losesPublishes = false
     /// No publish gets an answer.
     var dropsAcks = false
     /// So many times as fast as said all pauses pass.

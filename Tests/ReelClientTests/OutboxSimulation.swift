@@ -9,6 +9,8 @@ struct OutboxSimulation {
         var author: Event.Author
         var content: [UInt8]
         var outcome: Outcome
+        /// The name of its author's token.
+        var user: String
     }
 
     enum Answer {
@@ -20,8 +22,21 @@ struct OutboxSimulation {
     var outbox: Outbox
     var log: [Record] = []
     var consumedOps: [Site: Op] = [:]
+    /// The user that each site of the log has begun with.
+    var users: [Site: String] = [:]
     var folded: Seq = .none
     var nowMs: Int64 = 0
+
+    /// The device's user gets another name now and then, while the device is off.
+    var renames = false
+    var user = "ann"
+    /// How many events were published, and what became of each, by the id of its object.
+    var count = 0
+    var fates: [String: Fate] = [:]
+    /// What the own fold knows of sites.
+    var known: [Site: (op: Op, seq: Seq, user: String)] = [:]
+    /// Nothing is sent before this seq is folded.
+    var sendsFrom: Seq = .none
 
     // The store.
     var storedSite: Site?
@@ -34,7 +49,7 @@ struct OutboxSimulation {
     var inbox: [Outbox.Parcel] = []
     var answers: [Answer] = []
     var refusing: [Site: Op] = [:]
-    var late: [(Event.Author, [UInt8])] = []
+    var late: [(Event.Author, [UInt8], user: String)] = []
     var isConnected = false
 
     var published: [Int64: Event] = [:]
@@ -64,6 +79,7 @@ struct OutboxSimulation {
             if notice == .stuck { isStuck = true }
             guard case .settled(let number, let fate) = notice else { continue }
             settled[number] = fate
+            if let id = published[number]?.single?.id { fates[id] = fate }
             switch fate {
             case .reduced: reduced.insert(number)
             case .refused: refused.insert(number)
@@ -86,13 +102,23 @@ struct OutboxSimulation {
         for index in entries.indices { entries[index].acked = nil }
         outbox = Outbox(site: site, nextOp: storedNext, entries: entries, seed: random.next())
         folded = storedFolded
+        known = [:]
+        for seq in 0..<folded + 1 { know(seq) }
+        if renames, chance(50) { user = ["ann", "anna", "hanna"].randomElement(using: &random) ?? user }
+    }
+
+    private mutating func know(_ seq: Seq) {
+        let record = log[Int(seq)]
+        if record.outcome == .applied { known[record.author.site] = (record.author.op, seq, record.user) }
     }
 
     /// What lies at the gateway may still get into the log later, in any order, or never.
     mutating func disconnect() {
         isConnected = false
         for parcel in inbox {
-            for bytes in parcel.events where !isBad(bytes) && chance(60) { late.append((author(of: bytes), bytes)) }
+            for bytes in parcel.events where !isBad(bytes) && chance(60) {
+                late.append((author(of: bytes), bytes, user))
+            }
         }
         inbox = []
         answers = []
@@ -102,9 +128,16 @@ struct OutboxSimulation {
     mutating func connect() {
         isConnected = true
         outbox.connected()
+        if renames { sendsFrom = Seq(log.count) - 1 }
     }
 
     mutating func send() {
+        guard isConnected || !renames, folded >= sendsFrom else { return }
+        if renames {
+            outbox.leaveForeignSites { [known, user] site in
+                known[site].map { .init(op: $0.op, seq: $0.seq, isForeign: $0.user != user) }
+            }
+        }
         guard let parcel = outbox.handOver(.init(events: 4, bytes: 4_096), base: 0, horizon: -1, nowMs: nowMs) else {
             return
         }
@@ -143,28 +176,29 @@ struct OutboxSimulation {
             refusing[author.site] = nil
             if !calm, chance(10) {
                 refusing[author.site] = author.op
-                if chance(50) { append(author, bytes) }
+                if chance(50) { append(author, bytes, user) }
                 answers.append(.nack(author, ReelError(.logUnavailable, "", retryMs: 5), ref: parcel.ref))
             } else {
-                answers.append(.ack(author, append(author, bytes)))
-                if !calm, chance(10) { append(author, bytes) }
+                answers.append(.ack(author, append(author, bytes, user)))
+                if !calm, chance(10) { append(author, bytes, user) }
             }
         }
     }
 
     @discardableResult
-    mutating func append(_ author: Event.Author, _ bytes: [UInt8]) -> Seq {
+    mutating func append(_ author: Event.Author, _ bytes: [UInt8], _ user: String) -> Seq {
         let op = consumedOps[author.site] ?? -1
-        let outcome: Outcome = author.op <= op ? .duplicate : author.op == op + 1 ? .applied : .gap
-        if outcome == .applied { consumedOps[author.site] = author.op }
-        log.append(Record(author: author, content: bytes, outcome: outcome))
+        var outcome: Outcome = author.op <= op ? .duplicate : author.op == op + 1 ? .applied : .gap
+        if let owner = users[author.site], owner != user { outcome = .foreign }
+        if outcome == .applied { (consumedOps[author.site], users[author.site]) = (author.op, user) }
+        log.append(Record(author: author, content: bytes, outcome: outcome, user: user))
         return Seq(log.count - 1)
     }
 
     mutating func lateTurn() {
         guard !late.isEmpty else { return }
-        let (author, bytes) = late.remove(at: Int.random(in: 0..<late.count, using: &random))
-        append(author, bytes)
+        let (author, bytes, user) = late.remove(at: Int.random(in: 0..<late.count, using: &random))
+        append(author, bytes, user)
     }
 
     mutating func answerTurn() {
@@ -184,7 +218,9 @@ struct OutboxSimulation {
         guard folded < Seq(log.count) - 1 else { return }
         folded += 1
         let record = log[Int(folded)]
-        if outbox.owns(record.author.site) {
+        know(folded)
+        let isOthersCopy = record.outcome == .foreign && record.user != user
+        if !isOthersCopy, outbox.owns(record.author.site) {
             outbox.folded(
                 record.author,
                 seq: folded,
@@ -229,6 +265,11 @@ struct OutboxSimulation {
     }
 
     mutating func randomEvent() -> Event {
+        // None is merged, so that each can be counted in the log.
+        if renames {
+            defer { count += 1 }
+            return .insert("m", "\(count)")
+        }
         let id = String(Int.random(in: 0..<4, using: &random))
         let value = JSON.number(Double(outbox.nextNumber))
         return switch Int.random(in: 0..<10, using: &random) {

@@ -285,20 +285,6 @@ import Testing
         #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)?.events.count == 2)
     }
 
-    @Test func whatTheFoldCallsSomebodyElsesGoesAgainWithTheNextTokenAlsoWhereItWasAcked() {
-        var outbox = Outbox(seed: 1)
-        for id in 0..<2 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
-        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
-        let authors = (0..<2).map { Event.Author(site: outbox.site, op: $0) }
-        for (seq, author) in authors.enumerated() { outbox.acked(author, seq: Seq(4 + seq), folded: 3, nowMs: 0) }
-        for (seq, author) in authors.enumerated() {
-            outbox.folded(author, seq: Seq(4 + seq), .foreign, content: [], base: 5, nowMs: 0)
-        }
-        #expect(outbox.handOver(Self.wide, base: 5, horizon: -1, nowMs: 1_000_000) == nil)
-        outbox.release()
-        #expect(outbox.handOver(Self.wide, base: 5, horizon: -1, nowMs: 0)?.events == parcel?.events)
-    }
-
     @Test func onlySoManyBytesAreOnTheirWayWithoutAnAnswer() {
         var outbox = Outbox(seed: 1)
         let text = JSON.string(String(repeating: "x", count: 20_000))

@@ -15,7 +15,7 @@ enum SDKPage {
         let transport = try NetTransport(authorities: "authorities.pem")
         let client = try SyncClient(
             nodes: ["https://reel.example:7350"],
-            store: .file("app.reel"),
+            store: .file("ann.reel", user: "ann"),
             transport: transport,
             token: saved,
             renewToken: { try await newToken() }
@@ -52,6 +52,16 @@ enum SDKPage {
 
     static func export(_ client: SyncClient) async throws {
         for try await line in client.queueLines { print(line) }
+    }
+
+    static func adoptUser() throws -> Int {
+        let waiting = try SyncClient.adopt(store: "ann.reel", from: "ann", to: "anna")
+        return waiting
+    }
+
+    static func erase(_ client: SyncClient) async throws -> [String] {
+        let staying = try await client.erase()
+        return staying
     }
 
     static func write(_ todo: SyncStream) async throws {
@@ -93,6 +103,7 @@ enum SDKPage {
         case .applied(let seq): print("in the stream at \(seq)")
         case .rejected(let code, _): print("the stream has rejected it: \(code)")
         case .refused(let error): print("no gateway takes it: \(error)")
+        case .unknown(let error): print("it was sent, and its outcome cannot be told: \(error)")
         case .consumed, .reduced: break
         }
     }

@@ -173,7 +173,7 @@ extension World {
         for (token, promise) in evidence.promises.sorted(by: { $0.key < $1.key }) where !promise.isShaky {
             let found = places[token] ?? []
             switch promise.fate {
-            case .refused, .reduced:
+            case .refused, .unknown, .reduced:
                 if !found.isEmpty { broken("\(token) was refused or reduced, and is at \(found.map(\.seq))") }
             default:
                 guard found.count == 1, let place = found.first else {

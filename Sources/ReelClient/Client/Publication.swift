@@ -28,7 +28,7 @@ public final class Publication: Sendable {
 
     /// Waits until the event is durable in the log, and returns its seq. Durable is not applied: that is what `fate`
     /// says. nil if there is no seq to tell: a later event of the queue took its place, or it was found consumed in a
-    /// snapshot that holds a later one of this device too. Throws the gateway's error if it was refused for good,
+    /// snapshot that holds a later one of this device too. Throws the error of an event that was refused for good or whose outcome is unknown,
     /// `CancellationError` if the client was closed or the task cancelled before (the event stays in the queue).
     @discardableResult
     public func acked() async throws -> Seq? {
@@ -37,7 +37,7 @@ public final class Publication: Sendable {
         if let seq { return seq }
         switch fate {
         case .applied(let seq), .rejected(_, let seq): return seq
-        case .refused(let error): throw error
+        case .refused(let error), .unknown(let error): throw error
         case .consumed(let seq): return seq
         case .reduced: return nil
         case nil: throw CancellationError()

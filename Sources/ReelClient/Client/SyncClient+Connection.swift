@@ -61,6 +61,7 @@ extension SyncClient {
         lostAtMs = nil
         link.timer?.cancel()
         self.link?.welcome = welcome
+        stamps(welcome)
         renewLater(welcome)
         watch(link.number)
         notify(.connected(node: link.node))

@@ -119,6 +119,8 @@ extension SyncClient {
     /// Tells the queue, the store and the app what a step of the view brought.
     func took(_ progress: View.Progress, _ stream: StreamState) {
         for own in progress.own {
+            // A copy that was sent under a former name says nothing of the site.
+            if own.outcome == .foreign, stamp.differs(from: own.by) { continue }
             stream.outbox.folded(
                 own.author,
                 seq: own.seq,

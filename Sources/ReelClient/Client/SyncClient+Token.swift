@@ -89,6 +89,7 @@ extension SyncClient {
     /// Also for the connection after the one that it was asked for.
     private func tokenCame(_ token: String) {
         answered()
+        guard takes(token) else { return goOnWithoutToken("it is another user's") }
         note(.tokenCame)
         self.token = token
         if link?.awaitsToken == true {
@@ -102,6 +103,10 @@ extension SyncClient {
         answered()
         notify(.noToken(reason: reason))
         note(.noToken(reason))
+        goOnWithoutToken(reason)
+    }
+
+    private func goOnWithoutToken(_ reason: String) {
         guard let link else { return }
         if link.awaitsToken { lost(link.number, "there is no token: \(reason)") } else { renewLater() }
     }

@@ -54,7 +54,7 @@ extension SyncClient {
 
     private func handOver(_ stream: StreamState) -> [Outbox.Parcel] {
         guard stream.phase == .live, let limits = link?.welcome?.limits, let fold = stream.view?.fold,
-            fold.seq >= stream.sendsFrom
+            fold.seq >= stream.sendsFrom, maySend(stream, fold)
         else { return [] }
         let window = Outbox.Window(
             events: max(1, limits.batch),
@@ -140,7 +140,7 @@ extension SyncClient {
         let stored = try store.open(name, newSite: fresh.site)
         let outbox = Outbox(site: stored.site, nextOp: stored.nextOp, entries: stored.entries, seed: seed)
         let stream = StreamState(name, start: start, row: stored.row, outbox: outbox)
-        for entry in stored.entries where !entry.event.isFiller {
+        for entry in stored.entries where !entry.event.isInternal {
             stream.publications[entry.number] = [Publication(entry.event)]
         }
         stream.queueEpoch = stored.epoch
@@ -177,6 +177,16 @@ extension SyncClient {
                 }
             case .newSite(let was, let now):
                 notify(.newSite(stream: stream.name.description, was: was.description, now: now.description))
+            case .leftSite(let left):
+                notify(
+                    .leftSite(
+                        stream: stream.name.description,
+                        site: left.site.description,
+                        consumed: left.consumed,
+                        moved: left.moved,
+                        unknown: left.unknown
+                    )
+                )
             case .held(let error):
                 note(.held(stream.name, error))
                 notify(.held(stream: stream.name.description, reason: "\(error.code.rawValue): \(error.message)"))

@@ -21,8 +21,9 @@ public actor SyncClient {
     public enum Store: Sendable {
         /// In memory: for tests, and for devices that only look on.
         case memory
-        /// In this file, made if it is not there. One process at a time.
-        case file(String)
+        /// In this file, made if it is not there. One process at a time. It belongs to one user, whose name is the
+        /// subject of the tokens; without one it is for nodes that have no keys.
+        case file(String, user: String? = nil)
     }
 
     /// Where missing seqs are asked for.
@@ -35,6 +36,9 @@ public actor SyncClient {
 
     let transport: any Transport
     let gapSource: GapSource
+    /// The user whose events these are; nil: nobody, or not known yet where nothing is kept.
+    var user: String?
+    var stamp = Stamp.unknown
     /// What it says to nodes that have keys; nil: nothing.
     var token: String?
     let renewToken: TokenSource?
@@ -54,6 +58,8 @@ public actor SyncClient {
     var waits = 0
     var isTurnScheduled = false
     var isClosed = false
+    /// It takes nothing more, and ends its sites.
+    var isEnding = false
     var failure: ReelError?
     /// What the store has lost before it was opened, as long as the app was not told.
     private var lostCommits: String?
@@ -92,8 +98,12 @@ public actor SyncClient {
     ///
     /// `gaps`: where missing seqs are asked for. `seed`: makes its choices (nodes, pauses, sites) those of an earlier
     /// run; for tests. `token`: for nodes that have keys; `renewToken` is asked for the first one if there is none, for
-    /// another before it expires, and where a node does not take it. Throws `store_busy` if another process or client
-    /// has the store open, and another code that begins with `store_` if the store cannot be used.
+    /// another before it expires, and where a node does not take it. A token of another user than the store's is never
+    /// said to a node.
+    ///
+    /// Throws `store_user` if the store or the token belongs to another user, before anything of the store is read;
+    /// `store_busy` if another process or client has the store open; and another code that begins with `store_` if the
+    /// store cannot be used.
     public init(
         nodes: [String],
         store: Store,
@@ -108,8 +118,15 @@ public actor SyncClient {
         self.token = token
         self.renewToken = renewToken
         switch store {
-        case .memory: self.store = nil
-        case .file(let path): self.store = try DeviceStore(path: path)
+        case .memory:
+            user = token.flatMap(TokenSubject.read)
+            self.store = nil
+        case .file(let path, let named):
+            let user = try Self.owner(named, token: token, renewsToken: renewToken != nil)
+            let store = try DeviceStore(path: path)
+            try store.claim(for: user)
+            self.user = user
+            self.store = store
         }
         if self.store?.hasLostCommits == true {
             lostCommits =
@@ -145,14 +162,16 @@ public actor SyncClient {
             throw ReelError(.badStream, "found \(name.debugDescription), expected \(StreamName.rule)")
         }
         try checkOpen()
-        if opened[name] == nil {
-            let stream = try restore(name, start)
-            opened[name] = stream
-            if link == nil { connectNext() }
-            leaveFormerEpoch(stream)
-            advance(stream)
-        }
+        if opened[name] == nil { try begin(name, start) }
         return SyncStream(client: self, name: name)
+    }
+
+    func begin(_ name: StreamName, _ start: SyncStart) throws(ReelError) {
+        let stream = try restore(name, start)
+        opened[name] = stream
+        if link == nil { connectNext() }
+        leaveFormerEpoch(stream)
+        advance(stream)
     }
 
     /// All streams that the device holds, by name: what it has opened, and what its file knows of earlier runs.
@@ -168,7 +187,7 @@ public actor SyncClient {
 
     func checkOpen() throws {
         if let failure { throw failure }
-        if isClosed { throw CancellationError() }
+        if isClosed || isEnding { throw CancellationError() }
     }
 
     // MARK: The client
@@ -198,15 +217,7 @@ public actor SyncClient {
         }
     }
 
-    /// Commits what is not yet, and closes the connection. The queue stays in the store; whoever waits for something is
-    /// told that it will not come from here.
-    public func close() {
-        guard !isClosed else { return }
-        finishTurn()
-        end(CancellationError())
-    }
-
-    private func end(_ error: any Error) {
+    func end(_ error: any Error) {
         isClosed = true
         dropLink()
         tokenQuestion?.task.cancel()

@@ -40,6 +40,13 @@ public enum SyncNotice: Sendable, Equatable {
     case otherDeployment(node: String, found: String, expected: String)
     /// The device was cloned (restored from a backup): it goes on as a new site, and has moved what it had not sent.
     case newSite(stream: String, was: String, now: String)
+    /// The store's site in the stream belongs to another user, for example because the user was renamed (`adopt`). It
+    /// is never used again. Of the events that were sent under it and not known to have arrived, `consumed` are in the
+    /// stream, `moved` are sent under a new site, and of `unknown` it cannot be told: these are not sent again. What
+    /// was never sent goes under the new site, but for splices that count on text of the former one.
+    case leftSite(stream: String, site: String, consumed: Int, moved: Int, unknown: Int)
+    /// `renewToken` gave a token of another user, or one whose subject cannot be read (nil): it is not used.
+    case wrongUser(expected: String, found: String?)
     /// Own events wait for something that no event can help: a right, a user, a stream that is full.
     case held(stream: String, reason: String)
     /// An own event has no effect, and is not shown any longer: the stream has rejected it, or no gateway takes it.

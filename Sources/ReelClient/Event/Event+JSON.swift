@@ -16,6 +16,7 @@ extension Event {
         } else {
             single?.writeEarlyMembers(to: &object)
         }
+        if endsSite { object.member("last") { $0.append(contentsOf: "true".utf8) } }
         if let author { object.member("op") { $0.append(integer: author.op) } }
         if let single { single.writeOperations(to: &object) }
         if let author { object.member("site") { $0.append(quoted: author.site.description) } }
@@ -29,7 +30,7 @@ extension Event {
         guard let object = JSON(parsing: bytes)?.object, let number = object["base"]?.integer else { return nil }
         base = number
         switch object["type"]?.string {
-        case "noop": self = .noop
+        case "noop": self = object["last"] == nil ? .noop : .last
         case "batch":
             var changes: [Change] = []
             for part in object["events"]?.array ?? [] {

@@ -91,26 +91,40 @@ public struct Event: Sendable, Equatable {
     public let changes: [Change]
     /// Written as a batch, also if there is only one change.
     public let isBatch: Bool
+    /// The site of the event ends with it: a no-op that frees the site's place in the stream.
+    let endsSite: Bool
 
     /// One change.
     public init(_ change: Change) {
         changes = [change]
         isBatch = false
+        endsSite = false
     }
 
     /// Changes in order, applied all or none; a later one sees the earlier. 1 to 100.
     public init(batch changes: [Change]) {
         self.changes = changes
         isBatch = true
+        endsSite = false
     }
 
-    private init() {
+    private init(endsSite: Bool = false) {
         changes = []
         isBatch = false
+        self.endsSite = endsSite
     }
 
     /// Has no effect.
     static let noop = Event()
+
+    /// Has no effect, and ends its site.
+    static let last = Event(endsSite: true)
+
+    /// The client's own: no app has published it.
+    var isInternal: Bool { isFiller || endsSite }
+
+    /// A part names a field as text: later splices of the author may count on that text.
+    var namesText: Bool { filler != .noop }
 
     /// The one change, unless it is a batch or a no-op.
     var single: Change? { isBatch ? nil : changes.first }

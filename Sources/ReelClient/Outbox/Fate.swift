@@ -9,10 +9,13 @@ public enum Fate: Sendable, Equatable {
     /// Consumed, known from a snapshot: whether it had an effect shows in the objects. The seq is known where no later
     /// event of this device is in the same snapshot.
     case consumed(Seq?)
-    /// Never sent: a later event of the queue took its place, or both cancelled out.
+    /// Never sent: a later event of the queue took its place, both cancelled out, or the account was erased.
     case reduced
     /// Not taken by a gateway, for good; nothing of it is in the stream.
     case refused(ReelError)
+    /// Handed to a connection, and never sent again: it cannot be told whether the stream has it or will have it, and
+    /// to send it once more could make it happen twice.
+    case unknown(ReelError)
 
     /// The stream's fold has met the event, and its site is one of the stream's.
     var isConsumed: Bool {
@@ -25,7 +28,7 @@ public enum Fate: Sendable, Equatable {
     /// The event says something that nobody will ever see.
     var isLoss: Bool {
         switch self {
-        case .rejected, .refused: true
+        case .rejected, .refused, .unknown: true
         case .applied, .consumed, .reduced: false
         }
     }

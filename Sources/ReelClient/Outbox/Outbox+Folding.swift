@@ -1,9 +1,6 @@
 internal import ReelCore
 
 extension Outbox {
-    /// How long the queue waits before it asks again to become one of a stream's sites.
-    static let tooManySitesMs: Int64 = 30_000
-
     /// Whether events of this site are told to `folded`.
     func owns(_ site: Site) -> Bool {
         site == self.site || formerSites.contains(site)
@@ -27,12 +24,13 @@ extension Outbox {
         case .tooManySites:
             guard let index = index(of: author), lies(entries[index], atOrBelow: seq) else { return }
             forgetAcks(from: index)
-            sendAgain(afterMs: Self.tooManySitesMs, nowMs: nowMs)
-            notify(.held(ReelError(.tooManySites, "the stream has all the sites that it may have; trying again")))
+            rewind()
+            waitForRoom()
         case .foreign:
             guard let index = index(of: author), lies(entries[index], atOrBelow: seq) else { return }
             forgetAcks(from: index)
-            hold(ReelError(.foreign, "this device's site in the stream belongs to another user"))
+            foreignSites.insert(author.site)
+            rewind()
         case .duplicate, .seed, .barrier, .void, .stopped: break
         }
     }
@@ -118,12 +116,13 @@ extension Outbox {
     }
 
     /// What waits goes under another site than the one under which this device wrote what it may count on.
-    private mutating func refuseSplices() {
+    /// `seq`: what has a base of at least that is kept.
+    mutating func refuseSplices(madeBelow seq: Seq = .max) {
         let error = ReelError(.stale, "it counts on what this device has written under another site")
-        removeAll { $0.author == nil && $0.event.hasSplices ? .refused(error) : nil }
+        removeAll { $0.author == nil && $0.base < seq && $0.event.hasSplices ? .refused(error) : nil }
     }
 
-    private mutating func changeSite() {
+    mutating func changeSite() {
         formerSites.insert(site)
         repeat { site = Site.random(using: &random) } while formerSites.contains(site)
         nextOp = 0

@@ -94,8 +94,11 @@ extension Outbox {
     private mutating func give(_ author: Event.Author, at index: Int) {
         nextOp = author.op + 1
         entries[index].author = author
+        if firstOps[site] == nil { firstOps[site] = author.op }
         write(.put(entries[index]))
         write(.site(site, next: nextOp))
+        // A site that has ended takes no further op.
+        if entries[index].event.endsSite { changeSite() }
     }
 
     /// A gateway says that the op is durable at seq. `folded`: how far the own fold is. If it has passed that seq and

@@ -48,6 +48,8 @@ struct Outbox: Sendable {
         case settled(number: Int64, Fate)
         /// This device was cloned: it goes on as another site.
         case newSite(was: Site, now: Site)
+        /// A site of the queue belongs to another user: it is never used again.
+        case leftSite(LeftSite)
         /// The queue waits for something that is not an event's fault.
         case held(ReelError)
         /// The gateway waits for an op that was consumed meanwhile: only another connection helps.
@@ -62,6 +64,15 @@ struct Outbox: Sendable {
     var nextOp: Op
     /// Sites that events of the queue were handed over under before.
     var formerSites: Set<Site> = []
+    /// Of each site the first op that was given under the present user, by this run: it and later ones were never sent
+    /// under another one.
+    var firstOps: [Site: Op] = [:]
+    /// Sites of which the fold has said `foreign`.
+    var foreignSites: Set<Site> = []
+    /// Sites that are never used again.
+    var leftSites: Set<Site> = []
+    /// The stream has no room for another site, as far as the fold goes.
+    var waitsForRoom = false
     var entries: ArraySlice<Entry> = []
     var nextNumber: Int64 = 1
     var random: SeededGenerator

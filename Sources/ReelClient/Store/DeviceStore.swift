@@ -12,7 +12,7 @@ final class DeviceStore {
     private static let walFramesMax = 1_000
 
     let connection: Connection
-    private var file: StoreFile
+    private(set) var file: StoreFile
     private var isFull = true
     /// True if the file says that a client has left a WAL beside it, and none was there: the last commits are lost.
     let hasLostCommits: Bool

@@ -14,6 +14,8 @@ struct View: Sendable {
         var outcome: Outcome
         /// Its bytes as its author sent them: without what the gateway stamped.
         var content: [UInt8]
+        /// The name that the gateway gave it, as it stands between the quotes of canonical JSON.
+        var by: [UInt8]?
     }
 
     /// What a step brought.
@@ -215,7 +217,13 @@ struct View: Sendable {
                 guard owns(event.site) else { return }
                 let author = Event.Author(site: event.site, op: event.op)
                 progress.own.append(
-                    Own(author: author, seq: delivered.seq, outcome: outcome, content: event.content(of: value))
+                    Own(
+                        author: author,
+                        seq: delivered.seq,
+                        outcome: outcome,
+                        content: event.content(of: value),
+                        by: event.by.map { Array(value[$0]) }
+                    )
                 )
             case .void, .seed, .barrier, .unknownBarrier:
                 // A barrier has another key, which is not delivered with it.

@@ -36,6 +36,9 @@ extension Fold {
     /// How many objects, tombstones and sites there are: what the fold holds in memory.
     public var entryCount: Int { objects.count + sites.count }
 
+    /// True if another site may begin.
+    package var hasRoomForSite: Bool { sites.count < Limits.sites }
+
     /// The object or tombstone of this name; nil if it never was or is forgotten.
     public func object(model: String, id: String) -> ObjectState? {
         slot(model: model, id: id).map(object(at:))

@@ -40,11 +40,6 @@ public struct TokenGrant: Hashable, Sendable {
 
     /// True if the sites of the stream may be listed.
     func mayInspect(_ stream: StreamName) -> Bool { inspect.contains { $0.matches(stream) } }
-
-    /// A subject is 1 to 128 bytes without control characters, as `by` is.
-    static func isSubject(_ text: String) -> Bool {
-        (1...128).contains(text.utf8.count) && text.utf8.allSatisfy { $0 >= 0x20 }
-    }
 }
 
 /// Why a token is refused. It never says anything of the token itself but which rule it breaks.

@@ -1,3 +1,4 @@
+import ReelCore
 import ReelNet
 
 /// Checks tokens: JWTs (RFC 7519) in compact form, signed by EdDSA, ES256 or HS256. All that can be refused is refused
@@ -35,7 +36,7 @@ public struct TokenVerifier: Sendable {
     /// What a token says that it gives, unproven; nil if it cannot be read, or does not say for whom and how long.
     public static func claims(of token: [UInt8]) -> TokenGrant? {
         guard let claims = try? TokenParts(token).claims, let expiresAt = claims.expiresAt,
-            let subject = claims.subject, TokenGrant.isSubject(subject)
+            let subject = claims.subject, UserName.isValid(subject)
         else { return nil }
         return claims.grant(subject: subject, expiresAt: expiresAt)
     }
@@ -66,8 +67,8 @@ public struct TokenVerifier: Sendable {
         if let audience, !claims.audience.contains(where: { $0.utf8.elementsEqual(audience.utf8) }) {
             throw TokenRefusal("the token's \"aud\" has not the one expected")
         }
-        guard let subject = claims.subject, TokenGrant.isSubject(subject) else {
-            throw TokenRefusal("the token has no \"sub\" of 1 to 128 bytes without control characters")
+        guard let subject = claims.subject, UserName.isValid(subject) else {
+            throw TokenRefusal("the token has no \"sub\" of \(UserName.rule)")
         }
         guard claims.hasStreams else { throw TokenRefusal("the token has no \"reel\", which says what it gives") }
         return claims.grant(subject: subject, expiresAt: expiresAt)

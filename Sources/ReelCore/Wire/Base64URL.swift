@@ -1,9 +1,9 @@
-/// Base64 for URLs without padding (RFC 4648, 5), in its one canonical form.
-enum Base64URL {
+/// Base64 for URLs without padding (RFC 4648, section 5), in its one canonical form.
+package enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-    /// The text of the bytes.
-    static func encode(_ bytes: [UInt8]) -> String {
+    /// Returns the text of the bytes.
+    package static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count * 4 + 2) / 3)
         var held: UInt32 = 0
@@ -20,9 +20,9 @@ enum Base64URL {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The bytes of the text; nil if it is not what `encode` would write: other characters, padding, a length that no
-    /// bytes have, bits left over that are not zero.
-    static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
+    /// Returns the bytes of the text; nil if the text is not what `encode` writes: other characters, padding, a length
+    /// that no bytes have, bits left over that are not zero.
+    package static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var held: UInt32 = 0
         var bits = 0

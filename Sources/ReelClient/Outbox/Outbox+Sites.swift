@@ -1,0 +1,110 @@
+internal import ReelCore
+
+// The sites of the queue as the fold has them: the site of another user is left, and a new site waits for room.
+extension Outbox {
+    /// An entry of the stream's version vector.
+    struct KnownSite: Sendable {
+        /// The last op that was consumed, and its seq.
+        var op: Op
+        var seq: Seq
+        /// It began under another name than the one that events of this device get now.
+        var isForeign: Bool
+    }
+
+    /// The outcome of the events that were handed over under a site that was left.
+    struct LeftSite: Sendable, Equatable {
+        var site: Site
+        /// Events that the stream has.
+        var consumed = 0
+        /// Events that go under another site.
+        var moved = 0
+        /// Events that are never sent again, since it cannot be told whether the stream has them.
+        var unknown = 0
+    }
+
+    /// Devices that wait for the same room do not all ask for it in the same moment: each waits up to so long.
+    static let roomSpreadMs: Int64 = 10_000
+
+    /// Events get another name from now on: what was given before may lie in a log under the former one.
+    mutating func userChanged() {
+        firstOps = [:]
+    }
+
+    /// Leaves the sites of the queue that belong to another user. An event of such a site is `foreign` for every fold.
+    ///
+    /// Call it where the fold has reached the head that the node named in answer to the present subscription.
+    mutating func leaveForeignSites(_ known: (Site) -> KnownSite?) {
+        guard !entries.isEmpty || nextOp > 0 else { return }
+        for left in formerSites.union([site]).subtracting(leftSites) {
+            let state = known(left)
+            // A site that this run has begun has the name that nodes give now.
+            let isForeign = state?.isForeign == true && firstOps[left] == nil
+            if isForeign || foreignSites.contains(left) { leave(left, state) }
+        }
+    }
+
+    /// An event that only the present user can have sent was never consumed, and goes under another site. Any other one
+    /// may still be on its way into the log under the former name: only the version vector says that it was consumed,
+    /// and nothing that it will not be.
+    private mutating func leave(_ left: Site, _ known: KnownSite?) {
+        leftSites.insert(left)
+        if site == left { changeSite() }
+        var result = LeftSite(site: left)
+        var losesText = false
+        let firstOp = firstOps.removeValue(forKey: left) ?? .max
+        let error = ReelError(.foreign, "it was sent under another user, and whether it arrived cannot be told")
+        for index in entries.indices.reversed() {
+            guard let author = entries[index].author, author.site == left else { continue }
+            let event = entries[index].event
+            if event.isInternal {
+                // The op that it fills is needed by nobody any more.
+                losesText = losesText || event.namesText
+                remove(at: index, .reduced)
+            } else if author.op >= firstOp {
+                result.moved += 1
+                entries[index].author = nil
+                entries[index].acked = nil
+                entries[index].firstSent = nil
+                write(.put(entries[index]))
+            } else if let known, author.op <= known.op {
+                result.consumed += 1
+                remove(at: index, .consumed(author.op == known.op ? known.seq : nil))
+            } else {
+                result.unknown += 1
+                losesText = losesText || event.namesText
+                remove(at: index, .unknown(error))
+            }
+        }
+        refuseSplices(madeBelow: losesText ? .max : known?.seq ?? .none)
+        rewind()
+        notify(.leftSite(result))
+    }
+
+    /// False as long as the next event would begin a site in a stream that has no room for one: it would be consumed by
+    /// nobody. `hasRoom`: the fold would let a site begin.
+    mutating func mayBegin(knows: (Site) -> Bool, hasRoom: Bool, nowMs: Int64) -> Bool {
+        let index = index(behind: sentThrough)
+        guard index < entries.endIndex, !knows(entries[index].author?.site ?? site) else { return true }
+        guard hasRoom else {
+            waitForRoom()
+            return false
+        }
+        if waitsForRoom {
+            waitsForRoom = false
+            notBeforeMs = max(notBeforeMs, nowMs + Int64.random(in: 0..<Self.roomSpreadMs, using: &random))
+        }
+        return true
+    }
+
+    mutating func waitForRoom() {
+        if !waitsForRoom { notify(.held(ReelError(.tooManySites, "the stream has all the sites that it may have"))) }
+        waitsForRoom = true
+    }
+
+    // MARK: The end
+
+    /// Drops what was never handed over.
+    mutating func discard() {
+        for index in entries.indices.reversed() where entries[index].author == nil { remove(at: index, .reduced) }
+    }
+}

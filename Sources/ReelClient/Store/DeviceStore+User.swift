@@ -1,0 +1,81 @@
+internal import ReelCore
+internal import ReelSQLite
+
+#if canImport(Glibc)
+internal import Glibc
+#endif
+
+// The user to whom the file belongs.
+extension DeviceStore {
+    /// Opens the file for a user, nil for none. A file without streams belongs to the first user that opens it.
+    ///
+    /// Throws `store_user` if it belongs to another one. A file that was used without a user, or was made by a version
+    /// that knew none, is nobody's: a user gets it by `adopt` only, since what waits in it may be another's.
+    func claim(for user: String?) throws(ReelError) {
+        let owner = try self.user()
+        guard owner != user else { return }
+        guard owner == nil, try isEmpty() else { throw ReelError(storeOf: owner, found: user) }
+        try give(to: user)
+    }
+
+    /// Gives the file from one user to another, unless the other one has it already.
+    func adopt(from former: String?, to user: String) throws(ReelError) {
+        let owner = try self.user()
+        if owner == user { return }
+        guard owner == former else { throw ReelError(storeOf: owner, found: former) }
+        try give(to: user)
+    }
+
+    /// The streams in which a site of the file was given an op.
+    func writtenStreams() throws(ReelError) -> [StreamName] {
+        try reading { () throws(SQLiteError) in
+            let select = try connection.prepare("SELECT name FROM stream WHERE next_op > 0 ORDER BY row")
+            var names: [StreamName] = []
+            while try select.step() { StreamName(select.text(0)).map { names.append($0) } }
+            return names
+        }
+    }
+
+    /// Deletes the file and those beside it, while it is still held against other processes. Throws `store_failed` if
+    /// that is not possible.
+    func deleteFiles() throws(ReelError) {
+        // A WAL without its file counts as the rest of a store that was lost, unless it is empty.
+        _ = try? connection.checkpoint(.truncate)
+        let path = connection.path
+        for path in [path, path + "-wal", path + "-shm", file.path] where unlink(path) != 0 && errno != ENOENT {
+            let reason = String(cString: strerror(errno))
+            throw ReelError(.storeFailed, "the device's store, deleting \(path): \(reason)")
+        }
+    }
+
+    private func user() throws(ReelError) -> String? {
+        try reading { () throws(SQLiteError) in
+            let select = try connection.prepare("SELECT user FROM client WHERE row = 1 AND user IS NOT NULL")
+            defer { select.reset() }
+            return try select.step() ? select.text(0) : nil
+        }
+    }
+
+    private func isEmpty() throws(ReelError) -> Bool {
+        try reading { () throws(SQLiteError) in try connection.integer("SELECT count(*) FROM stream") == 0 }
+    }
+
+    private func give(to user: String?) throws(ReelError) {
+        try commit(durably: true) { () throws(SQLiteError) in
+            let update = try connection.prepare("UPDATE client SET user = ? WHERE row = 1")
+            update.bind(1, user)
+            try update.run()
+        }
+    }
+
+    private func reading<T>(_ body: () throws(SQLiteError) -> T) throws(ReelError) -> T {
+        do throws(SQLiteError) { return try body() } catch { throw ReelError(error, "reading") }
+    }
+}
+
+extension ReelError {
+    fileprivate init(storeOf owner: String?, found user: String?) {
+        func name(_ user: String?) -> String { user.map { "the user \($0.debugDescription)" } ?? "no user" }
+        self.init(.storeUser, "the store belongs to \(name(owner)), found \(name(user))")
+    }
+}

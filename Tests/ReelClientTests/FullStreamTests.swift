@@ -1,0 +1,38 @@
+import ReelCore
+import TestSupport
+import Testing
+
+@testable import ReelClient
+
+/// A stream that has all the sites that it may have.
+@Suite(.timeLimit(.minutes(5))) struct FullStreamTests {
+    @Test("a device that is new to a full stream appends nothing, however often it connects, and says why it waits")
+    func full() async throws {
+        let network = try FakeNetwork()
+        let name = StreamName("todo")!
+        try await network.on { network in
+            for number in 0..<Limits.sites {
+                let site = Site(high: 1, low: UInt64(number))
+                network.append(name, Event.noop.encoded(base: Seq(number) - 1, author: .init(site: site, op: 0)))
+            }
+        }
+        let client = try network.client()
+        let notices = await client.notices
+        let stream = try await client.open("todo", from: .all)
+        try await stream.publish(.insert("task", "1"))
+        for await case .held(_, let reason) in notices {
+            #expect(reason.hasPrefix("too_many_sites"))
+            break
+        }
+        for _ in 0..<3 {
+            let subscribed = try await network.on { network in
+                for connection in network.connections { connection.end("reset") }
+                return network.subscribes.count
+            }
+            try await eventually { (try? await network.on { $0.subscribes.count > subscribed }) == true }
+            try await stream.publish(.update("task", "1", ["n": 1]))
+        }
+        #expect(try await network.on { $0.log.count } == Limits.sites)
+        await client.close()
+    }
+}

@@ -1,0 +1,181 @@
+import ReelCore
+import Testing
+
+@testable import ReelClient
+
+/// The sites of a queue, against what the fold says of them.
+@Suite struct OutboxSitesTests {
+    private static let wide = Outbox.Window(events: 100, bytes: 1 << 20)
+
+    /// A queue with three events that were handed over in a former run, and one that was not.
+    private func restored() -> Outbox {
+        let site = Site(high: 1, low: 1)
+        let entries = (0..<4).map { number in
+            Outbox.Entry(
+                number: Int64(number + 1),
+                event: .insert("m", "\(number)"),
+                base: 0,
+                isFresh: false,
+                author: number < 3 ? .init(site: site, op: Op(number)) : nil
+            )
+        }
+        return Outbox(site: site, nextOp: 3, entries: entries, seed: 1)
+    }
+
+    @Test("what another user's connection may have sent is not sent again, unless the stream has it")
+    func doubt() {
+        var outbox = restored()
+        let was = outbox.site
+        outbox.leaveForeignSites { $0 == was ? .init(op: 0, seq: 9, isForeign: true) : nil }
+        let notices = outbox.takeNotices()
+        let error = ReelError(.foreign, "it was sent under another user, and whether it arrived cannot be told")
+        #expect(notices.contains(.settled(number: 1, .consumed(9))))
+        #expect(notices.contains(.settled(number: 2, .unknown(error))))
+        #expect(notices.contains(.settled(number: 3, .unknown(error))))
+        #expect(notices.last == .leftSite(.init(site: was, consumed: 1, moved: 0, unknown: 2)))
+        let parcel = outbox.handOver(Self.wide, base: 9, horizon: -1, nowMs: 0)
+        let author = Event.Author(site: outbox.site, op: 0)
+        #expect(outbox.site != was)
+        #expect(parcel?.events == [Event.insert("m", "3").encoded(base: 0, author: author)])
+        outbox.leaveForeignSites { $0 == was ? .init(op: 0, seq: 9, isForeign: true) : nil }
+        #expect(outbox.takeNotices() == [], "a site is left once")
+    }
+
+    @Test("what only this user has sent under a site of another one goes once more, under a new site")
+    func moved() {
+        var outbox = Outbox(seed: 1)
+        for id in 0..<3 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
+        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        let was = outbox.site
+        let author = Event.Author(site: was, op: 0)
+        outbox.acked(author, seq: 5, folded: 4, nowMs: 0)
+        outbox.folded(author, seq: 5, .foreign, content: [], base: 7, nowMs: 0)
+        outbox.connected()
+        // The other user's events have taken these ops.
+        outbox.leaveForeignSites { $0 == was ? .init(op: 4, seq: 3, isForeign: true) : nil }
+        #expect(outbox.takeNotices().last == .leftSite(.init(site: was, consumed: 0, moved: 3, unknown: 0)))
+        let again = outbox.handOver(Self.wide, base: 7, horizon: -1, nowMs: 0)
+        let expected = (0..<3).map { id in
+            Event.insert("m", "\(id)").encoded(base: 0, author: .init(site: outbox.site, op: Op(id)))
+        }
+        #expect(outbox.site != was)
+        #expect(again?.events == expected)
+        outbox.connected()
+        #expect(outbox.handOver(Self.wide, base: 7, horizon: -1, nowMs: 0)?.events == expected)
+    }
+
+    @Test("a site that this run has begun is kept, whatever name the node gives")
+    func begunHere() {
+        var outbox = Outbox(seed: 1)
+        _ = outbox.add(.insert("m", "1"), base: 0, isKnown: false)
+        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        let site = outbox.site
+        outbox.leaveForeignSites { _ in .init(op: 0, seq: 3, isForeign: true) }
+        #expect(outbox.site == site)
+        outbox.userChanged()
+        outbox.leaveForeignSites { _ in .init(op: 0, seq: 3, isForeign: true) }
+        #expect(outbox.site != site)
+    }
+
+    @Test("a site that has not begun stays the queue's: the first name that arrives has it")
+    func notBegun() {
+        var outbox = restored()
+        let site = outbox.site
+        outbox.leaveForeignSites { _ in nil }
+        #expect(outbox.takeNotices() == [])
+        let parcel = outbox.handOver(Self.wide, base: 9, horizon: -1, nowMs: 0)
+        #expect(parcel?.events.count == 4)
+        #expect(outbox.site == site)
+    }
+
+    @Test("a splice that counts on the left site's text is refused, one whose author has read all of it is kept")
+    func splices() {
+        let site = Site(high: 1, low: 1)
+        func splice(_ number: Int64, base: Seq) -> Outbox.Entry {
+            let event = Event.update("page", "1", operations: ["text": .splice([Splice(0, 0, "x")])])
+            return .init(number: number, event: event, base: base, isFresh: false)
+        }
+        var outbox = Outbox(site: site, nextOp: 3, entries: [splice(1, base: 8), splice(2, base: 9)], seed: 1)
+        outbox.leaveForeignSites { $0 == site ? .init(op: 2, seq: 9, isForeign: true) : nil }
+        #expect(outbox.entries.map(\.number) == [2])
+
+        var lost = splice(1, base: 9)
+        lost.author = .init(site: site, op: 3)
+        outbox = Outbox(site: site, nextOp: 4, entries: [lost, splice(2, base: 9)], seed: 1)
+        outbox.leaveForeignSites { $0 == site ? .init(op: 2, seq: 9, isForeign: true) : nil }
+        #expect(outbox.entries.isEmpty, "it counts on a text of which nobody can tell")
+    }
+
+    @Test("a full stream gets nothing more from a new site until the fold shows room")
+    func room() throws {
+        var outbox = Outbox(seed: 1)
+        _ = outbox.add(.insert("m", "1"), base: 0, isKnown: false)
+        var nowMs: Int64 = 0
+        func asks(hasRoom: Bool, isKnown: Bool = false) -> Bool {
+            outbox.mayBegin(knows: { _ in isKnown }, hasRoom: hasRoom, nowMs: nowMs)
+        }
+        #expect(asks(hasRoom: true))
+        let first = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        let parcel = try #require(first)
+        let author = Event.Author(site: outbox.site, op: 0)
+        outbox.acked(author, seq: 5, folded: 4, nowMs: 0)
+        outbox.folded(author, seq: 5, .tooManySites, content: parcel.events[0], base: 5, nowMs: 0)
+        for _ in 0..<100 {
+            nowMs += 60_000
+            outbox.connected()
+            #expect(!asks(hasRoom: false))
+        }
+        let held = outbox.takeNotices().filter { if case .held = $0 { true } else { false } }
+        #expect(held == [.held(ReelError(.tooManySites, "the stream has all the sites that it may have"))], "said once")
+        #expect(asks(hasRoom: false, isKnown: true), "a site that is known goes on")
+        #expect(asks(hasRoom: true))
+        let next = try #require(outbox.nextSendMs)
+        #expect((nowMs..<nowMs + Outbox.roomSpreadMs).contains(next), "not all devices ask at once")
+        #expect(outbox.handOver(Self.wide, base: 6, horizon: -1, nowMs: next)?.events == parcel.events)
+    }
+
+    @Test("what follows the last event of a site goes under another site")
+    func last() throws {
+        var outbox = Outbox(seed: 1)
+        let was = outbox.site
+        _ = outbox.add(.insert("m", "1"), base: 0, isKnown: false)
+        _ = outbox.add(.last, base: 0, isKnown: true)
+        _ = outbox.add(.insert("m", "2"), base: 0, isKnown: false)
+        let handedOver = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        let parcel = try #require(handedOver)
+        let noop = #"{"base":0,"last":true,"op":1,"site":"\#(was)","type":"noop"}"#
+        #expect(parcel.events[1] == Array(noop.utf8))
+        #expect(outbox.site != was)
+        let next = Event.insert("m", "2").encoded(base: 0, author: .init(site: outbox.site, op: 0))
+        #expect(parcel.events[2] == next)
+        var base = Seq.none
+        let stored = Event.last.encoded(base: 4).withUnsafeBytes { Event(encoded: $0, base: &base) }
+        #expect(stored == .last && base == 4)
+    }
+
+    @Test("however often the user is renamed, no event happens twice, and each one has an outcome that is true")
+    func renames() throws {
+        for seed in 0..<100 as Range<UInt64> {
+            var world = OutboxSimulation(seed: seed)
+            world.renames = true
+            for _ in 0..<500 { world.randomTurn() }
+            guard world.drain() else {
+                Issue.record("seed \(seed): \(world.outbox.entries.count) events never came through")
+                continue
+            }
+            var count: [String: Int] = [:]
+            for record in world.log where record.outcome == .applied {
+                let json = record.content.withUnsafeBytes { JSON(parsing: $0) }?.object
+                if let id = json?["id"]?.string { count[id, default: 0] += 1 }
+            }
+            for id in 0..<world.count {
+                let id = String(id)
+                switch world.fates[id] {
+                case .applied, .consumed: #expect(count[id] == 1, "seed \(seed): event \(id)")
+                case .unknown: #expect(count[id, default: 0] <= 1, "seed \(seed): event \(id)")
+                case let fate: Issue.record("seed \(seed): event \(id) is \(fate.map { "\($0)" } ?? "lost")")
+                }
+            }
+        }
+    }
+}

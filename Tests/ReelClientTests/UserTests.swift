@@ -1,0 +1,354 @@
+import Foundation
+import ReelCore
+import TestSupport
+import Testing
+
+@testable import ReelClient
+
+/// A device's store and the user to whom it belongs.
+@Suite(.timeLimit(.minutes(5))) struct UserTests {
+    /// A network whose nodes take tokens of these users.
+    private func network(_ users: String...) async throws -> FakeNetwork {
+        let network = try FakeNetwork()
+        let tokens = Set(users.map(FakeNetwork.token))
+        try await network.on { $0.tokens = tokens }
+        return network
+    }
+
+    private func code(_ body: () throws -> Void) -> ErrorCode? {
+        do {
+            try body()
+            return nil
+        } catch {
+            return (error as? ReelError)?.code
+        }
+    }
+
+    // MARK: Who may open it
+
+    @Test("another user's store is an error from init, and so is a store without a user or with one too many")
+    func open() async throws {
+        let network = try await network("ann", "bob")
+        for (owner, visitor) in [("ann", "bob"), ("ann", nil), (nil, "ann")] as [(String?, String?)] {
+            let path = temporaryPath()
+            defer { removeStore(path) }
+            let client = try network.client(store: .file(path, user: owner))
+            try await client.open("todo").publish(.insert("task", "1"))
+            await client.close()
+            let before = try Data(contentsOf: URL(filePath: path))
+            #expect(code { _ = try network.client(store: .file(path, user: visitor)) } == .storeUser)
+            let after = try Data(contentsOf: URL(filePath: path))
+            #expect(before == after, "nothing has changed")
+            let again = try network.client(store: .file(path, user: owner))
+            #expect(try await again.open("todo").queued == 1)
+            await again.close()
+        }
+    }
+
+    @Test("an empty store belongs to the first user that opens it, also where no stream is opened")
+    func empty() async throws {
+        let network = try await network("ann", "bob")
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        await (try network.client(store: .file(path))).close()
+        await (try network.client(store: .file(path, user: "ann"))).close()
+        #expect(code { _ = try network.client(store: .file(path, user: "bob")) } == .storeUser)
+    }
+
+    @Test("a name that no token can have is refused", arguments: ["", "a\nb", String(repeating: "x", count: 129)])
+    func names(name: String) throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        #expect(code { _ = try network.client(store: .file(path, user: name)) } == .storeUser)
+        #expect(code { try SyncClient.adopt(store: path, from: nil, to: name) } == .storeUser)
+        #expect(!FileManager.default.fileExists(atPath: path), "no file is made")
+    }
+
+    @Test("a token of another user than the store's is an error from init, before the file is made")
+    func tokenAtInit() async throws {
+        let network = try await network("ann", "bob")
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        for token in [FakeNetwork.token("bob"), "no token", "a.b.c", "", FakeNetwork.token("")] {
+            let error = code { _ = try network.client(store: .file(path, user: "ann"), token: token) }
+            #expect(error == .storeUser, "\(token)")
+        }
+        #expect(code { _ = try network.client(store: .file(path), token: "no token") } == .storeUser)
+        #expect(code { _ = try network.client(store: .file(path), renewToken: { "" }) } == .storeUser)
+        #expect(!FileManager.default.fileExists(atPath: path))
+        // Where the app names no user, the token does.
+        await (try network.client(store: .file(path), token: FakeNetwork.token("ann"))).close()
+        #expect(code { _ = try network.client(store: .file(path), token: FakeNetwork.token("bob")) } == .storeUser)
+        await (try network.client(store: .file(path, user: "ann"), renewToken: { "" })).close()
+    }
+
+    @Test("a store that a process has open is another one's, whatever the user")
+    func twoProcesses() async throws {
+        let network = try await network("ann", "bob")
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        let client = try network.client(store: .file(path, user: "ann"))
+        try await client.open("todo").publish(.insert("task", "1"))
+        for user in ["ann", "bob"] {
+            let error = #expect(throws: ReelError.self) { try network.client(store: .file(path, user: user)) }
+            #expect(error?.code == .storeBusy)
+            #expect(throws: ReelError.self) { try SyncClient.adopt(store: path, from: "ann", to: "bob") }
+        }
+        #expect(try await client.open("todo").queued == 1)
+        await client.close()
+    }
+
+    // MARK: What is said to a node
+
+    @Test("a token of another user that `renewToken` gives is not said to a node, at first and later")
+    func renewedToken() async throws {
+        let network = try await network("ann", "bob")
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        let (ann, bob) = (FakeNetwork.token("ann"), FakeNetwork.token("bob"))
+        let tokens = Turns([bob, "nonsense", ann, bob, ann])
+        try await network.on { ($0.haste, $0.tokenS, $0.heldPauses) = (1_000, 60, [SyncClient.tokenMs]) }
+        let client = try network.client(store: .file(path, user: "ann"), renewToken: { await tokens.next() })
+        let notices = await client.notices
+        try await client.open("todo").publish(.insert("task", "1")).fate()
+        try await eventually { (try? await network.on { $0.said.count >= 2 }) == true }
+        let said = Set(try await network.on { $0.said })
+        #expect(said == [ann])
+        await client.close()
+        var wrong: [SyncNotice] = []
+        for await notice in notices { if case .wrongUser = notice { wrong.append(notice) } }
+        let other = SyncNotice.wrongUser(expected: "ann", found: "bob")
+        #expect(wrong.prefix(3) == [other, .wrongUser(expected: "ann", found: nil), other])
+    }
+
+    @Test("a client that keeps nothing belongs to the user of its first token")
+    func memory() async throws {
+        let network = try await network("ann", "bob")
+        let (ann, bob) = (FakeNetwork.token("ann"), FakeNetwork.token("bob"))
+        let tokens = Turns([ann, bob, ann])
+        try await network.on { ($0.haste, $0.tokenS, $0.heldPauses) = (1_000, 60, [SyncClient.tokenMs]) }
+        let client = try network.client(renewToken: { await tokens.next() })
+        let notices = await client.notices
+        try await client.open("todo").publish(.insert("task", "1")).fate()
+        try await eventually { (try? await network.on { $0.said.count >= 2 }) == true }
+        #expect(Set(try await network.on { $0.said }) == [ann])
+        await client.close()
+        #expect(await notices.contains(.wrongUser(expected: "ann", found: "bob")))
+    }
+
+    // MARK: A site of another name
+
+    /// Publishes an event that the log has, and so many that do not arrive.
+    private func begin(_ network: FakeNetwork, _ store: SyncClient.Store, token: String?, lost: Int) async throws {
+        let client = try network.client(store: store, token: token)
+        let stream = try await client.open("todo")
+        try await stream.publish(.insert("task", "begun")).fate()
+        if lost > 0 {
+            try await network.on { $0.losesPublishes = true }
+            for number in 0..<lost { try await stream.publish(.insert("lost", "\(number)")) }
+            let base = try await network.on { $0.opened }
+            try await eventually { (try? await network.on { $0.opened > base }) == true }
+        }
+        await client.close()
+        try await network.on { $0.losesPublishes = false }
+    }
+
+    private func expect(
+        _ expected: [String],
+        _ network: FakeNetwork,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let found = try await outcomes(network)
+        #expect(found == expected, sourceLocation: sourceLocation)
+    }
+
+    /// What each event of the log came to, and the name that it has.
+    private func outcomes(_ network: FakeNetwork) async throws -> [String] {
+        try await network.on { network in
+            var fold = Fold(stream: StreamName("todo")!, partition: 0, epoch: network.epoch)
+            var event = ParsedEvent()
+            return network.log.enumerated().map { seq, value in
+                value.withUnsafeBytes { value in
+                    guard (try? event.parse(value)) != nil else { return "no event" }
+                    let by = event.by.map { String(decoding: value[$0], as: UTF8.self) } ?? "nobody"
+                    return "\(by) \(fold.apply(event, value, seq: Seq(seq)))"
+                }
+            }
+        }
+    }
+
+    @Test("a renamed user keeps the queue: what the stream has is settled, the rest goes under the new name")
+    func adopt() async throws {
+        let network = try await network("ann", "anna")
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        // The stream has the second one, and the device does not know it.
+        let client = try network.client(store: .file(path, user: "ann"), token: FakeNetwork.token("ann"))
+        let stream = try await client.open("todo")
+        try await stream.publish(.insert("counter", "1", ["n": 0])).fate()
+        try await network.on { ($0.dropsAcks, $0.isSilent) = (true, true) }
+        try await stream.publish(.update("counter", "1", operations: ["n": .increment(1)]))
+        try await eventually { (try? await network.on { $0.head >= 1 }) == true }
+        try await network.on { $0.kill("a") }
+        for _ in 0..<3 { try await stream.publish(.update("counter", "1", operations: ["n": .increment(1)])) }
+        await client.close()
+        try await network.on { ($0.dropsAcks, $0.isSilent, $0.down) = (false, false, []) }
+
+        #expect(code { try SyncClient.adopt(store: path, from: "bob", to: "anna") } == .storeUser)
+        #expect(try SyncClient.adopt(store: path, from: "ann", to: "anna") == 4)
+        #expect(try SyncClient.adopt(store: path, from: "ann", to: "anna") == 4, "once more does nothing")
+        #expect(code { _ = try network.client(store: .file(path, user: "ann")) } == .storeUser)
+
+        let anna = try network.client(store: .file(path, user: "anna"), token: FakeNetwork.token("anna"))
+        let notices = await anna.notices
+        let renamed = try await anna.open("todo")
+        try await eventually { await renamed.queued == 0 }
+        #expect(await renamed.confirmed.object("counter", "1")?["n"] == 4)
+        await anna.close()
+        let expected = ["ann applied", "ann applied", "anna applied", "anna applied", "anna applied"]
+        try await expect(expected, network)
+        let left = await notices.reduce(into: [[Int]]()) { left, notice in
+            if case .leftSite(_, _, let consumed, let moved, let unknown) = notice {
+                left.append([consumed, moved, unknown])
+            }
+        }
+        #expect(left == [[0, 0, 0]], "the snapshot had settled what the stream has")
+    }
+
+    @Test("what was sent under the former name, and has not arrived, is not sent again, and the app is told")
+    func doubt() async throws {
+        let network = try await network("ann", "anna")
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        try await begin(network, .file(path, user: "ann"), token: FakeNetwork.token("ann"), lost: 2)
+        try SyncClient.adopt(store: path, from: "ann", to: "anna")
+        let client = try network.client(store: .file(path, user: "anna"), token: FakeNetwork.token("anna"))
+        let notices = await client.notices
+        let stream = try await client.open("todo")
+        try await stream.publish(.insert("task", "new")).fate()
+        try await expect(["ann applied", "anna applied"], network)
+        await client.close()
+        var (lost, left) = ([ErrorCode](), [Int]())
+        for await notice in notices {
+            if case .notApplied(_, _, .unknown(let error)) = notice { lost.append(error.code) }
+            if case .leftSite(_, _, let consumed, let moved, let unknown) = notice {
+                left = [consumed, moved, unknown]
+            }
+        }
+        #expect(lost == [.foreign, .foreign])
+        #expect(left == [0, 0, 2])
+    }
+
+    @Test("a site that the stream does not have yet is taken along: nothing is lost, and nothing can happen twice")
+    func unbegunSite() async throws {
+        let network = try await network("ann", "anna")
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        try await network.on { $0.losesPublishes = true }
+        let ann = try network.client(store: .file(path, user: "ann"), token: FakeNetwork.token("ann"))
+        try await ann.open("todo").publish(.insert("task", "1"))
+        try await eventually { (try? await network.on { $0.opened > 1 }) == true }
+        await ann.close()
+        try await network.on { $0.losesPublishes = false }
+        try SyncClient.adopt(store: path, from: "ann", to: "anna")
+        let anna = try network.client(store: .file(path, user: "anna"), token: FakeNetwork.token("anna"))
+        let stream = try await anna.open("todo")
+        try await eventually { await stream.queued == 0 }
+        try await expect(["anna applied"], network)
+        // A gateway that was away brings what ann's connection had sent.
+        try await network.on { network in
+            let late = String(decoding: network.log[0], as: UTF8.self).replacing(#""by":"anna""#, with: #""by":"ann""#)
+            network.append(StreamName("todo"), Array(late.utf8))
+            network.pushAll()
+        }
+        try await stream.publish(.insert("task", "2")).fate()
+        try await expect(["anna applied", "ann foreign", "anna applied"], network)
+        await anna.close()
+    }
+
+    @Test("a late copy under the former name, before the new one, settles the event")
+    func lateCopyFirst() async throws {
+        let network = try await network("ann", "anna")
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        try await network.on { $0.losesPublishes = true }
+        let ann = try network.client(store: .file(path, user: "ann"), token: FakeNetwork.token("ann"))
+        let site = try await { () in
+            try await ann.open("todo").publish(.insert("task", "1"))
+            try await eventually { (try? await network.on { $0.opened > 1 }) == true }
+            return try await network.on { _ in ann.assumeIsolated { $0.opened[StreamName("todo")!]!.outbox.site } }
+        }()
+        await ann.close()
+        try SyncClient.adopt(store: path, from: "ann", to: "anna")
+        let late = #"{"base":-1,"by":"ann","id":"1","model":"task","op":0,"site":"\#(site)","type":"insert"}"#
+        try await network.on { ($0.losesPublishes, $0.late) = (false, [Array(late.utf8)]) }
+        let anna = try network.client(store: .file(path, user: "anna"), token: FakeNetwork.token("anna"))
+        let stream = try await anna.open("todo")
+        try await eventually { await stream.queued == 0 }
+        try await stream.publish(.insert("task", "2")).fate()
+        try await expect(["ann applied", "anna foreign", "anna applied"], network)
+        #expect(await stream.confirmed.objects("task").count == 2)
+        await anna.close()
+    }
+
+    @Test("where nodes get keys, or lose them, a device goes on under a new site, and nothing is appended for nothing")
+    func keys() async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        for (number, hasKeys) in [false, true, true, false].enumerated() {
+            let token = FakeNetwork.token("ann")
+            try await network.on { $0.tokens = hasKeys ? [token] : nil }
+            let seed = UInt64(number)
+            let client = try network.client(store: .file(path, user: "ann"), token: token, seed: seed)
+            let stream = try await client.open("todo")
+            try await stream.publish(.insert("task", "\(number)")).fate()
+            await client.close()
+        }
+        try await expect(["nobody applied", "ann applied", "ann applied", "nobody applied"], network)
+    }
+
+    @Test("a queue whose site is another user's is appended once at most, however often the device connects")
+    func foreign() async throws {
+        let network = try await network("ann")
+        let client = try network.client(token: FakeNetwork.token("ann"))
+        let stream = try await client.open("todo")
+        let site = try await network.on { _ in client.assumeIsolated { $0.opened[StreamName("todo")!]!.outbox.site } }
+        // The other one's event is in the log before this device has read it.
+        let other = #"{"base":-1,"by":"bob","op":0,"site":"\#(site)","type":"noop"}"#
+        try await network.on { $0.late = [Array(other.utf8)] }
+        for id in 0..<10 { try await stream.publish(.insert("task", "\(id)")) }
+        for _ in 0..<5 {
+            let count = try await network.on { network in
+                for connection in network.connections { connection.end("reset") }
+                return network.opened
+            }
+            try await eventually { (try? await network.on { $0.opened > count }) == true }
+        }
+        try await eventually { await stream.queued == 0 }
+        let log = try await outcomes(network)
+        #expect(log.filter { $0 == "ann applied" }.count == 10)
+        #expect(log.filter { $0 == "ann foreign" }.count <= 10, "\(log)")
+        await client.close()
+    }
+}
+
+/// Gives one token after the other, and the last one for ever.
+private actor Turns {
+    private var tokens: [String]
+
+    init(_ tokens: [String]) { self.tokens = tokens }
+
+    func next() -> String { tokens.count > 1 ? tokens.removeFirst() : tokens[0] }
+}
+
+extension FakeNetwork {
+    /// A token of a user, as far as a device can read it.
+    static func token(_ subject: String) -> String {
+        var claims = Array(#"{"sub":"#.utf8)
+        claims.append(quoted: subject)
+        claims += Array(#","reel":{"read":["*"]}}"#.utf8)
+        return [Array(#"{"alg":"none"}"#.utf8), claims, [0]].map(Base64URL.encode).joined(separator: ".")
+    }
+}
