@@ -28,8 +28,9 @@ public final class Publication: Sendable {
 
     /// Waits until the event is durable in the log, and returns its seq. Durable is not applied: that is what `fate`
     /// says. nil if there is no seq to tell: a later event of the queue took its place, or it was found consumed in a
-    /// snapshot that holds a later one of this device too. Throws the error of an event that was refused for good or whose outcome is unknown,
-    /// `CancellationError` if the client was closed or the task cancelled before (the event stays in the queue).
+    /// snapshot that holds a later one of this device too. Throws the error of an event that was refused for good, or
+    /// whose outcome is unknown; `CancellationError` if the client was closed or the task cancelled before (the event
+    /// stays in the queue).
     @discardableResult
     public func acked() async throws -> Seq? {
         await wait(needsFate: false)
