@@ -37,7 +37,7 @@ extension Fold {
     public var entryCount: Int { objects.count + sites.count }
 
     /// True if another site may begin.
-    package var hasRoomForSite: Bool { sites.count < Limits.sites }
+    package var hasRoomForSite: Bool { liveSites < Limits.sites }
 
     /// The object or tombstone of this name; nil if it never was or is forgotten.
     public func object(model: String, id: String) -> ObjectState? {
