@@ -25,7 +25,7 @@ extension SocketClient {
         }
         guard fetches.count + pendingFetches < settings.fetches else {
             let error = ReelError(.limit, "found more than \(settings.fetches) fetches that wait for their answer")
-            return refuse(ServerFrame.Failure(error, stream: fetch.stream), ref: ref)
+            return decline(error, fetch.stream, ref: ref)
         }
         pendingFetches += 1
         gateway.admit(fetch.stream, epoch: fetch.epoch, lowest: lowest, highest: highest) { [self] failure in

@@ -87,6 +87,12 @@ final class SocketClient: Subscriber {
         perform(session.refused(failure.error), failure, ref)
     }
 
+    /// Refuses a request that is right in itself, because a right or a place is lacking. It does not count as an error of
+    /// the client: one with many streams may be refused the same for each of them.
+    func decline(_ error: ReelError, _ stream: StreamName, ref: [UInt8]?) {
+        tell(ServerFrame.Failure(error, stream: stream), ref: ref)
+    }
+
     /// Says why nobody is let in, or stays in, and closes.
     func refuseEntry(_ error: ReelError, ref: [UInt8]?) {
         perform(session.unauthorized(error), ServerFrame.Failure(error), ref)
@@ -179,7 +185,7 @@ final class SocketClient: Subscriber {
         case .renew(let token): renew(token, access, ref: frame.ref)
         case .subscribe(let subscribe):
             if let error = access.refusalToRead(subscribe.stream) {
-                return refuse(ServerFrame.Failure(error, stream: subscribe.stream), ref: frame.ref)
+                return decline(error, subscribe.stream, ref: frame.ref)
             }
             self.subscribe(subscribe, ref: frame.ref)
         case .unsubscribe(let stream):
@@ -188,7 +194,7 @@ final class SocketClient: Subscriber {
             send(.unsubscribed(stream), ref: frame.ref)
         case .fetch(let fetch):
             if let error = access.refusalToRead(fetch.stream) {
-                return refuse(ServerFrame.Failure(error, stream: fetch.stream), ref: frame.ref)
+                return decline(error, fetch.stream, ref: frame.ref)
             }
             self.fetch(fetch, ref: frame.ref)
         case .publish(let publish):
@@ -242,11 +248,11 @@ final class SocketClient: Subscriber {
         let isNew = gateway.subscriptions.entry(self, stream) == nil
         if isNew, gateway.subscriptions.count(self) + subscribing.count >= settings.subscriptions {
             let error = ReelError(.limit, "found more than \(settings.subscriptions) subscriptions of one connection")
-            return refuse(ServerFrame.Failure(error, stream: stream), ref: ref)
+            return decline(error, stream, ref: ref)
         }
         guard pendingSubscribes < settings.subscriptions else {
             let error = ReelError(.limit, "found more than \(settings.subscriptions) subscribes that wait")
-            return refuse(ServerFrame.Failure(error, stream: stream), ref: ref)
+            return decline(error, stream, ref: ref)
         }
         pendingSubscribes += 1
         let ticket = gateway.nextNumber()

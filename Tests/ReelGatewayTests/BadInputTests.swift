@@ -159,6 +159,23 @@ import Testing
         }
     }
 
+    @Test("subscriptions and fetches beyond a limit are refused each time, and close no connection")
+    func refusedSubscriptionsAreNoAbuse() async throws {
+        try await LiveGateway.with(nil, { $0.subscriptions = 2 }) { live in
+            let socket = try await live.connect()
+            let names = (0..<1_100).map { StreamName("s\($0)")! }
+            for name in names { socket.send(.subscribe(.init(stream: name, position: .now))) }
+            for _ in 0..<2 { _ = try await socket.nextSubscribed() }
+            for _ in 2..<1_100 { #expect(try await socket.nextError().error.code == .limit) }
+            // What has a place goes on.
+            socket.send(.publish(.init(stream: names[1], events: [Sent.insert(site, 0, "a")])))
+            _ = try await socket.nextAck()
+            // What is wrong in itself is counted as before.
+            for _ in 0..<100 { socket.send("{}") }
+            #expect(try await socket.closeCode() == 1008)
+        }
+    }
+
     @Test func subscribesThatWaitForTheirPositionAreBounded() async throws {
         try await LiveGateway.with(
             nil,

@@ -118,6 +118,21 @@ import Testing
         #expect(throws: Problem.self) { try text(grant()) }
     }
 
+    @Test("streams that a token does not give are refused each time, and close no connection")
+    func missingRightsAreNoAbuse() async throws {
+        try await guarded { live, keys in
+            let socket = try await enter(live, keys.token(read: "todo-*", publish: "todo-*"))
+            for number in 0..<300 {
+                let stream = StreamName("other-\(number)")!
+                socket.send(.subscribe(.init(stream: stream, position: .now)))
+                socket.send(.fetch(.init(stream: stream, epoch: live.log.epoch, ranges: [0...0])))
+            }
+            for _ in 0..<600 { #expect(try await socket.nextError().error.code == .forbidden) }
+            socket.send(.publish(.init(stream: todo, events: [Sent.insert(site, 0, "a")])))
+            #expect(try await socket.nextAck().acks.count == 1)
+        }
+    }
+
     @Test func aTokenOfTheHandshakeServesToo() async throws {
         try await guarded { live, keys in
             let token = try keys.token(publish: "*")
