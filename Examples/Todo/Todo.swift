@@ -113,7 +113,7 @@ struct Todo {
     }
 
     /// Says what came of the attempts to reach a node. The client is closed: its notices end.
-    static func say(whyNot notices: AsyncStream<SyncNotice>) async {
+    static func say(whyNot notices: SyncNotices) async {
         var reasons: [String] = []
         for await case .disconnected(let node, let reason) in notices where !reasons.contains("\(node): \(reason)") {
             reasons.append("\(node): \(reason)")

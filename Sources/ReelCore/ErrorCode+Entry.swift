@@ -196,6 +196,23 @@ extension ErrorCode {
                 "A file of the node is damaged, or is not of the kind that it should be.",
                 "Ask another node. The operator puts the file aside, and does not delete it."
             )
+        case .badAddress:
+            Entry(
+                400,
+                .no,
+                "Not an address",
+                "An app gave the SDK a node that is no `http://HOST:PORT` or `https://HOST:PORT`, or a store without a "
+                    + "path.",
+                "Correct the address. The client opens `/v1/socket` and all other paths of a node itself."
+            )
+        case .closed:
+            Entry(
+                400,
+                .no,
+                "The client is closed",
+                "An app called a client of the SDK after `close`, or waited for something as the client ended.",
+                "Make another client with the same store: what was queued is sent from there."
+            )
         case .epochChanged:
             Entry(
                 409,

@@ -36,6 +36,9 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case storeLost = "store_lost"
     case storeUser = "store_user"
     case storeWaits = "store_waits"
+    // What an app asks of a client that cannot be.
+    case badAddress = "bad_address"
+    case closed
     // What becomes of an event.
     case conflict
     case gap

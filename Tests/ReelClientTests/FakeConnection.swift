@@ -65,6 +65,10 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
                 after + 1 < network.first
                 ? ReelError(.truncated, "the log begins at \(network.first)") : network.refusal
             if let token, network.strangers.contains(token) { refusal = ReelError(.forbidden, "it is not for you") }
+            if network.forbidden.contains(subscribe.stream) { refusal = ReelError(.forbidden, "it is not for you") }
+            if let most = network.subscriptionsTaken, proven[subscribe.stream] == nil, proven.count >= most {
+                refusal = ReelError(.limit, "found more than \(most) subscriptions of one connection")
+            }
             if let refusal {
                 return say(.error(ServerFrame.Failure(refusal, stream: subscribe.stream)), ref: frame.ref)
             }
@@ -113,7 +117,13 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
                     number: network.number,
                     deployment: network.deployment,
                     partitions: network.partitions,
-                    limits: .init(frame: 1 << 20, event: 256 << 10, batch: 50, subscriptions: 100, fetch: 100_000),
+                    limits: .init(
+                        frame: 1 << 20,
+                        event: 256 << 10,
+                        batch: 50,
+                        subscriptions: network.subscriptionsMax,
+                        fetch: 100_000
+                    ),
                     pingS: 20,
                     tokenS: network.tokenS ?? network.tokens.map { _ in 365 * 86_400 },
                     nodes: network.named

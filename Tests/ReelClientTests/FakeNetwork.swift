@@ -40,6 +40,15 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     /// What a subscription is refused with.
     var refusal: ReelError?
     var subscribes: [ClientFrame.Subscribe] = []
+    /// Streams that may not be subscribed.
+    var forbidden: Set<StreamName> = []
+    /// The subscriptions of a connection, as `welcome` has it; and how many are taken, where that is another number.
+    var subscriptionsMax = 100
+    var subscriptionsTaken: Int?
+    /// A member of the answers by HTTP with events, and the number that stands in it whatever is so.
+    var forged: (member: String, number: Int64)?
+    /// How far the clock is ahead of the loop's.
+    var aheadMs: Int64 = 0
     /// No connection gets what is appended.
     var isSilent = false
     /// What stands in the log before the events of the next publish, and in no answer before.
@@ -125,6 +134,9 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     }
 
     // MARK: Transport
+
+    /// Nodes have any names here.
+    func check(_ node: String) {}
 
     func connect(to node: String, _ receive: @escaping @Sendable (TransportEvent) -> Void) -> any TransportConnection {
         let connection = FakeConnection(self, node, receive)
@@ -285,6 +297,11 @@ final class FakeNetwork: Transport, @unchecked Sendable {
             }
             body += "],\"from\":\(events.from),\"head\":\(head),\"partition\":0,".utf8
             body += "\"stream\":\"\(stream)\",\"to\":\(events.to)}".utf8
+            if let (member, number) = forged {
+                let text = String(decoding: body, as: UTF8.self)
+                let pattern = try? Regex("\"\(member)\":-?[0-9]+")
+                if let pattern { body = Array(text.replacing(pattern, with: "\"\(member)\":\(number)").utf8) }
+            }
         default:
             guard hasSnapshots else { return (503, Array(#"{"code":"node_behind"}"#.utf8)) }
             if let (to, step) = folds { folds = (to + step, step) }

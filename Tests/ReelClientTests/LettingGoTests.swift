@@ -39,10 +39,10 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
-        weak var feed: ChangeFeed?
+        weak var feed: Feed<ChangeBatch>?
         do {
             let changes = await stream.changes
-            feed = changes.feed
+            feed = changes.makeAsyncIterator().lease.feed
             #expect(feed != nil)
             _ = changes
         }
@@ -69,7 +69,7 @@ import Testing
             for await batch in changes where batch.objects.contains(ObjectName("m", "0")) { return true }
             return false
         }
-        try await eventually { await client.isAwaited(changes.feed) }
+        try await eventually { await client.hasWaitingReader }
         try await stream.publish(.insert("m", "0")).fate()
         #expect(await reading.value)
         await client.close()
@@ -94,13 +94,13 @@ import Testing
         let network = try FakeNetwork()
         network.down = ["a"]
         let publication: Publication
-        let notices: AsyncStream<SyncNotice>
+        let notices: SyncNotices
         do {
             let client = try network.client()
             notices = await client.notices
             publication = try await client.open("s").publish(.insert("m", "0"))
         }
-        await #expect(throws: CancellationError.self) { try await publication.fate() }
+        await #expect(throws: ReelError.closed) { try await publication.fate() }
         for await notice in notices { guard case .disconnected = notice else { throw Wrong() } }
     }
 
@@ -110,13 +110,13 @@ import Testing
         let kept = await client.notices
         for _ in 0..<10 { _ = await client.notices }
         try await client.open("s").publish(.insert("m", "0")).fate()
-        #expect(await client.noticeSinks.count == 1)
+        #expect(await client.noticeFeeds.all.count == 1)
         await client.close()
         #expect(await kept.contains(.connected(node: "a")))
     }
 }
 
 extension SyncClient {
-    /// Whether a reader waits for what changes.
-    fileprivate func isAwaited(_ feed: ChangeFeed) -> Bool { feed.waiter != nil }
+    /// True if a reader of a stream's changes waits for the next batch.
+    var hasWaitingReader: Bool { opened.values.contains { $0.feeds.all.contains(where: \.isAwaited) } }
 }

@@ -24,7 +24,7 @@ struct OverlaySimulation {
     var isReset = false
     /// What own events had touched, and he was told of and found as he knew it.
     var falseNews: [Overlay.Key] = []
-    let feed = ChangeFeed()
+    var feed: Feed<ChangeBatch>?
 
     init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
@@ -33,15 +33,15 @@ struct OverlaySimulation {
             return Site.random(using: &random)
         }
         otherOps = [0, 0]
-        stream = Self.device(Outbox(seed: seed &+ 1), truth, feed)
+        stream = Self.device(Outbox(seed: seed &+ 1), truth)
+        feed = stream.feeds.make()
     }
 
-    static func device(_ outbox: Outbox, _ fold: Fold, _ feed: ChangeFeed) -> StreamState {
+    static func device(_ outbox: Outbox, _ fold: Fold) -> StreamState {
         let stream = StreamState(name, start: .all, row: 0, outbox: outbox)
         var own = Fold(stream: name, partition: 0, epoch: Epoch(1), listsChanges: true)
         if fold.seq >= 0 { own = fold }
         stream.view = View(own, partitions: 1)
-        stream.add(feed)
         _ = stream.look()
         return stream
     }
@@ -148,7 +148,8 @@ struct OverlaySimulation {
         let (site, nextOp) = (stream.outbox.site, stream.outbox.nextOp)
         parcels = []
         look()
-        stream = Self.device(Outbox(site: site, nextOp: nextOp, entries: entries, seed: random.next()), fold, feed)
+        stream = Self.device(Outbox(site: site, nextOp: nextOp, entries: entries, seed: random.next()), fold)
+        feed = stream.feeds.make()
     }
 
     /// No more faults: everything comes to its end. False: it does not.

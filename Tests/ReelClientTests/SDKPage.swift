@@ -95,6 +95,15 @@ enum SDKPage {
         }
     }
 
+    static func listenWithoutHolding(
+        _ todo: SyncStream,
+        show: @escaping @Sendable (Set<ObjectName>) async -> Void
+    ) async -> Task<Void, Never> {
+        let changes = await todo.changes
+        let task = Task { for await batch in changes { await show(batch.objects) } }
+        return task
+    }
+
     static func compareAndSet(_ todo: SyncStream) async throws {
         let seen = await todo.confirmed.object("task", "1")?.fields["title"]?.seq ?? -1
         let change = Change.update("task", "1", ["title": "Oat milk"]).guarded(["title": seen])

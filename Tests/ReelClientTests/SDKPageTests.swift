@@ -57,7 +57,7 @@ import Testing
         #expect(await todo.confirmed.object("page", "1")?["text"] == "a and more and more")
         let last = await SDKPage.close(client)
         #expect(last.node == "a" && last.traffic.eventsReceived > 0)
-        await #expect(throws: CancellationError.self) { try await todo.publish(.insert("task", "9")) }
+        await #expect(throws: ReelError.closed) { try await todo.publish(.insert("task", "9")) }
         let none = #expect(throws: (any Error).self) { try SDKPage.connect("a token") }
         #expect(none.map { "\($0)" }?.contains("authorities.pem") == true)
     }

@@ -20,7 +20,7 @@ import Testing
             try await client.open("note")
             #expect(try await client.streams() == held)
             await client.close()
-            await #expect(throws: CancellationError.self) { try await client.streams() }
+            await #expect(throws: ReelError.closed) { try await client.streams() }
         }
         let next = try network.client(store: .file(path))
         #expect(try await next.streams() == held, "none is open")
@@ -317,9 +317,9 @@ import Testing
         let waits = Task { try await stream.waitUntil(seq: 5) }
         try await eventually { await client.waiterCount > 0 }
         await client.close()
-        await #expect(throws: CancellationError.self) { try await waits.value }
-        await #expect(throws: CancellationError.self) { try await publication.fate() }
-        await #expect(throws: CancellationError.self) { try await stream.publish(.insert("m", "2")) }
+        await #expect(throws: ReelError.closed) { try await waits.value }
+        await #expect(throws: ReelError.closed) { try await publication.fate() }
+        await #expect(throws: ReelError.closed) { try await stream.publish(.insert("m", "2")) }
     }
 }
 

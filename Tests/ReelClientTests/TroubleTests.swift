@@ -221,7 +221,7 @@ import Testing
     }
 
     private func stopped(
-        _ notices: inout AsyncStream<SyncNotice>.Iterator,
+        _ notices: inout SyncNotices.AsyncIterator,
         _ stream: SyncStream,
         _ error: ReelError
     ) async throws {

@@ -65,7 +65,7 @@ final class SimulatedDevice: @unchecked Sendable {
         process.after(process.pick(10...2_000)) { [self] in look() }
     }
 
-    private func listen(_ notices: AsyncStream<SyncNotice>) {
+    private func listen(_ notices: SyncNotices) {
         let (world, name) = (world, name)
         Task(executorPreference: process) {
             for await notice in notices {
@@ -238,10 +238,9 @@ final class SimulatedDevice: @unchecked Sendable {
                 if let token { world.promised(token, stream, by: name) }
                 let fate = try await publication.fate()
                 if let token { world.settled(token, fate) }
-            } catch is CancellationError {
             } catch let error as ReelError
                 where error.message == "killed"
-                || [.tooLarge, .epochChanged].contains(error.code)
+                || [.tooLarge, .epochChanged, .closed].contains(error.code)
             {
             } catch {
                 world.broken("\(name) could not publish: \(error)")
@@ -322,6 +321,8 @@ private final class DeviceTransport: Transport, @unchecked Sendable {
 
     var executor: any SerialExecutor { process }
     var nowMs: Int64 { process.nowMs }
+
+    func check(_ node: String) {}
 
     func connect(to node: String, _ receive: @escaping @Sendable (TransportEvent) -> Void) -> any TransportConnection {
         device.connect(to: node, receive)

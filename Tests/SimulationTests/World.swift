@@ -100,6 +100,7 @@ final class World: @unchecked Sendable {
         new.inFlightBytes = Int(pick(0...3) == 0 ? pick(3_000...20_000) : 1 << 20)
         new.listenerMicros = 7_500 * Int(pick(0...2))
         new.errors = 1_000
+        new.subscriptions = pick(0...3) == 0 ? 1 : 1_000
         settings[name] = new
         return new
     }

@@ -45,59 +45,39 @@ public struct ChangeBatch: Sendable {
     public var seen: [DeliveredEvent] = []
 
     static let seenMax = 1_000
+
+    /// Merges a batch with those that wait for their reader.
+    @Sendable static func gather(_ pending: inout [ChangeBatch], _ batch: ChangeBatch) {
+        guard var merged = pending.popLast() else { return pending = [batch] }
+        merged.seq = batch.seq
+        merged.objects.formUnion(batch.objects)
+        merged.isReset = merged.isReset || batch.isReset
+        merged.seen = Array((merged.seen + batch.seen).suffix(seenMax))
+        pending.append(merged)
+    }
 }
 
-/// The changes of a stream, batch by batch, until the client is closed.
+/// The changes of a stream, batch by batch, until the client is closed or nobody holds it any more: this sequence and
+/// its iterators do not hold it.
+///
+/// Several loops may read it at the same time, and each gets every batch. The first one begins where `changes` was read,
+/// a further one where its iterator is made. A loop behind one that has ended goes on where that one has stopped.
 public struct Changes: AsyncSequence, Sendable {
-    /// Batches, one after the other. For one task at a time.
+    /// Batches, one after the other.
     public struct AsyncIterator: AsyncIteratorProtocol {
-        let feed: ChangeFeed
-        let client: SyncClient
+        let lease: FeedSource<ChangeBatch>.Lease
 
-        /// The next batch; waits until something has changed. Nil once the client is closed, or where the task is
+        /// The next batch; waits until something has changed. Nil once the client has ended, or where the task is
         /// cancelled.
         public mutating func next() async -> ChangeBatch? {
-            await client.nextBatch(of: feed)
+            await lease.feed.next()
         }
     }
 
-    let feed: ChangeFeed
-    let client: SyncClient
+    let source: FeedSource<ChangeBatch>
 
-    /// Each call goes on where the last iterator has stopped.
+    /// A reader of the changes; see above where it begins.
     public func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(feed: feed, client: client)
-    }
-}
-
-/// What one reader of changes has not taken yet. Belongs to the client's actor.
-final class ChangeFeed: @unchecked Sendable {
-    var pending: ChangeBatch?
-    var waiter: (number: Int, continuation: CheckedContinuation<ChangeBatch?, Never>)?
-    var isClosed = false
-
-    func add(_ batch: ChangeBatch) {
-        if waiter != nil {
-            endWait(with: batch)
-        } else if var merged = pending {
-            merged.seq = batch.seq
-            merged.objects.formUnion(batch.objects)
-            merged.isReset = merged.isReset || batch.isReset
-            merged.seen = Array((merged.seen + batch.seen).suffix(ChangeBatch.seenMax))
-            pending = merged
-        } else {
-            pending = batch
-        }
-    }
-
-    func close() {
-        isClosed = true
-        endWait(with: nil)
-    }
-
-    func endWait(with batch: ChangeBatch?) {
-        let continuation = waiter?.continuation
-        waiter = nil
-        continuation?.resume(returning: batch)
+        AsyncIterator(lease: source.lease())
     }
 }

@@ -6,7 +6,8 @@ public final class Publication: Sendable {
     private struct State {
         var seq: Seq?
         var fate: Fate?
-        var isClosed = false
+        /// Why nothing more will be known here.
+        var end: ReelError?
         var waiters: [Waiter] = []
         var waits = 0
     }
@@ -29,29 +30,36 @@ public final class Publication: Sendable {
     /// Waits until the event is durable in the log, and returns its seq. Durable is not applied: that is what `fate`
     /// says. nil if there is no seq to tell: a later event of the queue took its place, or it was found consumed in a
     /// snapshot that holds a later one of this device too. Throws the error of an event that was refused for good, or
-    /// whose outcome is unknown; `CancellationError` if the client was closed or the task cancelled before (the event
-    /// stays in the queue).
+    /// whose outcome is unknown; `closed` if the client has ended before (the event stays in the queue), and
+    /// `CancellationError` if the task is cancelled.
     @discardableResult
     public func acked() async throws -> Seq? {
         await wait(needsFate: false)
-        let (seq, fate) = state.withLock { ($0.seq, $0.fate) }
+        let (seq, fate, end) = state.withLock { ($0.seq, $0.fate, $0.end) }
         if let seq { return seq }
         switch fate {
         case .applied(let seq), .rejected(_, let seq): return seq
         case .refused(let error), .unknown(let error): throw error
         case .consumed(let seq): return seq
         case .reduced: return nil
-        case nil: throw CancellationError()
+        case nil: throw Self.reason(end)
         }
     }
 
-    /// Waits until the device's own fold has met the event, and says what became of it. Throws `CancellationError` if
-    /// the client was closed or the task cancelled before (the event stays in the queue).
+    /// Waits until the device's own fold has met the event, and says what became of it. Throws `closed` if the client
+    /// has ended before (the event stays in the queue), `CancellationError` if the task is cancelled.
     @discardableResult
     public func fate() async throws -> Fate {
         await wait(needsFate: true)
-        guard let fate = state.withLock({ $0.fate }) else { throw CancellationError() }
+        let (fate, end) = state.withLock { ($0.fate, $0.end) }
+        guard let fate else { throw Self.reason(end) }
         return fate
+    }
+
+    /// What is thrown where nothing is known: a wait ends early by a cancelled task or by the client's end.
+    private static func reason(_ end: ReelError?) -> any Error {
+        if !Task.isCancelled, let end { return end }
+        return CancellationError()
     }
 
     /// Returns once it is known, will not come, or the task is cancelled.
@@ -64,7 +72,7 @@ public final class Publication: Sendable {
             await withCheckedContinuation { continuation in
                 let isOver = state.withLock { state in
                     let isOver =
-                        state.isClosed || state.fate != nil || !needsFate && state.seq != nil || Task.isCancelled
+                        state.end != nil || state.fate != nil || !needsFate && state.seq != nil || Task.isCancelled
                     if !isOver {
                         state.waiters.append(Waiter(number: number, needsFate: needsFate, continuation: continuation))
                     }
@@ -82,12 +90,12 @@ public final class Publication: Sendable {
 
     func acked(_ seq: Seq) { change { $0.seq = seq } }
     func settled(_ fate: Fate) { change { $0.fate = fate } }
-    func closed() { change { $0.isClosed = true } }
+    func closed(_ error: ReelError) { change { $0.end = error } }
 
     private func change(_ body: (inout State) -> Void) {
         let ready = state.withLock { state in
             body(&state)
-            let isOver = state.isClosed || state.fate != nil
+            let isOver = state.end != nil || state.fate != nil
             let ready = state.waiters.filter { isOver || !$0.needsFate }
             state.waiters.removeAll { isOver || !$0.needsFate }
             return ready

@@ -1,10 +1,5 @@
 internal import ReelCore
 
-/// A reader of changes, as long as somebody holds it.
-private struct WeakFeed {
-    weak var feed: ChangeFeed?
-}
-
 /// What the client keeps of one open stream. Belongs to the client's actor.
 final class StreamState {
     /// How far the way to live events is.
@@ -17,6 +12,8 @@ final class StreamState {
         case subscribing
         /// Events are pushed.
         case live
+        /// The connection has no place for its subscription: it is asked for by HTTP from time to time.
+        case polled
         /// Does not go on by itself.
         case stopped
     }
@@ -34,6 +31,12 @@ final class StreamState {
         var deadline: any TransportRequest
         /// Something of the answer has come.
         var hasBegun = false
+    }
+
+    /// A poll that was sent.
+    struct Poll {
+        let request: any TransportRequest
+        var deadline: any TransportRequest
     }
 
     /// Somebody who waits until a seq is folded.
@@ -82,6 +85,17 @@ final class StreamState {
     /// Nothing is sent before this seq is folded, the head as of the subscription: only there it shows which bases are
     /// below the horizon.
     var sendsFrom: Seq = .none
+    /// Of a stream that is polled: the fold has reached the head in this turn, so that events may be handed over.
+    var isCurrent = false
+    var poll: Poll?
+    /// When it was polled last, and how soon it may be polled again while its queue waits.
+    var polledMs: Int64 = 0
+    var pollPauseMs: Int64 = 0
+    var pollFailures = 0
+    /// When the node has refused its subscription on this connection because there were too many.
+    var refusedMs: Int64?
+    /// The app has been told that it has no place, and it has had none since.
+    var isLimitTold = false
     /// A delta does not reach so far back.
     var needsSnapshot = false
     var fetching: Fetching?
@@ -101,7 +115,8 @@ final class StreamState {
     var publications: [Int64: [Publication]] = [:]
     var commits: [CheckedContinuation<Void, any Error>] = []
     var waiters: [Waiter] = []
-    private var readers: [WeakFeed] = []
+    /// The readers of changes.
+    let feeds = Feeds(ChangeBatch.gather)
     var batch: ChangeBatch?
     var sendTimer: (any TransportRequest)?
 
@@ -111,14 +126,6 @@ final class StreamState {
         self.row = row
         self.outbox = outbox
     }
-
-    /// Readers of changes that somebody still holds.
-    var feeds: [ChangeFeed] {
-        readers.removeAll { $0.feed == nil }
-        return readers.compactMap(\.feed)
-    }
-
-    func add(_ feed: ChangeFeed) { readers.append(WeakFeed(feed: feed)) }
 
     /// The last seq folded.
     var seq: Seq { view?.seq ?? .none }
@@ -133,6 +140,8 @@ final class StreamState {
         outbox.connected()
         fetchFailures = 0
         catchUpFailures = 0
+        pollFailures = 0
+        refusedMs = nil
         retry?.cancel()
         retry = nil
         if catchUp?.hasBegun == false { dropCatchUp() }
@@ -152,8 +161,10 @@ final class StreamState {
     func connectionLost() {
         unansweredSinceMs = nil
         view?.unsubscribed()
-        if phase == .live || phase == .subscribing { phase = .idle }
+        if [.live, .subscribing, .polled].contains(phase) { phase = .idle }
         dropFetch()
+        dropPoll()
+        isCurrent = false
         retry?.cancel()
         retry = nil
     }
@@ -163,6 +174,12 @@ final class StreamState {
         catchUp?.deadline.cancel()
         catchUp = nil
         if phase == .catchingUp { phase = .idle }
+    }
+
+    func dropPoll() {
+        poll?.request.cancel()
+        poll?.deadline.cancel()
+        poll = nil
     }
 
     func dropFetch() {

@@ -15,6 +15,7 @@ extension SyncClient {
             return catchUp(stream)
         }
         guard link?.welcome != nil else { return }
+        guard hasPlace(stream) else { return beginPolling(stream) }
         stream.phase = .subscribing
         let beginsNow = stream.beginsNow
         let position: ClientFrame.Position = beginsNow ? .now : .after(stream.seq)

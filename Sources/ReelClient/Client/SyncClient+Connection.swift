@@ -116,6 +116,9 @@ extension SyncClient {
         link.renewal?.cancel()
         link.connection?.close()
         self.link = nil
+        pollTimer?.cancel()
+        pollTimer = nil
+        polls = PollSchedule()
         for stream in opened.values { stream.connectionLost() }
     }
 

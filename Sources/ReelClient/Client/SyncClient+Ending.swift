@@ -7,8 +7,8 @@ extension SyncClient {
     /// No erasure waits longer for the end of its sites.
     static let eraseSecondsMax = 3_600
 
-    /// Commits what is not yet, and closes the connection. The queue stays in the store. A task that waits for
-    /// something is told that it will not come from here.
+    /// Commits what is not yet, and closes the connection. The queue stays in the store. Calls that wait for
+    /// something throw `closed`, as later calls do; `changes` and `notices` end.
     ///
     /// A client that keeps nothing first ends its sites in the streams that it has written to, so that they take no
     /// place there: only where it is connected and nothing waits, and within two seconds.
@@ -23,7 +23,7 @@ extension SyncClient {
             if isClosed { return }
         }
         finishTurn()
-        end(CancellationError())
+        end(.closed)
     }
 
     /// Ends the account on this device: deletes the store with all that it holds, and closes the client. Before that it
@@ -53,7 +53,7 @@ extension SyncClient {
         let staying = await endSites(of: Array(opened.values), ms: ms)
         if let failure { throw failure }
         let store = store
-        end(CancellationError())
+        end(.closed)
         try store?.deleteFiles()
         return staying
     }

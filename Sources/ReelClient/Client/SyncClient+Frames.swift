@@ -35,6 +35,8 @@ extension SyncClient {
             }
             answered(stream)
             note(.acked(stream.name))
+            stream.pollPauseMs = Self.pollMs
+            pollSoon(stream)
             markDirty(stream)
         case .nack(let nack):
             guard let stream = opened[nack.stream] else { return }
@@ -89,6 +91,7 @@ extension SyncClient {
         note(.live(stream.name))
         stream.isDoubted = false
         stream.hasBeenLive = true
+        stream.isLimitTold = false
         stream.sendsFrom = subscribed.head
         stream.catchUpFailures = 0
         markDirty(stream)
@@ -146,7 +149,7 @@ extension SyncClient {
         markDirty(stream)
     }
 
-    private func failed(_ failure: ServerFrame.Failure, ref: [UInt8]?) {
+    func failed(_ failure: ServerFrame.Failure, ref: [UInt8]?) {
         let error = failure.error
         guard let name = failure.stream, let stream = opened[name] else {
             // No stream: the node could not read what this client said, or does not let it in, or not any longer.
@@ -187,7 +190,9 @@ extension SyncClient {
             retry(stream, afterMs: 50)
         case .badStream:
             stop(stream, "\(error.code.rawValue): \(error.message)")
-        case .unauthorized, .forbidden, .limit:
+        case .limit:
+            refusedForLimit(stream)
+        case .unauthorized, .forbidden:
             stop(stream, "\(error.code.rawValue): \(error.message)")
             stream.isRefused = true
         default:
@@ -204,7 +209,9 @@ extension SyncClient {
         stream.connectionLost()
         stream.dropCatchUp()
         stream.arrived = nil
+        polls.remove(stream.name)
         stream.phase = .stopped
         notify(.stopped(stream: stream.name.description, reason: reason))
+        arrangePlaces()
     }
 }

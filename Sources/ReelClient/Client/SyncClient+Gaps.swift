@@ -8,6 +8,8 @@ extension SyncClient {
     static let fetchDoublings = 4
     /// Events that are asked for at once by HTTP.
     static let fetchEvents = 1_000
+    /// Fetches that wait for their answer on a connection; a node takes 64.
+    static let fetchesMax = 32
 
     func fillGaps(_ stream: StreamState) {
         guard !isClosed, stream.phase == .live, let view = stream.view, let proven = view.proven else { return }
@@ -39,6 +41,9 @@ extension SyncClient {
             left -= upper - range.lowerBound + 1
         }
         guard !ranges.isEmpty else { return }
+        guard opened.values.count(where: { $0.fetching.map { $0.request == nil } ?? false }) < Self.fetchesMax else {
+            return retry(stream, afterMs: 100)
+        }
         begin(stream, SeqRanges(ranges), request: nil)
         send(ClientFrame(.fetch(.init(stream: stream.name, epoch: epoch, ranges: ranges)), ref: Ref.fetch))
     }
@@ -106,14 +111,16 @@ extension SyncClient {
 }
 
 /// A page of events that is being read. Belongs to the client's actor.
-private final class EventsPage: @unchecked Sendable {
+final class EventsPage: @unchecked Sendable {
     private var status = 0
     private var body: [UInt8] = []
 
     struct Events {
         var epoch: Epoch
+        var partition: Int
         var from: Seq
         var to: Seq
+        var head: Seq
         var frame: ServerFrame.Events
     }
 
@@ -131,16 +138,19 @@ private final class EventsPage: @unchecked Sendable {
 
     private static func parse(_ bytes: Bytes, _ stream: StreamName) throws(ReelError) -> Events {
         let object = try JSONObject(bytes, levels: ClientFrame.levels, shape: .badFrame)
-        guard let epoch = try object.epoch(), let from = try object.integer("from"),
-            let to = try object.integer("to", from: -1), let list = object.raw("events")
-        else { throw ReelError(.badFrame, "expected epoch, from, to and events") }
+        guard let epoch = try object.epoch(), let partition = try object.integer("partition"),
+            let from = try object.integer("from"), let to = try object.integer("to", from: -1),
+            let head = try object.integer("head", from: -1), let list = object.raw("events")
+        else { throw ReelError(.badFrame, "expected epoch, partition, from, to, head and events") }
         var events: [DeliveredEvent] = []
         var reader = JSONReader(list, levels: ClientFrame.levels, shape: .badFrame)
         try reader.array { (reader) throws(ReelError) in events.append(try DeliveredEvent(try reader.raw())) }
         return Events(
             epoch: epoch,
+            partition: Int(partition),
             from: from,
             to: to,
+            head: head,
             frame: ServerFrame.Events(stream: stream, from: from, to: to, events: events)
         )
     }

@@ -4,7 +4,7 @@ internal import ReelCore
 extension SyncClient {
     func publish(_ event: Event, to name: StreamName, base position: ReadPosition?) async throws -> Publication {
         try checkOpen()
-        guard let stream = opened[name] else { throw CancellationError() }
+        guard let stream = opened[name] else { throw ReelError.closed }
         let base = try stream.base(of: event, readAt: position)
         var intake = EventIntake(limit: eventBytes)
         var checked: [UInt8] = []
@@ -69,7 +69,8 @@ extension SyncClient {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 // The handler may have left the executor in between.
                 if stream.seq >= seq { return continuation.resume() }
-                if isClosed || Task.isCancelled { return continuation.resume(throwing: CancellationError()) }
+                if Task.isCancelled { return continuation.resume(throwing: CancellationError()) }
+                if isClosed { return continuation.resume(throwing: failure ?? .closed) }
                 stream.waiters.append(StreamState.Waiter(number: number, seq: seq, continuation: continuation))
             }
         } onCancel: {
@@ -85,37 +86,21 @@ extension SyncClient {
     }
 
     func changes(of name: StreamName) -> Changes {
-        let feed = ChangeFeed()
-        if let stream = opened[name], !isClosed {
-            // What has changed before the first reader came is no news.
-            if stream.feeds.isEmpty {
-                _ = stream.look()
-                stream.news = []
-            }
-            stream.add(feed)
-        } else {
-            feed.close()
+        guard let stream = opened[name], !isClosed else {
+            let feeds = Feeds(ChangeBatch.gather)
+            feeds.close()
+            return Changes(source: FeedSource(feeds))
         }
-        return Changes(feed: feed, client: self)
-    }
-
-    func nextBatch(of feed: ChangeFeed) async -> ChangeBatch? {
-        waits += 1
-        let number = waits
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                if Task.isCancelled { return continuation.resume(returning: nil) }
-                if let batch = feed.pending.take() { return continuation.resume(returning: batch) }
-                if feed.isClosed { return continuation.resume(returning: nil) }
-                feed.waiter?.continuation.resume(returning: nil)
-                feed.waiter = (number, continuation)
-            }
-        } onCancel: {
-            Task { await self.cancelWait(number, of: feed) }
+        // What has changed before the first reader came is no news.
+        if stream.feeds.isEmpty {
+            _ = stream.look()
+            stream.news = []
         }
+        return Changes(source: FeedSource(stream.feeds))
     }
+}
 
-    private func cancelWait(_ number: Int, of feed: ChangeFeed) {
-        if feed.waiter?.number == number { feed.endWait(with: nil) }
-    }
+extension ReelError {
+    /// What is said of a client that was closed, or that nobody holds any more.
+    static let closed = ReelError(.closed, "found a client that was closed, expected an open one: make another client")
 }

@@ -38,10 +38,13 @@ extension SyncClient {
         for stream in opened.values {
             if stream.outbox.isHeld {
                 stream.outbox.release()
+                stream.pollPauseMs = Self.pollMs
                 markDirty(stream)
             }
-            if stream.allow() { advance(stream) }
+            stream.allow()
         }
+        arrangePlaces()
+        for stream in opened.values { advance(stream) }
     }
 
     /// Asks for another token early enough that a slow answer, or the second one, still comes in time.

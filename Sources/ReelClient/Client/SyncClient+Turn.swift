@@ -27,7 +27,10 @@ extension SyncClient {
         guard !isClosed else { return }
         let dirty = opened.values.filter(\.isDirty)
         var parcels: [(StreamState, Outbox.Parcel)] = []
-        for stream in dirty { parcels += handOver(stream).map { (stream, $0) } }
+        for stream in dirty {
+            parcels += handOver(stream).map { (stream, $0) }
+            stream.isCurrent = false
+        }
         for stream in dirty { stream.follow() }
         if let store {
             do throws(ReelError) {
@@ -53,7 +56,7 @@ extension SyncClient {
     }
 
     private func handOver(_ stream: StreamState) -> [Outbox.Parcel] {
-        guard stream.phase == .live, let limits = link?.welcome?.limits, let fold = stream.view?.fold,
+        guard isCurrent(stream), let limits = link?.welcome?.limits, let fold = stream.view?.fold,
             fold.seq >= stream.sendsFrom, maySend(stream, fold)
         else { return [] }
         let window = Outbox.Window(
@@ -79,6 +82,15 @@ extension SyncClient {
             }
         }
         return parcels
+    }
+
+    /// True if the stream's fold is as new as what is handed over relies on: which bases lie below the horizon, and what
+    /// others have deleted. Where it is not, and something waits to be sent, the stream is polled.
+    private func isCurrent(_ stream: StreamState) -> Bool {
+        if stream.phase == .polled, !stream.isCurrent, let nextMs = stream.outbox.nextSendMs {
+            pollSoon(stream, notBeforeMs: nextMs)
+        }
+        return stream.phase == .live || stream.phase == .polled && stream.isCurrent
     }
 
     // MARK: Store
@@ -212,6 +224,6 @@ extension SyncClient {
         batch.seq = stream.seq
         for key in news { batch.objects.insert(ObjectName(key)) }
         guard batch.isReset || !batch.objects.isEmpty || !batch.seen.isEmpty else { return }
-        for feed in feeds { feed.add(batch) }
+        feeds.add(batch)
     }
 }

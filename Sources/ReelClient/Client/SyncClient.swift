@@ -47,9 +47,11 @@ public actor SyncClient {
     var store: DeviceStore?
     var random: SeededGenerator
     var failover: Failover
-    var opened: [StreamName: StreamState] = [:]
+    var opened = OpenStreams()
+    var polls = PollSchedule()
+    var pollTimer: (any TransportRequest)?
     var counters = SyncStatistics()
-    var noticeSinks: [AsyncStream<SyncNotice>.Continuation] = []
+    let noticeFeeds = Feeds(SyncNotices.gather)
 
     // The present connection.
     var link: Link?
@@ -99,11 +101,11 @@ public actor SyncClient {
     /// `gaps`: where missing seqs are asked for. `seed`: makes its choices (nodes, pauses, sites) those of an earlier
     /// run; for tests. `token`: for nodes that have keys; `renewToken` is asked for the first one if there is none, for
     /// another before it expires, and where a node does not take it. A token of another user than the store's is never
-    /// said to a node.
+    /// said to a node. Without nodes the client works offline.
     ///
-    /// Throws `store_user` if the store or the token belongs to another user, before anything of the store is read;
-    /// `store_busy` if another process or client has the store open; and another code that begins with `store_` if the
-    /// store cannot be used.
+    /// Throws `bad_address` for a node or a store's path that cannot be one; `store_user` if the store or the token
+    /// belongs to another user, before anything of the store is read; `store_busy` if another process or client has the
+    /// store open; and another code that begins with `store_` if the store cannot be used.
     public init(
         nodes: [String],
         store: Store,
@@ -113,6 +115,7 @@ public actor SyncClient {
         renewToken: TokenSource? = nil,
         seed: UInt64? = nil
     ) throws(ReelError) {
+        for node in nodes { try transport.check(node) }
         self.transport = transport
         gapSource = gaps
         self.token = token
@@ -122,6 +125,9 @@ public actor SyncClient {
             user = token.flatMap(TokenSubject.read)
             self.store = nil
         case .file(let path, let named):
+            guard !path.isEmpty, !path.utf8.contains(0) else {
+                throw ReelError(.badAddress, "found the store \(path.debugDescription), expected the path of a file")
+            }
             let user = try Self.owner(named, token: token, renewsToken: renewToken != nil)
             let store = try DeviceStore(path: path)
             try store.claim(for: user)
@@ -144,7 +150,7 @@ public actor SyncClient {
     }
 
     /// Nobody has it any more: its connection goes with it, and what was received in this turn is not committed.
-    isolated deinit { end(CancellationError()) }
+    isolated deinit { end(.closed) }
 
     /// The transport's executor.
     nonisolated public var unownedExecutor: UnownedSerialExecutor { transport.executor.asUnownedSerialExecutor() }
@@ -154,8 +160,8 @@ public actor SyncClient {
     /// Opens a stream: what the device holds of it can be read at once, and the rest begins to come. Opening it again
     /// gives the same stream; `start` counts for a device that holds nothing of it yet.
     ///
-    /// Throws a `ReelError`: `bad_stream` for a name that is none, or a code that begins with `store_` if the store
-    /// failed.
+    /// Throws a `ReelError`: `bad_stream` for a name that is none, a code that begins with `store_` if the store failed,
+    /// `closed` once the client is closed.
     @discardableResult
     public func open(_ name: String, from start: SyncStart = .snapshot) throws -> SyncStream {
         guard let name = StreamName(name) else {
@@ -168,7 +174,7 @@ public actor SyncClient {
 
     func begin(_ name: StreamName, _ start: SyncStart) throws(ReelError) {
         let stream = try restore(name, start)
-        opened[name] = stream
+        opened.append(stream)
         if link == nil { connectNext() }
         leaveFormerEpoch(stream)
         advance(stream)
@@ -176,18 +182,17 @@ public actor SyncClient {
 
     /// All streams that the device holds, by name: what it has opened, and what its file knows of earlier runs.
     ///
-    /// Throws a `ReelError` of a code that begins with `store_` if the store failed, and `CancellationError` once the
-    /// client is closed.
+    /// Throws a `ReelError`: a code that begins with `store_` if the store failed, `closed` once the client is closed.
     public func streams() throws -> [HeldStream] {
         try checkOpen()
         var queued = try store?.queued() ?? [:]
-        for (name, stream) in opened { queued[name.description] = stream.outbox.entries.count }
+        for stream in opened.values { queued[stream.name.description] = stream.outbox.entries.count }
         return queued.sorted { $0.key < $1.key }.map { HeldStream(id: $0.key, queued: $0.value) }
     }
 
-    func checkOpen() throws {
+    func checkOpen() throws(ReelError) {
         if let failure { throw failure }
-        if isClosed || isEnding { throw CancellationError() }
+        if isClosed || isEnding { throw .closed }
     }
 
     // MARK: The client
@@ -202,43 +207,34 @@ public actor SyncClient {
     public var nodes: [String] { failover.nodes }
 
     /// What happens from now on that an app may want to say: connections, clones, events that are held. At most the
-    /// last 256 wait to be read.
-    public var notices: AsyncStream<SyncNotice> {
-        let (stream, sink) = AsyncStream.makeStream(of: SyncNotice.self, bufferingPolicy: .bufferingNewest(256))
-        if let loss = lostCommits.take() { sink.yield(.storeLost(reason: loss)) }
-        if isClosed { sink.finish() } else { noticeSinks.append(sink) }
-        return stream
+    /// last 256 wait for each reader.
+    public var notices: SyncNotices {
+        SyncNotices(source: FeedSource(noticeFeeds, first: lostCommits.take().map { .storeLost(reason: $0) }))
     }
 
-    func notify(_ notice: SyncNotice) {
-        noticeSinks.removeAll {
-            // Nobody reads there any more.
-            if case .terminated = $0.yield(notice) { true } else { false }
-        }
-    }
+    func notify(_ notice: SyncNotice) { noticeFeeds.add(notice) }
 
-    func end(_ error: any Error) {
+    func end(_ error: ReelError) {
         isClosed = true
         dropLink()
         tokenQuestion?.task.cancel()
         tokenQuestion?.deadline.cancel()
         for stream in opened.values { release(stream, error) }
-        for sink in noticeSinks { sink.finish() }
-        noticeSinks = []
         answerTimer?.cancel()
         for sink in stateSinks { sink.finish() }
         stateSinks = []
+        noticeFeeds.close()
         store = nil
     }
 
-    private func release(_ stream: StreamState, _ error: any Error) {
+    private func release(_ stream: StreamState, _ error: ReelError) {
         stream.connectionLost()
         stream.dropCatchUp()
         stream.sendTimer?.cancel()
-        for publication in stream.publications.values.joined() { publication.closed() }
+        for publication in stream.publications.values.joined() { publication.closed(error) }
         for commit in stream.commits { commit.resume(throwing: error) }
         for waiter in stream.waiters { waiter.continuation.resume(throwing: error) }
-        for feed in stream.feeds { feed.close() }
+        stream.feeds.close()
         stream.publications = [:]
         stream.commits = []
         stream.waiters = []

@@ -58,7 +58,8 @@ public enum SyncNotice: Sendable, Equatable {
     case waiting(stream: String, reason: String)
     /// The stream cannot be read on: what this device knows and what the log says exclude each other, the log speaks a
     /// version that this client does not know, or the node does not let the device have it, which is tried again with
-    /// the next token and on the next connection.
+    /// the next token and on the next connection. With `limit`: the node allows no more subscriptions of a connection.
+    /// Such a stream is polled, and its queue goes out.
     case stopped(stream: String, reason: String)
     /// `renewToken` threw, or did not answer in time.
     case noToken(reason: String)
@@ -67,4 +68,36 @@ public enum SyncNotice: Sendable, Equatable {
     /// The device's store has lost its last commits while no client had it: own events may be missing for which
     /// `publish` had returned. The first reader of the notices is told.
     case storeLost(reason: String)
+}
+
+/// What happens to a client from the moment on at which `notices` was read, until the client has ended. This sequence
+/// and its iterators do not hold the client.
+///
+/// Several loops may read it at the same time, and each gets every notice. The first one begins where `notices` was
+/// read, a further one where its iterator is made. A loop behind one that has ended goes on where that one has stopped.
+public struct SyncNotices: AsyncSequence, Sendable {
+    /// Notices, one after the other.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        let lease: FeedSource<SyncNotice>.Lease
+
+        /// The next notice; waits for it. Nil once the client has ended, or where the task is cancelled.
+        public mutating func next() async -> SyncNotice? {
+            await lease.feed.next()
+        }
+    }
+
+    static let pendingMax = 256
+
+    /// Keeps the last notices for a slow reader.
+    @Sendable static func gather(_ pending: inout [SyncNotice], _ notice: SyncNotice) {
+        if pending.count == pendingMax { pending.removeFirst() }
+        pending.append(notice)
+    }
+
+    let source: FeedSource<SyncNotice>
+
+    /// A reader of the notices; see above where it begins.
+    public func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(lease: source.lease())
+    }
 }

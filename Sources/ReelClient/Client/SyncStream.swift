@@ -48,8 +48,8 @@ public struct SyncStream: Sendable {
     ///
     /// Throws a `ReelError`: `bad_event` and its like for an event that no gateway would take, `bad_base` for one that
     /// is made of what is not folded yet, `epoch_changed` for a splice or guard that is made of an epoch that has
-    /// ended, a code that begins with `store_` if the store failed (then the event is not taken, unless the store was
-    /// lost in this very moment).
+    /// ended, `closed` once the client is closed, a code that begins with `store_` if the store failed (then the event is
+    /// not taken, unless the store was lost in this very moment).
     @discardableResult
     public func publish(_ event: Event, base: ReadPosition? = nil) async throws -> Publication {
         try await client.publish(event, to: name, base: base)
@@ -92,11 +92,12 @@ public struct SyncStream: Sendable {
     /// The problems of this stream that hold at the moment. Those of the whole client stand in `SyncClient.state`.
     public var problems: [SyncProblem] { get async { await client.problems(of: name) } }
 
-    /// What changes from now on, batch by batch.
+    /// What changes from now on, batch by batch. The sequence does not hold the client, as a `SyncStream` does: a task
+    /// that is to end with the client takes the sequence only.
     public var changes: Changes { get async { await client.changes(of: name) } }
 
-    /// Waits until the stream is folded up to this seq. Throws `CancellationError` if the client is closed or the task
-    /// is cancelled before, and `epoch_changed` if the log ends whose seq it is.
+    /// Waits until the stream is folded up to this seq. Throws `closed` if the client is closed before, `epoch_changed`
+    /// if the log ends whose seq it is, and `CancellationError` if the task is cancelled.
     public func waitUntil(seq: Seq) async throws {
         try await client.waitUntil(seq: seq, of: name)
     }

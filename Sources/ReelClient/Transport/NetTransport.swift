@@ -1,3 +1,4 @@
+public import ReelCore
 internal import ReelNet
 
 /// The transport on Linux: WebSockets and HTTP on one event loop, which the client lives on too.
@@ -30,6 +31,16 @@ public final class NetTransport: Transport {
 
     /// The loop's clock, as of the start of its round.
     public var nowMs: Int64 { Int64(clamping: loop.now) }
+
+    /// Throws `bad_address` for anything but `http://HOST:PORT` and `https://HOST:PORT`. Without a port it is 80 or 443.
+    public func check(_ node: String) throws(ReelError) {
+        if let origin = HTTPOrigin(node), origin.port > 0 { return }
+        throw ReelError(.badAddress, Self.mismatch(node))
+    }
+
+    private static func mismatch(_ node: String) -> String {
+        "found the node \(node.debugDescription), expected http://HOST:PORT or https://HOST:PORT without a path"
+    }
 
     /// Opens a WebSocket to a node, and gives up after ten seconds.
     public func connect(
@@ -110,7 +121,7 @@ public final class NetTransport: Transport {
 
     private func way(to node: String) throws(NetError) -> Way {
         guard let origin = HTTPOrigin(node) else {
-            throw NetError(.badAddress, "\(node.debugDescription) is no address, expected http:// or https://HOST:PORT")
+            throw NetError(.badAddress, Self.mismatch(node))
         }
         return Way(origin: origin, tls: origin.isSecure ? try trust.get() : nil)
     }
@@ -188,7 +199,8 @@ extension SyncClient {
     /// A client of these nodes, `http://HOST:PORT` or `https://HOST:PORT` each, with a `NetTransport` of its own: one
     /// thread.
     ///
-    /// Throws `internal` if the store cannot be opened, and what `NetTransport` throws.
+    /// Throws `bad_address` for a node or a store's path that cannot be one, `internal` if the store cannot be opened,
+    /// and what `NetTransport` throws.
     public init(
         nodes: [String],
         store: Store,

@@ -1,3 +1,5 @@
+public import ReelCore
+
 /// How the client speaks: connections, requests, time.
 ///
 /// On Linux this is `NetTransport`; an app on another platform brings its own. Everything here happens on one serial
@@ -9,6 +11,10 @@ public protocol Transport: AnyObject, Sendable {
 
     /// Milliseconds of a clock that only goes forward.
     var nowMs: Int64 { get }
+
+    /// Throws `bad_address` for a text that this transport cannot connect to, whatever the network does. A client
+    /// checks the nodes that it is made with. On any thread.
+    func check(_ node: String) throws(ReelError)
 
     /// Opens a WebSocket to a node, `http://HOST:PORT` or `https://HOST:PORT`, path `/v1/socket`, subprotocol
     /// `reel.v1`. `receive` is called first with `.opened` or `.closed`; after `.closed`, and after `close()`, no more.

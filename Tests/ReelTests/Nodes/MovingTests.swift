@@ -58,7 +58,7 @@ import Testing
         let clients = try (0..<count).map { _ in
             try SyncClient(nodes: [leaving.url], store: .memory, transport: transport)
         }
-        var notices: [AsyncStream<SyncNotice>] = []
+        var notices: [SyncNotices] = []
         var streams: [SyncStream] = []
         for client in clients {
             notices.append(await client.notices)

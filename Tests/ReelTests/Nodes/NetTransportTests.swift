@@ -48,7 +48,8 @@ import Testing
                 if case .failed(let reason) = $0 { said.withLock { $0.append(reason) } }
             }
         }
-        let expected = "\(node.debugDescription) is no address, expected http:// or https://HOST:PORT"
+        let expected =
+            "found the node \(node.debugDescription), expected http://HOST:PORT or https://HOST:PORT without a path"
         try await eventually("both are told") { said.withLock { $0.count } == 2 }
         #expect(said.withLock { $0 } == [expected, expected])
     }

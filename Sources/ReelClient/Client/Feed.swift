@@ -1,0 +1,160 @@
+internal import Synchronization
+
+/// The elements that one reader of a sequence has not taken yet. Safe on any thread. A feed does not hold the client.
+final class Feed<Element: Sendable>: Sendable {
+    /// Puts an element behind those that wait, or merges it with them.
+    typealias Gather = @Sendable (inout [Element], Element) -> Void
+
+    private struct Waiter {
+        var number: Int
+        var continuation: CheckedContinuation<Element?, Never>
+    }
+
+    private struct State {
+        var pending: [Element] = []
+        /// Nothing is pending while there are any.
+        var waiters: [Waiter] = []
+        var waits = 0
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
+    private let gather: Gather
+
+    init(_ gather: @escaping Gather) {
+        self.gather = gather
+    }
+
+    /// True if a reader waits for an element.
+    var isAwaited: Bool { state.withLock { !$0.waiters.isEmpty } }
+
+    func add(_ element: Element) {
+        let waiter = state.withLock { state -> Waiter? in
+            if state.isClosed { return nil }
+            if !state.waiters.isEmpty { return state.waiters.removeFirst() }
+            gather(&state.pending, element)
+            return nil
+        }
+        waiter?.continuation.resume(returning: element)
+    }
+
+    /// Ends the sequence behind what is pending.
+    func close() {
+        let waiters = state.withLock { state in
+            state.isClosed = true
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.continuation.resume(returning: nil) }
+    }
+
+    /// The next element; waits for it. Nil at the end, and where the task is cancelled.
+    func next() async -> Element? {
+        let number = state.withLock { state in
+            state.waits += 1
+            return state.waits
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let result = state.withLock { state -> Element?? in
+                    if Task.isCancelled { return .some(nil) }
+                    if !state.pending.isEmpty { return state.pending.removeFirst() }
+                    if state.isClosed { return .some(nil) }
+                    state.waiters.append(Waiter(number: number, continuation: continuation))
+                    return nil
+                }
+                if let result { continuation.resume(returning: result) }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state in
+                state.waiters.firstIndex { $0.number == number }.map { state.waiters.remove(at: $0) }
+            }
+            waiter?.continuation.resume(returning: nil)
+        }
+    }
+}
+
+/// All readers of one kind of news. They are held weakly: a feed ends with its sequence and its iterators.
+final class Feeds<Element: Sendable>: Sendable {
+    private struct Reader {
+        weak var feed: Feed<Element>?
+    }
+
+    private struct State {
+        var readers: [Reader] = []
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
+    private let gather: Feed<Element>.Gather
+
+    init(_ gather: @escaping Feed<Element>.Gather) {
+        self.gather = gather
+    }
+
+    /// True if nobody reads.
+    var isEmpty: Bool { all.isEmpty }
+
+    /// The feeds that their readers hold.
+    var all: [Feed<Element>] { state.withLock { Self.held(&$0) } }
+
+    /// A feed of what comes from now on; one that has ended, once these are closed.
+    func make() -> Feed<Element> {
+        let feed = Feed(gather)
+        let isClosed = state.withLock { state in
+            if !state.isClosed { state.readers.append(Reader(feed: feed)) }
+            return state.isClosed
+        }
+        if isClosed { feed.close() }
+        return feed
+    }
+
+    func add(_ element: Element) {
+        for feed in all { feed.add(element) }
+    }
+
+    /// Ends all feeds.
+    func close() {
+        let feeds = state.withLock { state in
+            state.isClosed = true
+            defer { state.readers = [] }
+            return Self.held(&state)
+        }
+        for feed in feeds { feed.close() }
+    }
+
+    private static func held(_ state: inout State) -> [Feed<Element>] {
+        state.readers.removeAll { $0.feed == nil }
+        return state.readers.compactMap(\.feed)
+    }
+}
+
+/// What the iterators of one sequence share. The first iterator reads from where the sequence began. A further one gets
+/// a feed of its own, which begins where it is made; or goes on where an iterator that is gone has stopped.
+final class FeedSource<Element: Sendable>: Sendable {
+    /// A feed as long as an iterator has it.
+    final class Lease: Sendable {
+        let feed: Feed<Element>
+        private let source: FeedSource
+
+        fileprivate init(_ source: FeedSource) {
+            self.source = source
+            feed = source.idle.withLock { $0.take() } ?? source.feeds.make()
+        }
+
+        deinit { source.idle.withLock { if $0 == nil { $0 = feed } } }
+    }
+
+    private let feeds: Feeds<Element>
+    private let idle: Mutex<Feed<Element>?>
+
+    /// What comes from now on, behind the first element if there is one.
+    init(_ feeds: Feeds<Element>, first: Element? = nil) {
+        self.feeds = feeds
+        let feed = feeds.make()
+        if let first { feed.add(first) }
+        idle = Mutex(feed)
+    }
+
+    func lease() -> Lease { Lease(self) }
+}

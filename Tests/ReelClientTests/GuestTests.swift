@@ -1,0 +1,225 @@
+import Foundation
+import ReelCore
+import ReelNet
+import TestSupport
+import Testing
+
+@testable import ReelClient
+
+/// The SDK in an app's process.
+@Suite(.timeLimit(.minutes(5))) struct GuestTests {
+    @Test("a client ends with its last reference though loops over changes and notices run")
+    func lastReference() async throws {
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        let network = try FakeNetwork()
+        weak var gone: SyncClient?
+        let loops: [Task<Void, Never>]
+        do {
+            let client = try network.client(store: .file(path))
+            gone = client
+            let stream = try await client.open("s")
+            try await stream.publish(.insert("m", "0")).fate()
+            let (changes, notices) = (await stream.changes, await client.notices)
+            loops = [Task { for await _ in changes {} }, Task { for await _ in notices {} }]
+            try await eventually { await client.hasWaitingReader }
+            try await eventually { await client.noticeFeeds.all.contains(where: \.isAwaited) }
+        }
+        for loop in loops { await loop.value }
+        try await eventually { gone == nil }
+        try await eventually { (try? await network.on { $0.connections.isEmpty }) == true }
+        // Nothing holds the file.
+        let next = try network.client(store: .file(path))
+        #expect(try await next.open("s").object("m", "0") != nil)
+        await next.close()
+    }
+
+    @Test("two loops over one value of changes get every batch")
+    func twoLoops() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s")
+        let changes = await stream.changes
+        let loops = (0..<2).map { _ in
+            Task {
+                var seen: Set<ObjectName> = []
+                for await batch in changes {
+                    seen.formUnion(batch.objects)
+                    if seen.contains(ObjectName("m", "last")) { break }
+                }
+                return seen
+            }
+        }
+        try await eventually { await client.waitingReaders == 2 }
+        for id in ["1", "2", "last"] { try await stream.publish(.insert("m", id)).fate() }
+        for loop in loops {
+            #expect(await loop.value.isSuperset(of: ["1", "2", "last"].map { ObjectName("m", $0) }))
+        }
+        await client.close()
+    }
+
+    @Test("two loops over one value of notices get every notice")
+    func twoLoopsOverNotices() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client(nodes: ["a", "b"])
+        let notices = await client.notices
+        let loops = (0..<2).map { _ in Task { await notices.reduce(into: [SyncNotice]()) { $0.append($1) } } }
+        try await eventually { await client.noticeFeeds.all.count { $0.isAwaited } == 2 }
+        try await client.open("s").publish(.insert("m", "0")).fate()
+        await client.close()
+        let heard = [await loops[0].value, await loops[1].value]
+        #expect(heard[0].count > 0 && heard[0] == heard[1])
+    }
+
+    @Test("a loop goes on where the one before it has stopped")
+    func nextLoop() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s")
+        let changes = await stream.changes
+        for id in ["1", "2"] {
+            try await stream.publish(.insert("m", id)).fate()
+            var found = false
+            for await batch in changes where batch.objects.contains(ObjectName("m", id)) {
+                found = true
+                break
+            }
+            #expect(found)
+        }
+        await client.close()
+    }
+
+    @Test("everything throws `closed` once the client is closed, and CancellationError only for a cancelled task")
+    func closed() async throws {
+        let network = try FakeNetwork()
+        network.down = ["a"]
+        let client = try network.client()
+        let stream = try await client.open("s")
+        let publication = try await stream.publish(.insert("m", "1"))
+        await client.close()
+        let calls: [@Sendable () async throws -> Void] = [
+            { try await client.open("s") }, { try await client.open("t") }, { _ = try await client.streams() },
+            { try await stream.publish(.insert("m", "2")) }, { try await stream.waitUntil(seq: 5) },
+            { try await publication.acked() }, { try await publication.fate() },
+        ]
+        for call in calls {
+            let error = await #expect(throws: ReelError.self) { try await call() }
+            #expect(error?.code == .closed)
+        }
+        let cancelled = Task {
+            while !Task.isCancelled { await Task.yield() }
+            try await publication.fate()
+        }
+        cancelled.cancel()
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        for await _ in await stream.changes { throw Wrong() }
+        for await _ in await client.notices { throw Wrong() }
+        #expect(await stream.object("m", "1") != nil, "what was shown can still be read")
+    }
+
+    @Test(
+        "a node that cannot be an address is refused at once, before the store is made",
+        arguments: [
+            "", " ", "ws://a.example:1", "wss://a.example", "http://", "https://:7350", "http://a.example/v1",
+            "http://a.example:7350/v1/socket", "http://a.example:0", "http://a.example:65536", "http://a.example:port",
+            "http://ann@a.example:1", "http://a.example:1?x=1", "http://a b:1", "http://::1:7350", "a.example",
+            "http://a.example:-1", "http://a.example:99999999999999999999",
+        ]
+    )
+    func badAddress(node: String) throws {
+        let path = temporaryPath()
+        let error = #expect(throws: ReelError.self) {
+            try SyncClient(nodes: ["http://127.0.0.1:7350", node], store: .file(path), transport: try NetTransport())
+        }
+        #expect(error?.code == .badAddress)
+        #expect(error?.message.contains(node.debugDescription) == true)
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test(
+        "what is an address is taken",
+        arguments: [
+            [], ["http://a.example:7350"], ["https://a.example", "http://a.example/"], ["http://[::1]:7350"],
+            ["127.0.0.1:7350"],
+        ]
+    )
+    func addresses(nodes: [String]) async throws {
+        let transport = try NetTransport()
+        for node in nodes { try transport.check(node) }
+        let client = try SyncClient(nodes: [], store: .memory, transport: transport)
+        try await client.open("s").publish(.insert("m", "offline"))
+        await client.close()
+    }
+
+    @Test("a store needs the path of a file", arguments: ["", "a\0b"])
+    func badPath(path: String) throws {
+        let error = #expect(throws: ReelError.self) {
+            try SyncClient(nodes: [], store: .file(path), transport: try FakeNetwork())
+        }
+        #expect(error?.code == .badAddress)
+    }
+
+    @Test("fifty clients that come and go leave no thread and no file descriptor")
+    func nothingLeft() async {
+        await #expect(processExitsWith: .success) {
+            // The first ones make what stays for good: threads of the runtime, the pipe of libuv's signals.
+            for round in 0..<3 { try await GuestTests.visit(round) }
+            try await eventually { GuestTests.held.loops == 0 }
+            let before = GuestTests.held
+            for round in 0..<50 { try await GuestTests.visit(round) }
+            try await eventually { GuestTests.held == before }
+        }
+    }
+
+    @Test("a store with a relative path stays where it was opened, whatever folder the process goes to")
+    func relativePath() async {
+        await #expect(processExitsWith: .success) {
+            let files = FileManager.default
+            let folder = files.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+            try files.createDirectory(at: folder, withIntermediateDirectories: true)
+            defer { try? files.removeItem(at: folder) }
+            #expect(chdir(folder.path) == 0)
+            let client = try SyncClient(nodes: [], store: .file("app.reel"))
+            let stream = try await client.open("s")
+            try await stream.publish(.insert("m", "before"))
+            #expect(chdir("/") == 0)
+            try await stream.publish(.insert("m", "behind"))
+            await client.close()
+            let path = folder.appendingPathComponent("app.reel").path
+            let next = try SyncClient(nodes: [], store: .file(path))
+            #expect(try await next.open("s").objects("m").map(\.name.id) == ["before", "behind"])
+            await next.close()
+            #expect(!files.fileExists(atPath: "/app.reel"))
+        }
+    }
+
+    /// A client with a store, a thread and a node that is not there; every other one is not closed.
+    private static func visit(_ round: Int) async throws {
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        let client = try SyncClient(nodes: ["http://127.0.0.1:9"], store: .file(path))
+        try await client.open("s").publish(.insert("m", "1"))
+        if round.isMultiple(of: 2) { await client.close() }
+    }
+
+    private struct Held: Equatable {
+        var descriptors: Int
+        var loops: Int
+    }
+
+    /// What this process has open, and the threads of its loops.
+    private static var held: Held {
+        let files = FileManager.default
+        let descriptors = (try? files.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0
+        let threads = (try? files.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+        let loops = threads.count { id in
+            (try? String(contentsOfFile: "/proc/self/task/\(id)/comm", encoding: .utf8))?.hasPrefix("reel-loop") == true
+        }
+        return Held(descriptors: descriptors, loops: loops)
+    }
+}
+
+extension SyncClient {
+    /// How many readers of changes wait for the next batch.
+    fileprivate var waitingReaders: Int { opened.values.reduce(0) { $0 + $1.feeds.all.count(where: \.isAwaited) } }
+}

@@ -1,0 +1,235 @@
+import ReelCore
+import TestSupport
+import Testing
+
+@testable import ReelClient
+
+/// More streams than a node lets a connection subscribe to.
+@Suite(.timeLimit(.minutes(5))) struct SubscriptionLimitTests {
+    private func network(limit: Int, taken: Int? = nil) throws -> FakeNetwork {
+        let network = try FakeNetwork()
+        network.subscriptionsMax = limit
+        network.subscriptionsTaken = taken ?? limit
+        return network
+    }
+
+    private func open(_ count: Int, of client: SyncClient) async throws -> [SyncStream] {
+        var streams: [SyncStream] = []
+        for number in 0..<count { streams.append(try await client.open("s\(number)")) }
+        return streams
+    }
+
+    private func names(_ numbers: Range<Int>) -> Set<StreamName> { Set(numbers.map { StreamName("s\($0)")! }) }
+
+    @Test(
+        "every queue drains, whatever the limit and the number of streams",
+        arguments: [(2, 3), (1, 30), (2, 102), (0, 5), (30, 30)]
+    )
+    func allDrain(limit: Int, count: Int) async throws {
+        let network = try network(limit: limit)
+        let client = try network.client()
+        let streams = try await open(count, of: client)
+        var publications: [Publication] = []
+        for id in 0..<3 {
+            for stream in streams { publications.append(try await stream.publish(.insert("m", "\(id)"))) }
+        }
+        for publication in publications {
+            guard case .applied = try await publication.fate() else { throw Wrong() }
+        }
+        for stream in streams { #expect(await stream.objects("m").map(\.name.id) == ["0", "1", "2"]) }
+        let taken = try await network.on { Set($0.subscribes.map(\.stream)) }
+        #expect(taken == names(0..<min(limit, count)))
+        #expect(try await network.on { $0.opened } == 1, "the connection stays")
+        await client.close()
+    }
+
+    @Test("a stream without a place is told of once as stopped, with `limit`")
+    func told() async throws {
+        let network = try network(limit: 2)
+        let client = try network.client()
+        let notices = await client.notices
+        let streams = try await open(4, of: client)
+        for _ in 0..<3 {
+            for stream in streams { try await stream.publish(.update("m", "0", ["n": 1])).fate() }
+            try await network.on { network in for connection in network.connections { connection.end("reset") } }
+        }
+        await client.close()
+        var stopped: [String] = []
+        for await notice in notices {
+            guard case .stopped(let stream, let reason) = notice else { continue }
+            #expect(reason.hasPrefix("limit: the node allows 2 subscriptions"))
+            stopped.append(stream)
+        }
+        #expect(stopped == ["s2", "s3"])
+    }
+
+    @Test("the streams that were opened first keep their places after each reconnect")
+    func oldestFirst() async throws {
+        let network = try network(limit: 3)
+        let client = try network.client()
+        let streams = try await open(20, of: client)
+        for round in 0..<5 {
+            try await eventually { await client.phases("s0", "s1", "s2") == [.live, .live, .live] }
+            for stream in streams { try await stream.publish(.update("m", "0", ["n": 1])) }
+            for stream in streams { try await eventually { await stream.queued == 0 } }
+            let taken = try await network.on { network in
+                defer { network.subscribes = [] }
+                for connection in network.connections { connection.end("reset") }
+                return network.subscribes.map(\.stream.description)
+            }
+            // At first the snapshots decide when each is asked for.
+            #expect((round == 0 ? taken.sorted() : taken) == ["s0", "s1", "s2"])
+            try await eventually { await client.connectedNode != nil }
+        }
+        await client.close()
+    }
+
+    @Test("the queues of many streams go out in the order of opening")
+    func orderOfSending() async throws {
+        let network = try FakeNetwork()
+        network.down = ["a"]
+        let client = try network.client()
+        let streams = try await open(50, of: client)
+        for stream in streams.reversed() { try await stream.publish(.insert("m", "0")) }
+        try await network.on { $0.down = [] }
+        for stream in streams { try await eventually { await stream.queued == 0 } }
+        let order = try await network.on { $0.streams.compactMap { $0?.description } }
+        #expect(order == (0..<50).map { "s\($0)" })
+        await client.close()
+    }
+
+    @Test("a node that takes fewer subscriptions than it says is not left, and all queues drain")
+    func hiddenLimit() async throws {
+        let network = try network(limit: 100, taken: 2)
+        network.haste = 50
+        let client = try network.client()
+        let streams = try await open(10, of: client)
+        for stream in streams {
+            guard case .applied = try await stream.publish(.insert("m", "0")).fate() else { throw Wrong() }
+        }
+        #expect(try await network.on { ($0.opened, $0.subscribes.count) } == (1, 10), "each is asked for once")
+        // Some time later there is room.
+        try await network.on { ($0.subscriptionsTaken, $0.aheadMs) = (nil, 60_000) }
+        try await eventually { await client.phases("s9") == [.live] }
+        await client.close()
+    }
+
+    @Test("a place that becomes free goes to the oldest stream that has none, and back")
+    func freePlace() async throws {
+        let network = try network(limit: 2)
+        network.forbidden = names(0..<1)
+        let client = try network.client()
+        _ = try await open(4, of: client)
+        try await eventually { await client.phases("s0", "s1", "s2", "s3") == [.stopped, .live, .live, .polled] }
+        try await network.on { network in
+            network.forbidden = []
+            for connection in network.connections { connection.end("reset") }
+        }
+        try await eventually { await client.phases("s0", "s1", "s2", "s3") == [.live, .live, .polled, .polled] }
+        await client.close()
+    }
+
+    @Test("a long queue without a place goes out whole, in order and once")
+    func longQueue() async throws {
+        let network = try network(limit: 1)
+        network.down = ["a"]
+        let client = try network.client()
+        let streams = try await open(2, of: client)
+        for id in 0..<2_500 { try await streams[1].publish(.insert("m", "\(id)")) }
+        try await network.on { $0.down = [] }
+        try await eventually { await streams[1].queued == 0 }
+        let sent = try await network.on { network in
+            network.events(StreamName("s1")!, 0, network.head).events.compactMap { event in
+                String(decoding: event.value, as: UTF8.self).firstMatch(of: /"id":"(\d+)"/).flatMap { Int($0.1) }
+            }
+        }
+        #expect(sent == Array(0..<2_500))
+        await client.close()
+    }
+
+    @Test("what lies below the horizon is made anew on the state that a poll has brought")
+    func belowHorizon() async throws {
+        let network = try network(limit: 1)
+        network.down = ["a"]
+        let client = try network.client()
+        let streams = try await open(2, of: client)
+        try await streams[1].publish(.insert("m", "0"))
+        try await network.on { network in
+            network.append(StreamName("s1")!, [])
+            network.skip(70_000)
+            network.down = []
+        }
+        try await eventually { await streams[1].queued == 0 }
+        #expect(await streams[1].confirmed.object("m", "0") != nil)
+        await client.close()
+    }
+
+    @Test("what others write in a stream without a place is read half a minute later")
+    func reading() async throws {
+        let network = try network(limit: 1)
+        network.haste = 50
+        let client = try network.client()
+        let streams = try await open(2, of: client)
+        try await streams[1].publish(.insert("m", "mine")).fate()
+        try await eventually { await client.isPollPlanned(afterMs: 29_000) }
+        let other = try network.client(seed: 9)
+        try await other.open("s1").publish(.insert("m", "theirs")).fate()
+        #expect(await streams[1].object("m", "theirs") == nil)
+        try await network.on { $0.aheadMs = 31_000 }
+        try await eventually { await streams[1].object("m", "theirs") != nil }
+        await other.close()
+        await client.close()
+    }
+
+    @Test("a stream whose queue does not move is polled ever more rarely")
+    func backoff() async throws {
+        let network = try network(limit: 0)
+        network.readers = ["reader"]
+        // No connection is taken for dead, however far the clock moves.
+        (network.haste, network.heldPauses) = (50, [SyncClient.silenceMs])
+        let client = try network.client(token: "reader")
+        try await client.open("s").publish(.insert("m", "1"))
+        var pauses: [Int64] = []
+        while pauses.last ?? 0 < SyncClient.idlePollMs {
+            let pauseMs = await client.pollPauseMs
+            if pauseMs != pauses.last { pauses.append(pauseMs) }
+            try await network.on { $0.aheadMs += 5 }
+        }
+        #expect(pauses.count > 3 && zip(pauses, pauses.dropFirst()).allSatisfy { 2 * $0 >= $1 })
+        await client.close()
+    }
+
+    @Test("polls are few at the same time, at a pace, and the one that waits longest comes first")
+    func schedule() {
+        var polls = PollSchedule()
+        let streams = (0..<10).map { StreamName("s\($0)")! }
+        for stream in streams.reversed() { polls.ask(stream, atMs: 100) }
+        polls.ask(streams[0], atMs: 90)
+        polls.ask(streams[0], atMs: 500)
+        #expect(polls.next(nowMs: 89) == nil)
+        #expect(polls.nextMs == 90)
+        #expect(polls.next(nowMs: 100) == streams[0])
+        #expect(polls.next(nowMs: 119) == nil)
+        #expect(polls.nextMs == 120)
+        #expect([120, 140, 160].map { polls.next(nowMs: $0) } == [streams[9], streams[8], streams[7]])
+        #expect(polls.nextMs == nil)
+        #expect(polls.next(nowMs: 1_000) == nil, "four are under way")
+        polls.ask(streams[9], atMs: 0)
+        polls.remove(streams[9])
+        #expect(polls.next(nowMs: 1_000) == streams[6], "one under way is not planned again")
+        for stream in streams { polls.remove(stream) }
+        #expect(polls.nextMs == nil)
+    }
+}
+
+extension SyncClient {
+    fileprivate func phases(_ names: String...) -> [StreamState.Phase?] {
+        names.map { opened[StreamName($0)!]?.phase }
+    }
+
+    fileprivate var pollPauseMs: Int64 { opened.values[0].pollPauseMs }
+
+    fileprivate func isPollPlanned(afterMs: Int64) -> Bool {
+        polls.nextMs.map { $0 >= transport.nowMs + afterMs } ?? false
+    }
+}
