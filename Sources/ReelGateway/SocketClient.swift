@@ -87,8 +87,8 @@ final class SocketClient: Subscriber {
         perform(session.refused(failure.error), failure, ref)
     }
 
-    /// Refuses a request that is right in itself, because a right or a place is lacking. It does not count as an error of
-    /// the client: one with many streams may be refused the same for each of them.
+    /// Refuses a request that is right in itself, because a right or a place is lacking. It does not count as an error
+    /// of the client, since a client with many streams may be refused the same for each of them.
     func decline(_ error: ReelError, _ stream: StreamName, ref: [UInt8]?) {
         tell(ServerFrame.Failure(error, stream: stream), ref: ref)
     }

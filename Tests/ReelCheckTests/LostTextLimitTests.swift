@@ -28,7 +28,7 @@ import Testing
             return outcome
         }
 
-        func state(_ site: Int) -> SiteState? {
+        func state(_ site: Int) -> ReelCheck.SiteState? {
             naive.streams[Text("todo")]?.sites[Site(high: 1, low: UInt64(site))]
         }
 

@@ -69,8 +69,6 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     /// Pauses of so many milliseconds do not pass by themselves but by `fireDeadlines`.
     var heldPauses: Set<Int64> = []
     var deadlines: [(request: FakeRequest, body: @Sendable () -> Void)] = []
-    /// So much further the clock is than the loop's.
-    var aheadMs: Int64 = 0
     /// What every publish is nacked with.
     var nack: ReelError?
     /// Tokens that do not allow to publish.

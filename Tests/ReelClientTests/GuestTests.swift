@@ -159,18 +159,6 @@ import Testing
         #expect(error?.code == .badAddress)
     }
 
-    @Test("fifty clients that come and go leave no thread and no file descriptor")
-    func nothingLeft() async {
-        await #expect(processExitsWith: .success) {
-            // The first ones make what stays for good: threads of the runtime, the pipe of libuv's signals.
-            for round in 0..<3 { try await GuestTests.visit(round) }
-            try await eventually { GuestTests.held.loops == 0 }
-            let before = GuestTests.held
-            for round in 0..<50 { try await GuestTests.visit(round) }
-            try await eventually { GuestTests.held == before }
-        }
-    }
-
     @Test("a store with a relative path stays where it was opened, whatever folder the process goes to")
     func relativePath() async {
         await #expect(processExitsWith: .success) {
@@ -191,31 +179,6 @@ import Testing
             await next.close()
             #expect(!files.fileExists(atPath: "/app.reel"))
         }
-    }
-
-    /// A client with a store, a thread and a node that is not there; every other one is not closed.
-    private static func visit(_ round: Int) async throws {
-        let path = temporaryPath()
-        defer { removeStore(path) }
-        let client = try SyncClient(nodes: ["http://127.0.0.1:9"], store: .file(path))
-        try await client.open("s").publish(.insert("m", "1"))
-        if round.isMultiple(of: 2) { await client.close() }
-    }
-
-    private struct Held: Equatable {
-        var descriptors: Int
-        var loops: Int
-    }
-
-    /// What this process has open, and the threads of its loops.
-    private static var held: Held {
-        let files = FileManager.default
-        let descriptors = (try? files.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0
-        let threads = (try? files.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
-        let loops = threads.count { id in
-            (try? String(contentsOfFile: "/proc/self/task/\(id)/comm", encoding: .utf8))?.hasPrefix("reel-loop") == true
-        }
-        return Held(descriptors: descriptors, loops: loops)
     }
 }
 

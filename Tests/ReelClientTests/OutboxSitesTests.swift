@@ -10,14 +10,9 @@ import Testing
     /// A queue with three events that were handed over in a former run, and one that was not.
     private func restored() -> Outbox {
         let site = Site(high: 1, low: 1)
-        let entries = (0..<4).map { number in
-            Outbox.Entry(
-                number: Int64(number + 1),
-                event: .insert("m", "\(number)"),
-                base: 0,
-                isFresh: false,
-                author: number < 3 ? .init(site: site, op: Op(number)) : nil
-            )
+        let entries = (0..<4).map { (number: Int64) -> Outbox.Entry in
+            let (event, author) = (Event.insert("m", "\(number)"), Event.Author(site: site, op: number))
+            return .init(number: number + 1, event: event, base: 0, isFresh: false, author: number < 3 ? author : nil)
         }
         return Outbox(site: site, nextOp: 3, entries: entries, seed: 1)
     }

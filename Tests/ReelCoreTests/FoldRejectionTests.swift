@@ -202,7 +202,12 @@ import Testing
         script.setHorizon(20)
         let before = script.fold
         script.fold.forget()
-        #expect(script.fold.digest() == { var fold = before; return fold.digest() }())
+        #expect(
+            script.fold.digest()
+                == {
+                    var fold = before; return fold.digest()
+                }()
+        )
         script.setHorizon(33)
         script.fold.forget()
         #expect(script.lost(1) == [:])

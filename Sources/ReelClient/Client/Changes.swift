@@ -60,8 +60,8 @@ public struct ChangeBatch: Sendable {
 /// The changes of a stream, batch by batch, until the client is closed or nobody holds it any more: this sequence and
 /// its iterators do not hold it.
 ///
-/// Several loops may read it at the same time, and each gets every batch. The first one begins where `changes` was read,
-/// a further one where its iterator is made. A loop behind one that has ended goes on where that one has stopped.
+/// Several loops may read it at the same time, and each gets every batch. The first loop begins where `changes` was
+/// read, a further one where its iterator is made. A loop after one that has ended continues where that one stopped.
 public struct Changes: AsyncSequence, Sendable {
     /// Batches, one after the other.
     public struct AsyncIterator: AsyncIteratorProtocol {

@@ -1,4 +1,4 @@
-public import ReelCore
+internal import ReelCore
 
 /// The own events that wait, one line of JSON each, streams by name and events in the order of publishing.
 ///

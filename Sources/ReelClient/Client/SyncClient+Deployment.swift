@@ -1,4 +1,4 @@
-public import ReelCore
+internal import ReelCore
 internal import ReelSQLite
 
 // The deployment that the device belongs to: nothing is said to another one before the app says so.
@@ -61,6 +61,6 @@ extension SyncClient {
         note(.adopted)
         dropLink()
         failover.hurry()
-        if !opened.isEmpty { connectNext() }
+        if !opened.values.isEmpty { connectNext() }
     }
 }

@@ -1,4 +1,4 @@
-public import ReelCore
+internal import ReelCore
 
 // The end of a client and of an account.
 extension SyncClient {
@@ -71,7 +71,7 @@ extension SyncClient {
             ends.append((stream.name.description, last))
         }
         guard !ends.isEmpty, !failover.nodes.isEmpty else { return ends.map(\.name) }
-        let deadline = after(ms) { [lasts = ends.map(\.last)] _ in for last in lasts { last.closed() } }
+        let deadline = after(ms) { [lasts = ends.map(\.last)] _ in for last in lasts { last.closed(.closed) } }
         var staying: [String] = []
         for end in ends where (try? await end.last.acked()) == nil { staying.append(end.name) }
         deadline.cancel()

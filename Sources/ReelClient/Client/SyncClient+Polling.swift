@@ -1,7 +1,7 @@
 internal import ReelCore
 
-// A connection has as many subscriptions as its node allows. The streams that were opened first get them. The others are
-// polled by HTTP: what others write comes late, and the queue goes out all the same.
+// A connection has as many subscriptions as its node allows. The streams that were opened first get them. The client
+// polls the others by HTTP: events of other devices come late, and the queue goes out all the same.
 extension SyncClient {
     /// A stream with an empty queue is polled this often.
     static let idlePollMs: Int64 = 30_000
@@ -78,7 +78,7 @@ extension SyncClient {
         planPolls()
     }
 
-    /// Something of the queue has moved, or is to be sent from this time on: the state that this depends on is asked for.
+    /// Polls soon: an entry of the queue has moved, or may be sent from this time on, and depends on the present state.
     func pollSoon(_ stream: StreamState, notBeforeMs: Int64 = 0) {
         guard stream.phase == .polled, stream.poll == nil else { return }
         askToPoll(stream, atMs: max(transport.nowMs, notBeforeMs, stream.polledMs + stream.pollPauseMs))
@@ -188,7 +188,7 @@ extension SyncClient {
         stream.pollFailures += 1
         let pauseMs = error.retryMs ?? Self.pollMs << Int64(min(stream.pollFailures, 8))
         if stream.phase == .polled { stream.phase = .idle }
-        // Whatever says more of the stream than that the node has no answer now is as if a subscribe was refused with it.
+        // An error that says more than that the node has no answer now counts like a refused subscription.
         switch error.code {
         case .epochChanged, .aheadOfLog, .diverged, .truncated, .badStream, .unauthorized, .forbidden:
             failed(ServerFrame.Failure(error, stream: stream.name), ref: Ref.subscribe)

@@ -84,8 +84,8 @@ extension SyncClient {
         return parcels
     }
 
-    /// True if the stream's fold is as new as what is handed over relies on: which bases lie below the horizon, and what
-    /// others have deleted. Where it is not, and something waits to be sent, the stream is polled.
+    /// True if the stream's fold is as new as the events that are handed over rely on: it shows which bases lie below
+    /// the horizon, and what others have deleted. Where it is not, and an event waits to be sent, the stream is polled.
     private func isCurrent(_ stream: StreamState) -> Bool {
         if stream.phase == .polled, !stream.isCurrent, let nextMs = stream.outbox.nextSendMs {
             pollSoon(stream, notBeforeMs: nextMs)
@@ -173,7 +173,10 @@ extension SyncClient {
 
     // MARK: The app
 
+    /// Tells readers what the turn has brought. Changes come first: a task that has heard the fate of an event finds its
+    /// effect in the changes.
     private func tell(_ stream: StreamState) {
+        tellChanges(stream)
         for commit in stream.commits { commit.resume() }
         stream.commits = []
         var isStuck = false
@@ -209,7 +212,6 @@ extension SyncClient {
         let seq = stream.seq
         for waiter in stream.waiters where waiter.seq <= seq { waiter.continuation.resume() }
         stream.waiters.removeAll { $0.seq <= seq }
-        tellChanges(stream)
         if isStuck, let number = link?.number {
             lost(number, "the node waits for an event that was consumed meanwhile")
         }

@@ -160,8 +160,8 @@ public actor SyncClient {
     /// Opens a stream: what the device holds of it can be read at once, and the rest begins to come. Opening it again
     /// gives the same stream; `start` counts for a device that holds nothing of it yet.
     ///
-    /// Throws a `ReelError`: `bad_stream` for a name that is none, a code that begins with `store_` if the store failed,
-    /// `closed` once the client is closed.
+    /// Throws a `ReelError`: `bad_stream` for a name that is none, a code that begins with `store_` if the store
+    /// failed, `closed` once the client is closed.
     @discardableResult
     public func open(_ name: String, from start: SyncStart = .snapshot) throws -> SyncStream {
         guard let name = StreamName(name) else {

@@ -21,7 +21,7 @@ public enum Fate: Sendable, Equatable {
     var isConsumed: Bool {
         switch self {
         case .applied, .rejected, .consumed: true
-        case .refused, .reduced: false
+        case .refused, .reduced, .unknown: false
         }
     }
 

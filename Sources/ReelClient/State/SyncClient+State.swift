@@ -1,4 +1,4 @@
-public import ReelCore
+internal import ReelCore
 
 // The state of the client as a value: what happens is fed to `ProblemList`, and what it comes to is told.
 extension SyncClient {

@@ -90,7 +90,7 @@ extension DeviceStore {
 
     private func entries(
         of row: Int64,
-        after number: Int64 = 0,
+        after number: Int64 = .min,
         limit: Int = .max,
         bytes: Int = .max
     ) throws(SQLiteError) -> [Outbox.Entry] {

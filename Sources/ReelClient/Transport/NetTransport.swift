@@ -32,7 +32,8 @@ public final class NetTransport: Transport {
     /// The loop's clock, as of the start of its round.
     public var nowMs: Int64 { Int64(clamping: loop.now) }
 
-    /// Throws `bad_address` for anything but `http://HOST:PORT` and `https://HOST:PORT`. Without a port it is 80 or 443.
+    /// Throws `bad_address` for anything but `http://HOST:PORT` and `https://HOST:PORT`. The default ports are 80 and
+    /// 443.
     public func check(_ node: String) throws(ReelError) {
         if let origin = HTTPOrigin(node), origin.port > 0 { return }
         throw ReelError(.badAddress, Self.mismatch(node))

@@ -111,8 +111,8 @@ final class DeadlineWheel {
         return min(max(tick, last + 1), last + slotCount)
     }
 
-    /// What a deadline remembers of a tick, in few bytes: its last 31 bits, never 0. Ticks in use lie within one turn of
-    /// each other, so marks tell them apart whatever the clock of the machine says.
+    /// The mark by which a deadline remembers a tick in four bytes: its last 31 bits, never 0. Ticks in use lie within
+    /// one turn of each other, so marks tell them apart, whatever the clock of the machine says.
     static func mark(_ tick: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: tick) | 1 << 31 }
 
     /// True if the tick with this mark, one within a turn of `last`, comes no later than `tick`.

@@ -100,9 +100,9 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         for end in ends { Glibc.close(end) }
     }
 
-    /// Blocks SIGPIPE for the calling thread. libuv writes to sockets with `write`, which raises the signal in the thread
-    /// that calls it; where the thread blocks it, a closed socket is an error of that socket. The process keeps its own
-    /// handling of the signal: this library may be a guest in it.
+    /// Blocks SIGPIPE for the calling thread. libuv writes to sockets with `write`, which raises the signal in the
+    /// thread that calls it; where the thread blocks it, a closed socket is an error of that socket. The process keeps
+    /// its own handling of the signal: this library may be a guest in it.
     private static func blockBrokenPipes() {
         var signals = sigset_t()
         sigemptyset(&signals)

@@ -1,5 +1,6 @@
 import Foundation
 import ReelClient
+import ReelCore
 import ReelLab
 import TestSupport
 import Testing
