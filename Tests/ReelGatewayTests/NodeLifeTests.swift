@@ -104,7 +104,8 @@ import Testing
             #expect(ready.status == 200)
             #expect(
                 String(decoding: ready.body, as: UTF8.self)
-                    == #"{"ready":true,"leaving":false,"behind":false,"log":"ok","epoch":"\#(live.log.epoch)","partitions":"#
+                    == #"{"ready":true,"leaving":false,"behind":false,"log":"ok","epoch":"\#(live.log.epoch)","#
+                    + #""deployment":"\#(live.log.epoch)","partitions":"#
                     + #"[{"partition":0,"seq":-1,"goal":-1},{"partition":1,"seq":-1,"goal":-1}]}"#
             )
             #expect(try await live.get("/healthz").status == 200)

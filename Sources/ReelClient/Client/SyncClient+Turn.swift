@@ -173,8 +173,8 @@ extension SyncClient {
 
     // MARK: The app
 
-    /// Tells readers what the turn has brought. Changes come first: a task that has heard the fate of an event finds its
-    /// effect in the changes.
+    /// Tells readers what the turn has brought. Changes come first: a task that has heard the fate of an event finds
+    /// its effect in the changes.
     private func tell(_ stream: StreamState) {
         tellChanges(stream)
         for commit in stream.commits { commit.resume() }
