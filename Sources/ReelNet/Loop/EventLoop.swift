@@ -9,9 +9,6 @@ import Synchronization
 /// `Sendable`; `LoopBound` carries a reference to it through other threads. Work reaches the loop by `execute`, `run`
 /// or `sync`. A loop is also a serial executor: an actor can be pinned to it.
 ///
-/// A loop changes nothing of its process: no environment, no signal handling. A program with much blocking work sets
-/// `UV_THREADPOOL_SIZE` itself before it starts its first loop.
-///
 /// One round of the loop: wait, call back for what happened, run the bodies of `atRoundEnd`, then offer to the kernel
 /// what the connections have collected: one write per connection and round, and one for what a connection answers by
 /// itself to what it has read. Then the bodies of `behindRound`, which write to many by themselves.
@@ -64,6 +61,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
 
     /// Starts the thread. It runs until `stop`.
     public init() throws(NetError) {
+        Self.ignoreBrokenPipes
+        Self.widenPool
         try Self.checkDescriptors()
         var status = uv_loop_init(handle)
         guard status == 0 else { throw NetError(status: status, "starting an event loop") }
@@ -93,6 +92,9 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// Where more wait than these, several are run at once: all have been within a second or two.
     private static let pacedMax = 250
 
+    /// What blocks for long, a log's read for one, must not keep all of libuv's threads, which are four.
+    private static let widenPool: Void = { setenv("UV_THREADPOOL_SIZE", "16", 0) }()
+
     /// Where libuv finds no descriptors for the pipe of its signals, which the first loop makes, it aborts the process.
     private static func checkDescriptors() throws(NetError) {
         var ends: [Int32] = [0, 0]
@@ -100,19 +102,11 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         for end in ends { Glibc.close(end) }
     }
 
-    /// Blocks SIGPIPE for the calling thread. libuv writes to sockets with `write`, which raises the signal in the
-    /// thread that calls it; where the thread blocks it, a closed socket is an error of that socket. The process keeps
-    /// its own handling of the signal: this library may be a guest in it.
-    private static func blockBrokenPipes() {
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        sigaddset(&signals, SIGPIPE)
-        pthread_sigmask(SIG_BLOCK, &signals, nil)
-    }
+    /// A write to a closed socket is an error of that socket, not a signal to the process.
+    private static let ignoreBrokenPipes: Void = { _ = signal(SIGPIPE, SIG_IGN) }()
 
     private static let main: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { context in
         let loop = Context.take(context, as: EventLoop.self)
-        blockBrokenPipes()
         _ = reel_name_thread("reel-loop")
         uv_run(loop.handle, UV_RUN_DEFAULT)
         // What the last callbacks have made anew ends too.
