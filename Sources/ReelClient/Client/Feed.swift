@@ -129,8 +129,8 @@ final class Feeds<Element: Sendable>: Sendable {
     }
 }
 
-/// What the iterators of one sequence share. The first iterator reads from where the sequence began. A further one gets
-/// a feed of its own, which begins where it is made; or goes on where an iterator that is gone has stopped.
+/// State that the iterators of a sequence share. The first iterator reads from where the sequence began. A further one
+/// gets a feed of its own, which begins where it is made; or goes on where an iterator that is gone has stopped.
 final class FeedSource<Element: Sendable>: Sendable {
     /// A feed as long as an iterator has it.
     final class Lease: Sendable {
@@ -148,7 +148,7 @@ final class FeedSource<Element: Sendable>: Sendable {
     private let feeds: Feeds<Element>
     private let idle: Mutex<Feed<Element>?>
 
-    /// What comes from now on, behind the first element if there is one.
+    /// A source of all later elements, after the first element if there is one.
     init(_ feeds: Feeds<Element>, first: Element? = nil) {
         self.feeds = feeds
         let feed = feeds.make()

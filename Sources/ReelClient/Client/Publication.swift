@@ -56,7 +56,7 @@ public final class Publication: Sendable {
         return fate
     }
 
-    /// What is thrown where nothing is known: a wait ends early by a cancelled task or by the client's end.
+    /// The error of a wait that ended early, by a cancelled task or by the end of the client.
     private static func reason(_ end: ReelError?) -> any Error {
         if !Task.isCancelled, let end { return end }
         return CancellationError()

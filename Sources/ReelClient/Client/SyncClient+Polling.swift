@@ -5,7 +5,7 @@ internal import ReelCore
 extension SyncClient {
     /// A stream with an empty queue is polled this often.
     static let idlePollMs: Int64 = 30_000
-    /// The same where very many streams are polled: for each of them so long.
+    /// With many streams that pause is this number times their count, so that all together keep one rate.
     static let idlePollPerStreamMs: Int64 = 100
     /// The shortest pause between two polls of a stream whose queue moves. It doubles with each poll that brings
     /// nothing of the queue, up to that of an empty one.

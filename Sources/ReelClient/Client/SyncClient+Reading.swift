@@ -101,6 +101,6 @@ extension SyncClient {
 }
 
 extension ReelError {
-    /// What is said of a client that was closed, or that nobody holds any more.
+    /// The error of every call to a client that was closed or released.
     static let closed = ReelError(.closed, "found a client that was closed, expected an open one: make another client")
 }
