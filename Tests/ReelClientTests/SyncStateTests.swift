@@ -34,7 +34,7 @@ import Testing
         try await eventually(client, has: [.logUnavailable], "s")
         try await network.on { $0.aheadMs += 20_000 }
         let problem = try #require(await stream.problems.first)
-        #expect((25_000...35_000).contains(problem.ageMs))
+        #expect(problem.ageMs >= 25_000)
         // The fold meets it: it was durable all the time.
         try await network.on { network in
             (network.dropsAcks, network.isSilent) = (false, false)
