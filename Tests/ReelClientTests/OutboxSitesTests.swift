@@ -11,8 +11,8 @@ import Testing
     private func restored() -> Outbox {
         let site = Site(high: 1, low: 1)
         let entries = (0..<4).map { (number: Int64) -> Outbox.Entry in
-            let (event, author) = (Event.insert("m", "\(number)"), Event.Author(site: site, op: number))
-            return .init(number: number + 1, event: event, base: 0, isFresh: false, author: number < 3 ? author : nil)
+            let author = number < 3 ? Event.Author(site: site, op: number) : nil
+            return Outbox.Entry(number: number + 1, event: .insert("m", "\(number)"), base: 0, author: author)
         }
         return Outbox(site: site, nextOp: 3, entries: entries, seed: 1)
     }
@@ -88,7 +88,7 @@ import Testing
         let site = Site(high: 1, low: 1)
         func splice(_ number: Int64, base: Seq) -> Outbox.Entry {
             let event = Event.update("page", "1", operations: ["text": .splice([Splice(0, 0, "x")])])
-            return .init(number: number, event: event, base: base, isFresh: false)
+            return .init(number: number, event: event, base: base)
         }
         var outbox = Outbox(site: site, nextOp: 3, entries: [splice(1, base: 8), splice(2, base: 9)], seed: 1)
         outbox.leaveForeignSites { $0 == site ? .init(op: 2, seq: 9, isForeign: true) : nil }

@@ -58,18 +58,6 @@ import Testing
         #expect(outbox.entries.count == 5, "an operation is not a plain write")
     }
 
-    @Test func anInsertAndItsDeleteCancelOut() {
-        var outbox = Outbox(seed: 1)
-        let insert = outbox.add(.insert("m", "1", ["a": 1]), base: 0, isKnown: false)
-        _ = outbox.add(.insert("m", "2"), base: 0, isKnown: false)
-        _ = outbox.add(.update("m", "1", ["a": 2]), base: 0, isKnown: false)
-        let delete = outbox.add(.delete("m", "1"), base: 0, isKnown: false)
-        #expect(outbox.entries.map(\.event) == [.insert("m", "2")])
-        let settled = outbox.takeNotices()
-        #expect(settled.contains(.settled(number: insert, .reduced)))
-        #expect(settled.contains(.settled(number: delete, .reduced)))
-    }
-
     @Test func aDeleteStaysIfOthersMayKnowTheObject() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.insert("m", "1", ["a": 1]), base: 0, isKnown: true)
@@ -80,14 +68,6 @@ import Testing
         _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.add(.delete("m", "2"), base: 0, isKnown: false)
         #expect(outbox.entries.count == 3, "the insert may be in the log already")
-    }
-
-    @Test func anInsertOfAnEarlierRunStaysBeforeItsDelete() {
-        var outbox = Outbox(seed: 1)
-        _ = outbox.add(.insert("m", "1", ["a": 1]), base: 0, isKnown: false)
-        outbox.entries[outbox.entries.startIndex].isFresh = false
-        _ = outbox.add(.delete("m", "1"), base: 0, isKnown: false)
-        #expect(outbox.entries.map(\.event) == [.insert("m", "1", ["a": 1]), .delete("m", "1")])
     }
 
     @Test(arguments: [false, true]) func whatIsTooLargeForANodesFramesIsRefusedAndNotSent(hasOp: Bool) {

@@ -144,7 +144,7 @@ struct OverlaySimulation {
     mutating func restart() {
         guard let fold = stream.view?.fold else { return }
         var entries = Array(stream.outbox.entries)
-        for index in entries.indices { (entries[index].acked, entries[index].isFresh) = (nil, false) }
+        for index in entries.indices { entries[index].acked = nil }
         let (site, nextOp) = (stream.outbox.site, stream.outbox.nextOp)
         parcels = []
         look()

@@ -67,8 +67,18 @@ enum SDKPage {
     static func write(_ todo: SyncStream) async throws {
         try await todo.publish(.insert("task", "1", ["title": "Milk", "done": false]))
         try await todo.publish(.update("task", "1", ["done": true]))
-        try await todo.publish(.update("page", "1", operations: ["views": .increment(1)]))
-        try await todo.publish(.batch([.delete("task", "2"), .update("task", "1", ["count": 1])]))
+        try await todo.publish(.update("task", "1", operations: ["views": .increment(1)]))
+        try await todo.publish(.batch([.insert("task", "2"), .update("task", "1", ["count": 1])]))
+    }
+
+    static func draw(_ todo: SyncStream) async throws {
+        let list = Change.insert("list", ["title": "Shop"])
+        try await todo.publish(.batch([list, .insert("task", ["title": "Milk", "list": .string(list.id)])]))
+    }
+
+    static func toggle(_ todo: SyncStream) async throws {
+        try await todo.publish(.update("task", "1", ["favourite": true]))
+        try await todo.publish(.update("task", "1", operations: ["tags": .change(add: ["shop"], remove: ["home"])]))
     }
 
     static func read(_ todo: SyncStream) async -> (title: String?, isWaiting: Bool, count: Int) {

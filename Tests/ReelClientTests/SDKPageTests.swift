@@ -38,15 +38,21 @@ import Testing
         let todo = try await client.open("todo")
         try await SDKPage.write(todo)
         let offline = await SDKPage.read(todo)
-        #expect(offline == ("Milk", true, 1))
+        #expect(offline == ("Milk", true, 2))
         let before = await SDKPage.readApart(todo)
         #expect(before.agreed == nil && before.waiting.count == 4)
 
         try await network.on { $0.down = [] }
         try await eventually { await todo.queued == 0 }
         let online = await SDKPage.read(todo)
-        #expect(online == ("Milk", false, 1))
+        #expect(online == ("Milk", false, 2))
         #expect(await SDKPage.readApart(todo).agreed == todo.object("task", "1"))
+        try await SDKPage.draw(todo)
+        try await SDKPage.toggle(todo)
+        #expect(await todo.object("task", "1")?["favourite"] == true)
+        try await eventually { await todo.queued == 0 }
+        #expect(await todo.objects("list").count == 1)
+        #expect(await todo.object("task", "1")?["tags"] == ["shop"])
         try await SDKPage.compareAndSet(todo)
         #expect(await todo.object("task", "1")?["title"] == "Oat milk")
         try await todo.publish(.insert("page", "1", ["text": "a"]))

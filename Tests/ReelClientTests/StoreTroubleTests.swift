@@ -82,7 +82,7 @@ import Testing
         let (name, site) = (try #require(StreamName("s")), Site(high: 1, low: 1))
         func entry(_ number: Int64, bytes: Int) -> Outbox.Entry {
             let event = Event.insert("m", "\(number)", ["text": .string(String(repeating: "x", count: bytes))])
-            return Outbox.Entry(number: number, event: event, base: -1, isFresh: false)
+            return Outbox.Entry(number: number, event: event, base: -1)
         }
         do {
             let store = try DeviceStore(path: path)

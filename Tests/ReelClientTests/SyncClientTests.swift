@@ -245,7 +245,12 @@ import Testing
         let client = try network.client()
         let name = String(repeating: "s", count: 128)
         let stream = try await client.open(name)
-        func event(_ count: Int) -> Event { .insert("m", "1", ["x": .string(String(repeating: "x", count: count))]) }
+        // An object is smaller than the largest event.
+        func event(_ count: Int) -> Event {
+            let first = min(count, 500 << 10)
+            let texts = [first, count - first].map { JSON.string(String(repeating: "x", count: $0)) }
+            return .batch([.insert("m", "1", ["x": texts[0]]), .insert("m", "2", ["x": texts[1]])])
+        }
         let author = Event.Author(site: Site(high: .max, low: .max), op: 0)
         let stamp = #""at":0,"#.utf8.count
         let most = await client.eventBytes - stamp - event(0).encoded(base: -1, author: author).count

@@ -88,11 +88,11 @@ import Testing
         defer { removeStore(path) }
         let client = try network.client(store: .file(path), seed: 2)
         let stream = try await client.open("s")
-        for id in 0..<6 { try await stream.publish(.insert("old", "\(id)")).fate() }
+        for id in 0..<6 { try await stream.publish(.insert("old", "\(id)", ["a": 0])).fate() }
         try await network.on { $0.down = ["a"] }
         try await network.on { $0.kill("a") }
         let kept = try await stream.publish(.insert("new", "0"))
-        let guarded = try await stream.publish(Event(.update("old", "0", ["a": 1]).guarded(["a": -1])))
+        let guarded = try await stream.publish(Event(.update("old", "0", ["a": 1]).guarded(["a": 0])))
         try await network.on { network in
             network.beginEpoch(Epoch(2))
             // In the new log others have the seqs that were ours.

@@ -12,6 +12,8 @@ extension StreamState {
         unwrittenWrites += writes
         // Taken also where nobody wants them, or they would be ever more.
         let changes = view?.takeChanges()
+        if phase == .live, seq >= sendsFrom { isComplete = true }
+        if outbox.hasUnseen, let changes, let fold { see(changes, of: fold) }
         if row != 0, let changes, let fold = view?.fold { unwrittenState.add(changes, of: fold) }
         guard var overlay = overlay.take() else { return }
         var changed: Set<Overlay.Key> = []
@@ -23,6 +25,13 @@ extension StreamState {
         news.formUnion(overlay.follow(writes, of: outbox, over: fold, changed: changed, isReplaced: isReplaced))
         isReplaced = false
         self.overlay = overlay
+    }
+
+    /// Tells the queue which of the objects that it names are there now.
+    private func see(_ changes: ReelCore.Changes, of fold: Fold) {
+        if isReplaced { return outbox.saw(fold) }
+        let states = changes.objects.map { (fold.isAlive(at: $0), $0) }
+        outbox.saw(states.lazy.filter(\.0).map { ObjectName(fold.key(ofObject: $0.1)) })
     }
 
     /// The overlay as of now, made if this is the first look.

@@ -148,10 +148,12 @@ extension SyncClient {
             stream.isFromOldEpoch = false
             stream.unwrittenEpoch = true
             stream.outbox.epochChanged(consumed: consumed, seq: fold.seq)
+            stream.outbox.expressSent(over: fold)
         } else {
             stream.outbox.bootstrapped(consumed: consumed, seq: fold.seq)
         }
         stream.former = nil
+        stream.isComplete = true
         stream.isReplaced = true
         if !hadView || !isDelta { stream.unwrittenState.replaceAll() }
         stream.unwrittenState.isDue = true

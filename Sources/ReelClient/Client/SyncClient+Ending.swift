@@ -65,7 +65,7 @@ extension SyncClient {
         var ends: [(name: String, last: Publication)] = []
         for stream in streams where stream.outbox.nextOp > 0 && !hasEnded(stream) {
             let last = Publication(.last)
-            let number = stream.outbox.add(.last, base: stream.seq, isKnown: true)
+            let number = stream.outbox.add(.last, base: stream.seq) { _ in true }
             stream.publications[number] = [last]
             markDirty(stream)
             ends.append((stream.name.description, last))

@@ -5,6 +5,7 @@ extension SyncClient {
     func publish(_ event: Event, to name: StreamName, base position: ReadPosition?) async throws -> Publication {
         try checkOpen()
         guard let stream = opened[name] else { throw ReelError.closed }
+        try event.checkNumbers()
         let base = try stream.base(of: event, readAt: position)
         var intake = EventIntake(limit: eventBytes)
         var checked: [UInt8] = []
@@ -12,10 +13,10 @@ extension SyncClient {
         try event.encoded(base: base, author: author).lend { (bytes) throws(ReelError) in
             try intake.take(bytes, stamp: .init(by: nil, atMs: 0, base: base), into: &checked)
         }
-        let isKnown = event.single.map { change in
-            change.kind == .update || stream.fold?.object(model: change.model, id: change.id) != nil
+        try stream.checkEffect(of: event, base: base)
+        let number = stream.outbox.add(event, base: base) { change in
+            stream.fold?.holds(model: change.model, id: change.id) == true
         }
-        let number = stream.outbox.add(event, base: base, isKnown: isKnown ?? true)
         let publication = Publication(event)
         stream.publications[number, default: []].append(publication)
         markDirty(stream)

@@ -69,6 +69,7 @@ extension SyncClient {
             window,
             base: fold.seq,
             horizon: fold.horizon,
+            confirmed: fold,
             nowMs: transport.nowMs
         ) {
             parcels.append(parcel)
@@ -167,6 +168,7 @@ extension SyncClient {
         var view = View(fold, partitions: position.partitions)
         view.restore(events, covered: position.covered)
         stream.eventsBehindState = events.count
+        stream.isComplete = view.seq > .none && view.gaps.isEmpty
         stream.view = view
         return stream
     }

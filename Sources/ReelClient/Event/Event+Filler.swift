@@ -60,7 +60,7 @@ extension JSON {
     fileprivate var isTextOrNull: Bool {
         switch self {
         case .string, .null: true
-        case .bool, .number, .array, .object: false
+        case .bool, .integer, .number, .array, .object: false
         }
     }
 }

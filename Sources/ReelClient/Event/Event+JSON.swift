@@ -135,7 +135,7 @@ extension Splice {
 extension JSON {
     /// The number as an integer that a double holds exactly.
     fileprivate var integer: Int64? {
-        guard let number, let integer = Int64(exactly: number), abs(integer) <= largestInteger else { return nil }
+        guard let number, let integer = Int64(exactly: number), integer.magnitude <= largestInteger else { return nil }
         return integer
     }
 }

@@ -4,23 +4,23 @@
 ///     .update("task", "cb55", ["completed": true])
 ///     .update("page", "1", operations: ["views": .increment(1)])
 ///     .delete("task", "cb55").guarded(["completed": 12])
-public struct Change: Sendable, Equatable {
+public struct Change: Sendable {
     /// What happens to the object.
     public enum Kind: String, Sendable {
         /// Makes it, or writes the fields over it if it is alive. One that was deleted stays so.
         case insert
         /// Writes fields and does operations; without any it only touches the object.
         case update
-        /// Ends it for ever: undo is a new object.
+        /// Deletes it. The id cannot be used again as long as the stream remembers the delete: undo is a new object.
         case delete
     }
 
     /// What happens to the object.
     public var kind: Kind
     /// The kind of object, 1 to 128 bytes.
-    public var model: String
+    public var model: String { didSet { hasRandomID = false } }
     /// The object among those of its model, 1 to 128 bytes.
-    public var id: String
+    public var id: String { didSet { hasRandomID = false } }
     /// Plain writes; `null` removes the field. The last writer in the log wins, field by field.
     public var fields: Members<JSON>
     /// Operations that merge with what others do. A name stands here or in `fields`, not in both. Updates only.
@@ -28,6 +28,24 @@ public struct Change: Sendable, Equatable {
     /// Compare and set: the field's last writer must be this seq, −1: the field must be absent. Else everybody
     /// consumes the event as rejected.
     public var guards: Members<Int64>
+    /// The id was drawn at random in this process. Not stored.
+    var hasRandomID = false
+
+    init(
+        kind: Kind,
+        model: String,
+        id: String,
+        fields: Members<JSON>,
+        operations: Members<Operation>,
+        guards: Members<Int64>
+    ) {
+        self.kind = kind
+        self.model = model
+        self.id = id
+        self.fields = fields
+        self.operations = operations
+        self.guards = guards
+    }
 
     /// Makes an object; where it is there already, an upsert: writes these fields over its own and leaves the others.
     /// One that was deleted does not come back: everybody rejects the event with `deleted`.
@@ -55,6 +73,14 @@ public struct Change: Sendable, Equatable {
         var change = self
         change.guards = guards
         return change
+    }
+}
+
+extension Change: Equatable {
+    /// Whether both say the same.
+    public static func == (a: Change, b: Change) -> Bool {
+        a.kind == b.kind && a.model.utf8.elementsEqual(b.model.utf8) && a.id.utf8.elementsEqual(b.id.utf8)
+            && a.fields == b.fields && a.operations == b.operations && a.guards == b.guards
     }
 }
 
@@ -129,9 +155,10 @@ public struct Event: Sendable, Equatable {
     /// The one change, unless it is a batch or a no-op.
     var single: Change? { isBatch ? nil : changes.first }
 
-    /// Its meaning depends on the state that its author saw: splices count on a text, guards on seqs.
+    /// Its meaning depends on the state that its author saw: splices count on a text, guards on seqs. A guard of −1 names
+    /// no seq: it asks only if the field is absent.
     var dependsOnBase: Bool {
-        hasSplices || changes.contains { !$0.guards.isEmpty }
+        hasSplices || changes.contains { change in change.guards.contains { $0.value != -1 } }
     }
 
     /// It counts on a text: on all that its site has written to it, and on what others had up to its base.

@@ -1,12 +1,15 @@
 internal import ReelCore
 
 extension JSON {
-    /// Appends the canonical text (RFC 8785). A number that is not finite has none and becomes `null`.
+    /// Appends the canonical text (RFC 8785). A number that is not finite has none and becomes `null`, an integer without
+    /// an exact double has none and keeps its digits; `Event.checkNumbers` lets neither into an event.
     func write(to bytes: inout [UInt8]) {
         switch self {
         case .null: bytes.append("null")
         case .bool(let value): value ? bytes.append("true") : bytes.append("false")
         case .number(let value): value.isFinite ? bytes.append(number: value) : bytes.append("null")
+        case .integer(let value):
+            if let exact = Double(exactly: value) { bytes.append(number: exact) } else { bytes.append(integer: value) }
         case .string(let text): bytes.append(quoted: text)
         case .array(let values): Self.write(values, to: &bytes) { $0.write(to: &$1) }
         case .object(let members): Self.write(members, to: &bytes) { $0.write(to: &$1) }

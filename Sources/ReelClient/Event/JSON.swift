@@ -1,14 +1,16 @@
 /// A value of a field: what JSON can say.
 ///
-/// Numbers are doubles, as in the log; an integer beyond ±2^53 belongs in a string. Equal values have equal canonical
-/// bytes, which is how the fold compares them too.
+/// Numbers are doubles, as in the log. Not every integer beyond ±2^53 has a double: such a number belongs in a string.
+/// Equal values have equal canonical bytes, which is how the fold compares them too.
 public enum JSON: Sendable {
     /// No value. As a field's value it removes the field.
     case null
     /// True or false.
     case bool(Bool)
-    /// A finite number.
+    /// A number. `publish` throws `bad_number` for one that is not finite.
     case number(Double)
+    /// An integer. `publish` throws `bad_number` for one that no double holds exactly. What is read has `number`.
+    case integer(Int64)
     /// Valid Unicode; no normalisation.
     case string(String)
     /// Values in order.
@@ -21,9 +23,13 @@ public enum JSON: Sendable {
         if case .string(let text) = self { text } else { nil }
     }
 
-    /// The number, if it is one.
+    /// The number, if it is one; nil for an integer that no double holds exactly.
     public var number: Double? {
-        if case .number(let number) = self { number } else { nil }
+        switch self {
+        case .number(let number): number
+        case .integer(let integer): Double(exactly: integer)
+        default: nil
+        }
     }
 
     /// The truth value, if it is one.
@@ -49,6 +55,9 @@ extension JSON: Equatable {
         case (.null, .null): true
         case (.bool(let a), .bool(let b)): a == b
         case (.number(let a), .number(let b)): a == b
+        case (.integer(let a), .integer(let b)): a == b
+        case (.integer(let integer), .number(let number)), (.number(let number), .integer(let integer)):
+            Double(exactly: integer) == number
         case (.string(let a), .string(let b)): a.utf8.elementsEqual(b.utf8)
         case (.array(let a), .array(let b)): a == b
         case (.object(let a), .object(let b)): a == b
@@ -64,8 +73,8 @@ extension JSON: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expressibl
     public init(nilLiteral: ()) { self = .null }
     /// A truth value.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
-    /// A number; beyond ±2^53 the nearest double.
-    public init(integerLiteral value: Int) { self = .number(Double(value)) }
+    /// An integer: a `number`, or an `integer` where no double holds the value exactly.
+    public init(integerLiteral value: Int64) { self = Double(exactly: value).map(JSON.number) ?? .integer(value) }
     /// A number, which must be finite.
     public init(floatLiteral value: Double) { self = .number(value) }
     /// A text.

@@ -11,7 +11,7 @@ public enum Fate: Sendable, Equatable {
     case consumed(Seq?)
     /// Never sent: a later event of the queue took its place, both cancelled out, or the account was erased.
     case reduced
-    /// Not taken by a gateway, for good; nothing of it is in the stream.
+    /// Not sent by this device, or not taken by a gateway, for good; nothing of it is in the stream.
     case refused(ReelError)
     /// Handed to a connection, and never sent again: it cannot be told whether the stream has it or will have it, and
     /// to send it once more could make it happen twice.

@@ -56,8 +56,15 @@ extension Outbox {
 
     /// The next events for the connection, at least one if there is one; nil: nothing to send now. Those that never
     /// had an op get it here: commit the writes before the parcel is sent. `base`: the last seq folded; what was made
-    /// on less than the `horizon`, and does not depend on what its author saw, is made anew on that.
-    mutating func handOver(_ window: Window, base: Seq, horizon: Seq, nowMs: Int64) -> Parcel? {
+    /// on less than the `horizon`, and does not depend on what its author saw, is made anew on that. `confirmed`:
+    /// the folded state, whose objects decide how an event is expressed; nil: none is known.
+    mutating func handOver(
+        _ window: Window,
+        base: Seq,
+        horizon: Seq,
+        confirmed: Fold? = nil,
+        nowMs: Int64
+    ) -> Parcel? {
         guard let nextSendMs, nextSendMs <= nowMs else { return nil }
         var parcel = Parcel(ref: generation, events: [])
         var bytes = 0
@@ -65,6 +72,13 @@ extension Outbox {
         while index < entries.endIndex, inFlight < Self.inFlightMax, inFlightBytes < Self.inFlightBytesMax,
             parcel.events.count < window.events
         {
+            if entries[index].author == nil, let confirmed {
+                let number = entries[index].number
+                guard express(at: index, over: confirmed) else {
+                    index = self.index(behind: number - 1)
+                    continue
+                }
+            }
             let author = entries[index].author ?? Event.Author(site: site, op: nextOp)
             if entries[index].author == nil, entries[index].base < horizon, !entries[index].event.dependsOnBase {
                 entries[index].base = base
@@ -91,7 +105,7 @@ extension Outbox {
         return parcel
     }
 
-    private mutating func give(_ author: Event.Author, at index: Int) {
+    mutating func give(_ author: Event.Author, at index: Int) {
         nextOp = author.op + 1
         entries[index].author = author
         if firstOps[site] == nil { firstOps[site] = author.op }
@@ -151,7 +165,7 @@ extension Outbox {
     }
 
     /// Tells of an event that no gateway takes. Another one fills its op, so that those behind it find their way.
-    private mutating func refuse(at index: Int, _ error: ReelError) {
+    mutating func refuse(at index: Int, _ error: ReelError) {
         notify(.settled(number: entries[index].number, .refused(error)))
         replace(at: index, by: entries[index].event.filler)
     }

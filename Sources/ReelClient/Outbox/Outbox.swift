@@ -15,16 +15,15 @@ struct Outbox: Sendable {
         let number: Int64
         var event: Event
         var base: Seq
-        /// It inserts an object that this device knew nothing of: with a delete behind it nothing is left to say.
-        var isFresh: Bool
         /// Site and op, once it was handed over.
         var author: Event.Author?
         /// Where a gateway says it stands. Not stored: after a restart it is sent again.
         var acked: Seq?
         /// How far the device's own fold was when the event was first handed to a connection; nil: it never was.
         var firstSent: FoldedMoment?
-        /// The device held the object, or had an own event that makes it, when the event was published.
-        var knew = false
+        /// The places of its changes whose objects this device has held while the event waited: such a change never
+        /// brings its object back.
+        var knew: [Int] = []
         /// The numbers of the entries that must be settled before this one is handed over; nil: it waits for none.
         var waits: [Int64]?
     }
@@ -95,8 +94,13 @@ struct Outbox: Sendable {
 
     private(set) var writes: [Write] = []
     private(set) var notices: [Notice] = []
-    /// How many entries name an object, by model, NUL, id.
-    private var touched: [String: Int] = [:]
+    /// How many changes of the queue name an object.
+    private(set) var touched: [ObjectKey: Int] = [:]
+    /// How many of them make or change the object, and wait for it to be seen.
+    private(set) var unseen: [ObjectKey: Int] = [:]
+    /// The last objects whose insert and delete have cancelled each other, and the same in order.
+    var cancelled: Set<ObjectKey> = []
+    var cancelledInOrder: ArraySlice<ObjectKey> = []
 
     /// The queue of a device that is new to the stream.
     init(seed: UInt64) {
@@ -114,7 +118,7 @@ struct Outbox: Sendable {
         self.entries = ArraySlice(entries)
         nextNumber = (entries.last?.number ?? 0) + 1
         formerSites = Set(entries.compactMap(\.author?.site))
-        for entry in entries { touch(entry.event, 1) }
+        for entry in entries { touch(entry, 1) }
     }
 
     // MARK: What comes out
@@ -137,64 +141,6 @@ struct Outbox: Sendable {
 
     mutating func notify(_ notice: Notice) {
         notices.append(notice)
-    }
-
-    // MARK: Adding
-
-    /// Queues an event, made on a fold of `base`, and returns the number of the entry that carries it. `isKnown`: the
-    /// folded state has the one object that it inserts or deletes.
-    mutating func add(_ event: Event, base: Seq, isKnown: Bool) -> Int64 {
-        if let change = event.single, change.guards.isEmpty {
-            if change.kind == .delete, cancelsOut(change, isKnown: isKnown), !isKnown { return settleAtOnce() }
-            if let number = merge(change, base: base) { return number }
-        }
-        let isFresh = event.single.map { $0.kind == .insert && !isKnown && touched[$0.key] == nil } ?? false
-        let entry = Entry(number: nextNumber, event: event, base: base, isFresh: isFresh)
-        nextNumber += 1
-        entries.append(entry)
-        touch(event, 1)
-        write(.put(entry))
-        return entry.number
-    }
-
-    private mutating func settleAtOnce() -> Int64 {
-        defer { nextNumber += 1 }
-        notify(.settled(number: nextNumber, .reduced))
-        return nextNumber
-    }
-
-    /// Drops the plain writes to an object that is now deleted, back to the first event that was handed over or is more
-    /// than a plain write. True if its own insert is among them: then the delete has nothing to do either, unless
-    /// somebody else has made the object meanwhile. An insert of which nobody can tell stays, so that the delete behind
-    /// it finds something.
-    private mutating func cancelsOut(_ delete: Change, isKnown: Bool) -> Bool {
-        guard touched[delete.key] != nil else { return false }
-        for index in entries.indices.reversed()
-        where entries[index].event.changes.contains(where: { $0.isSame(delete) }) {
-            let entry = entries[index]
-            guard entry.author == nil, let change = entry.event.single, change.guards.isEmpty,
-                change.kind == .update || change.kind == .insert && (entry.isFresh || isKnown)
-            else { return false }
-            remove(at: index, .reduced)
-            if entry.isFresh { return true }
-        }
-        return false
-    }
-
-    /// Merges a plain update into the entry before it, if that one writes the same object and was not handed over.
-    /// Only neighbours are merged, so that the order between objects stays.
-    private mutating func merge(_ update: Change, base: Seq) -> Int64? {
-        guard update.kind == .update, update.operations.isEmpty, let index = entries.indices.last,
-            entries[index].author == nil, var change = entries[index].event.single, change.isSame(update),
-            change.kind != .delete, change.operations.isEmpty, change.guards.isEmpty
-        else { return nil }
-        change.fields = change.fields.merging(update.fields)
-        let merged = Event(change)
-        guard merged.encoded(base: base).count <= Self.mergeMaxBytes else { return nil }
-        entries[index].event = merged
-        entries[index].base = base
-        write(.put(entries[index]))
-        return entries[index].number
     }
 
     // MARK: Entries
@@ -222,7 +168,7 @@ struct Outbox: Sendable {
 
     mutating func remove(at index: Int, _ fate: Fate) {
         let entry = entries[index]
-        touch(entry.event, -1)
+        touch(entry, -1)
         if index == entries.startIndex { entries.removeFirst() } else { entries.remove(at: index) }
         // What was removed in front is held until the rest is copied.
         if entries.isEmpty { entries = [] }
@@ -238,7 +184,7 @@ struct Outbox: Sendable {
                 kept.append(entry)
                 continue
             }
-            touch(entry.event, -1)
+            touch(entry, -1)
             write(.remove(number: entry.number))
             notify(.settled(number: entry.number, fate))
         }
@@ -247,25 +193,36 @@ struct Outbox: Sendable {
 
     /// Puts another event in the place of an entry's, which keeps its number and its op.
     mutating func replace(at index: Int, by event: Event) {
-        touch(entries[index].event, -1)
-        entries[index].event = event
-        touch(event, 1)
+        put(event, knew: [], at: index)
+    }
+
+    /// Writes what an entry says now, and of which objects it knows.
+    mutating func put(_ event: Event, knew: [Int], at index: Int) {
+        touch(entries[index], -1)
+        (entries[index].event, entries[index].knew) = (event, knew)
+        touch(entries[index], 1)
         write(.put(entries[index]))
     }
 
-    private mutating func touch(_ event: Event, _ count: Int) {
-        for change in event.changes {
-            let total = (touched[change.key] ?? 0) + count
-            touched[change.key] = total > 0 ? total : nil
+    mutating func touch(_ entry: Entry, _ count: Int) {
+        for (place, change) in entry.event.changes.enumerated() {
+            let key = ObjectKey(change)
+            let total = (touched[key] ?? 0) + count
+            touched[key] = total > 0 ? total : nil
+            guard change.kind != .delete, !entry.knew.contains(place) else { continue }
+            let rest = (unseen[key] ?? 0) + count
+            unseen[key] = rest > 0 ? rest : nil
         }
     }
 }
 
-extension Change {
-    /// Model, NUL, id. Two spellings of one text may fall together here, which only makes the queue more careful.
-    fileprivate var key: String { "\(model)\0\(id)" }
+/// An object that the queue names. Two names are the same if their bytes are.
+struct ObjectKey: Hashable, Sendable {
+    private let bytes: [UInt8]
 
-    fileprivate func isSame(_ other: Change) -> Bool {
-        model.utf8.elementsEqual(other.model.utf8) && id.utf8.elementsEqual(other.id.utf8)
-    }
+    init(_ change: Change) { self.init(change.model, change.id) }
+
+    init(_ name: ObjectName) { self.init(name.model, name.id) }
+
+    private init(_ model: String, _ id: String) { bytes = Array(model.utf8) + [0] + Array(id.utf8) }
 }

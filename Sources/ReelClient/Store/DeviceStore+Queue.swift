@@ -121,7 +121,7 @@ extension DeviceStore {
         guard let event = Event(encoded: row.bytes(1), base: &base), base >= .none,
             (1...largestInteger).contains(row.integer(0))
         else { return nil }
-        var entry = Outbox.Entry(number: row.integer(0), event: event, base: base, isFresh: false)
+        var entry = Outbox.Entry(number: row.integer(0), event: event, base: base)
         if !row.isNull(2) || !row.isNull(3) {
             guard let site = Site(row.text(2)), (0...largestInteger).contains(row.integer(3)) else { return nil }
             entry.author = .init(site: site, op: row.integer(3))
@@ -132,14 +132,20 @@ extension DeviceStore {
             }
             entry.firstSent = .init(epoch: epoch, seq: row.integer(5))
         }
-        entry.knew = row.integer(6) != 0
+        guard let knew = numbers(row.text(6)) else { return nil }
+        entry.knew = knew.map { Int($0) }
         if !row.isNull(7) {
-            let text = row.text(7)
-            let numbers = text.isEmpty ? [] : text.split(separator: ",", omittingEmptySubsequences: false)
-            entry.waits = numbers.compactMap { Int64($0) }
-            guard entry.waits?.count == numbers.count else { return nil }
+            guard let waits = numbers(row.text(7)) else { return nil }
+            entry.waits = waits
         }
         return entry
+    }
+
+    /// The numbers of a list with commas; nil if something else stands there.
+    private static func numbers(_ text: String) -> [Int64]? {
+        let parts = text.isEmpty ? [] : text.split(separator: ",", omittingEmptySubsequences: false)
+        let numbers = parts.compactMap { Int64($0) }
+        return numbers.count == parts.count ? numbers : nil
     }
 
     /// Changes of the queue. Inside `commit`.
@@ -154,7 +160,7 @@ extension DeviceStore {
                 if let op = entry.author?.op { putEntry.bind(5, op) } else { putEntry.bindNull(5) }
                 putEntry.bind(6, entry.firstSent?.epoch.description)
                 if let seq = entry.firstSent?.seq { putEntry.bind(7, seq) } else { putEntry.bindNull(7) }
-                putEntry.bind(8, entry.knew ? 1 : 0 as Int64)
+                putEntry.bind(8, entry.knew.isEmpty ? nil : entry.knew.map(String.init).joined(separator: ","))
                 putEntry.bind(9, entry.waits?.map(String.init).joined(separator: ","))
                 try putEntry.run()
             case .remove(let number):

@@ -45,7 +45,7 @@ enum StoreFormat {
                 state_seq INTEGER, state_digest INTEGER, state_head BLOB);
             CREATE TABLE IF NOT EXISTS outbox (stream INTEGER NOT NULL, number INTEGER NOT NULL,
                 event BLOB NOT NULL, site TEXT, op INTEGER, first_epoch TEXT, first_seq INTEGER,
-                known INTEGER NOT NULL DEFAULT 0, waits TEXT, PRIMARY KEY (stream, number)) WITHOUT ROWID;
+                known TEXT, waits TEXT, PRIMARY KEY (stream, number)) WITHOUT ROWID;
             CREATE TABLE IF NOT EXISTS object (stream INTEGER NOT NULL, key BLOB NOT NULL,
                 value BLOB NOT NULL, PRIMARY KEY (stream, key)) WITHOUT ROWID;
             CREATE TABLE IF NOT EXISTS site (stream INTEGER NOT NULL, site TEXT NOT NULL,
@@ -67,7 +67,7 @@ enum StoreFormat {
             DROP TABLE log;
             ALTER TABLE outbox ADD COLUMN first_epoch TEXT;
             ALTER TABLE outbox ADD COLUMN first_seq INTEGER;
-            ALTER TABLE outbox ADD COLUMN known INTEGER NOT NULL DEFAULT 0;
+            ALTER TABLE outbox ADD COLUMN known TEXT;
             ALTER TABLE outbox ADD COLUMN waits TEXT;
             DROP TABLE state;
             DROP TABLE event;

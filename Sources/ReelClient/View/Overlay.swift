@@ -25,7 +25,7 @@ struct Overlay: Sendable {
         var refusal: ErrorCode?
     }
 
-    private var draft: FoldDraft
+    private(set) var draft: FoldDraft
     /// By the number of their entry.
     private var laid: [Int64: Laid] = [:]
     /// The entries that touch an object, in order.
@@ -35,6 +35,8 @@ struct Overlay: Sendable {
     private var confirmedLost: [Site: LostTexts] = [:]
     /// The same after all of these events: a rejection that is predicted counts as later than every base.
     private var lost: [Site: LostTexts] = [:]
+    /// The same without the rejections that are only predicted.
+    private(set) var certainLost: [Site: LostTexts] = [:]
     /// True if a step has changed the mark for all fields of a site, which entries that were not laid again may pass.
     private var hasOtherMarks = false
     /// The site of events that have none yet.
@@ -145,7 +147,8 @@ struct Overlay: Sendable {
         for key in numbers.keys { note(key, over: confirmed, &before) }
         for key in numbers.keys { draft.reset(key, to: nil) }
         draft.takeHorizon(of: confirmed)
-        (laid, numbers, confirmedLost, lost) = ([:], [:], [:], [:])
+        (laid, numbers) = ([:], [:])
+        (confirmedLost, lost, certainLost) = ([:], [:], [:])
         site = outbox.site
         lastNumber = 0
         for entry in outbox.entries {
@@ -185,6 +188,7 @@ struct Overlay: Sendable {
         if confirmedLost[new.site] == nil {
             confirmedLost[new.site] = confirmed?.site(new.site)?.lost ?? LostTexts()
             lost[new.site] = confirmedLost[new.site]
+            certainLost[new.site] = confirmedLost[new.site]
         }
         for key in new.keys {
             if numbers[key] == nil { draft.reset(key, to: confirmed) }
@@ -207,6 +211,7 @@ struct Overlay: Sendable {
             guard let confirmed = confirmedLost[site] else { continue }
             if lost[site]?.all != confirmed.all { hasOtherMarks = true }
             lost[site]?.reset(to: confirmed, ofObjects: keys)
+            certainLost[site]?.reset(to: confirmed, ofObjects: keys)
         }
     }
 
@@ -217,6 +222,9 @@ struct Overlay: Sendable {
             guard (try? event.parse(value)) != nil else { return }
             entry.refusal = draft.lay(event, value, seq: seq, lost: lost)
             lost.note(entry.refusal, of: event, value, at: seq, horizon: draft.horizon)
+            if entry.refusal == nil {
+                certainLost[entry.site]?.note(nil, of: event, value, at: seq, horizon: draft.horizon)
+            }
         }
         if lost.all != all { hasOtherMarks = true }
         self.lost[entry.site] = lost

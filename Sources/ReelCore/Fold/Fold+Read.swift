@@ -96,6 +96,17 @@ extension Fold {
         Self.split(key) { objects.find(model: $0, id: $1) }
     }
 
+    /// True if the object or its tombstone is there.
+    package func knows(_ key: [UInt8]) -> Bool { slot(key) != nil }
+
+    /// True if an object is in this slot, and no tombstone.
+    package func isAlive(at slot: Int) -> Bool { objects[slot].state == .alive }
+
+    /// True if the object is there and was not deleted.
+    package func holds(model: String, id: String) -> Bool {
+        slot(model: model, id: id).map(isAlive) ?? false
+    }
+
     /// Lends the two sides of a key.
     static func split<R>(_ key: [UInt8], _ body: (_ model: Bytes, _ id: Bytes) -> R) -> R {
         key.withUnsafeBytes { key in

@@ -32,6 +32,15 @@ package struct FoldDraft: Sendable {
         }
     }
 
+    /// The stream of its events.
+    package var stream: StreamName { fold.stream }
+
+    /// Puts an object in as another draft has it.
+    package mutating func reset(_ key: [UInt8], to other: FoldDraft) { reset(key, to: other.fold) }
+
+    /// True if the object or its tombstone is there.
+    package func knows(_ key: [UInt8]) -> Bool { fold.knows(key) }
+
     /// Lays an event over its objects, which must have been put in, as if it stood at `seq`; `value` is what the event
     /// was taken apart from. `lost`: the lost texts of its site. The code says why it has no effect.
     package mutating func lay(_ event: ParsedEvent, _ value: Bytes, seq: Seq, lost: LostTexts) -> ErrorCode? {

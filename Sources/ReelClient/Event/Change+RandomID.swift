@@ -1,0 +1,34 @@
+extension Change {
+    /// Makes an object under an id that is drawn at random: 128 bits as 26 letters and digits. It is in `id`.
+    ///
+    ///     let list = Change.insert("list", ["title": "Shop"])
+    ///     try await todo.publish(.batch([list, .insert("task", ["list": .string(list.id)])]))
+    ///
+    /// No other device can have made the object before this insert is sent. So the insert and a later delete of the
+    /// object cancel each other while both wait.
+    public static func insert(_ model: String, _ fields: Members<JSON> = [:]) -> Change {
+        var change = insert(model, randomID(), fields)
+        change.hasRandomID = true
+        return change
+    }
+
+    /// 128 random bits in Crockford's base 32, which has no letters that look like digits.
+    private static func randomID() -> String {
+        let digits = Array("0123456789abcdefghjkmnpqrstvwxyz")
+        var (high, low) = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
+        var id: [Character] = []
+        for _ in 0..<26 {
+            id.append(digits[Int(low & 31)])
+            low = low >> 5 | high << 59
+            high >>= 5
+        }
+        return String(id.reversed())
+    }
+}
+
+extension Event {
+    /// Makes an object under an id that is drawn at random, as `Change.insert(_:_:)` does. The id is in `changes`.
+    public static func insert(_ model: String, _ fields: Members<JSON> = [:]) -> Event {
+        Event(Change.insert(model, fields))
+    }
+}

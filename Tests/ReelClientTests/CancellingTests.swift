@@ -1,0 +1,62 @@
+import ReelCore
+import Testing
+
+@testable import ReelClient
+
+/// Which inserts and deletes of the queue cancel each other.
+@Suite struct CancellingTests {
+    @Test("the insert and the delete of an id that was drawn at random cancel each other, with all between them")
+    func randomIDsCancel() throws {
+        var outbox = Outbox(seed: 1)
+        let change = Change.insert("m", ["a": 1])
+        let insert = outbox.add(Event(change), base: 0, isKnown: false)
+        _ = outbox.add(.insert("m", "2"), base: 0, isKnown: false)
+        _ = outbox.add(.update("m", change.id, ["a": 2]), base: 0, isKnown: false)
+        let delete = outbox.add(.delete("m", change.id), base: 0, isKnown: false)
+        #expect(outbox.entries.map(\.event) == [.insert("m", "2")])
+        let settled = outbox.takeNotices()
+        #expect(settled.contains(.settled(number: insert, .reduced)))
+        #expect(settled.contains(.settled(number: delete, .reduced)))
+        #expect(outbox.isCancelled(.insert("m", change.id)))
+        // As in a stream that has its tombstone, another delete changes nothing.
+        _ = outbox.add(.delete("m", change.id), base: 0, isKnown: false)
+        _ = outbox.add(.batch([.delete("m", change.id), .insert("m", "3")]), base: 0, isKnown: false)
+        #expect(outbox.entries.map(\.event) == [.insert("m", "2"), .batch([.insert("m", "3")])])
+    }
+
+    @Test("of any other id both the insert and the delete are sent")
+    func otherIDsAreSent() {
+        var outbox = Outbox(seed: 1)
+        _ = outbox.add(.insert("m", "1", ["a": 1]), base: 0, isKnown: false)
+        _ = outbox.add(.insert("m", "2"), base: 0, isKnown: false)
+        _ = outbox.add(.update("m", "1", ["a": 2]), base: 0, isKnown: false)
+        _ = outbox.add(.delete("m", "1"), base: 0, isKnown: false)
+        #expect(outbox.entries.map(\.event) == [.insert("m", "1", ["a": 1]), .insert("m", "2"), .delete("m", "1")])
+    }
+
+    @Test("nothing cancels an insert that was handed over, that stands in a batch, or that an earlier run has queued")
+    func whatStays() {
+        for variant in 0..<3 {
+            var outbox = Outbox(seed: 1)
+            let change = Change.insert("m", ["a": 1])
+            _ = outbox.add(variant == 1 ? .batch([change]) : Event(change), base: 0, isKnown: false)
+            if variant == 0 { _ = outbox.handOver(OutboxTests.wide, base: 0, horizon: -1, nowMs: 0) }
+            if variant == 2 { outbox = RevivalTests.restarted(outbox) }
+            _ = outbox.add(.insert("m", change.id), base: 0, isKnown: false)
+            _ = outbox.add(.delete("m", change.id), base: 0, isKnown: false)
+            #expect(outbox.entries.last?.event == .delete("m", change.id))
+            #expect(outbox.entries.count >= 2)
+        }
+    }
+
+    @Test("an id that is set is not a random one, and random ones are 26 unlike letters and digits")
+    func randomIDs() {
+        var change = Change.insert("m")
+        #expect(change.hasRandomID && change.id.utf8.count == 26)
+        #expect(change.id.allSatisfy { "0123456789abcdefghjkmnpqrstvwxyz".contains($0) })
+        #expect(Change.insert("m").id != change.id)
+        change.id = "1"
+        #expect(!change.hasRandomID)
+        #expect(Event.insert("m", ["a": 1]).changes[0].fields["a"] == 1)
+    }
+}

@@ -1,0 +1,202 @@
+import TestSupport
+import Testing
+
+@testable import ReelClient
+@testable import ReelCore
+
+/// What `publish` throws, against what the fold says of the same event.
+@Suite(.timeLimit(.minutes(5))) struct PredictionTests {
+    @Test("the device's prediction at publish is the fold's verdict on the event after all that waits")
+    func predictionIsTheVerdict() {
+        var codes: Set<ErrorCode> = []
+        Seeds.run(40) { seed in
+            var simulation = OverlaySimulation(seed: seed)
+            simulation.stream.isComplete = true
+            for turn in 0..<150 {
+                simulation.turn()
+                simulation.stream.isComplete = true
+                let event = Self.event(&simulation)
+                let base = simulation.chance(50) ? simulation.stream.seq : Seq.random(in: -1...simulation.stream.seq)
+                guard let verdict = Self.verdict(event, base, simulation) else { continue }
+                let (stream, site) = (simulation.stream, simulation.stream.outbox.site)
+                var predicted: ErrorCode?
+                do throws(ReelError) { try stream.checkEffect(of: event, base: base) } catch { predicted = error.code }
+                // A seq that was not folded here may turn out to be the field's last writer's.
+                if event.changes.contains(where: { $0.guards.contains { $0.value > stream.seq } }) { continue }
+                // Whether a text that waits is lost is not certain before it comes back, and a splice waits for that.
+                let before = stream.fold?.site(site), after = simulation.expected()?.site(site)
+                if event.hasSplices, verdict.code == .stale, before?.lost != after?.lost {
+                    continue
+                }
+                #expect(predicted == verdict.code, "seed \(seed), turn \(turn): \(event) on \(base)")
+                if let code = verdict.code { codes.insert(code) }
+                if predicted == nil, simulation.chance(30) {
+                    _ = stream.outbox.add(event, base: base) { stream.fold?.holds(model: $0.model, id: $0.id) == true }
+                }
+            }
+        }
+        #expect(codes.isSuperset(of: [.deleted, .noObject, .guard, .type, .range, .stale]), "\(codes)")
+    }
+
+    /// Nil: an event of the queue is one that the fold has had already.
+    private static func verdict(_ event: Event, _ base: Seq, _ simulation: OverlaySimulation) -> (
+        code: ErrorCode?, Void
+    )? {
+        guard var fold = simulation.expected() else { return nil }
+        let site = simulation.stream.outbox.site
+        let author = Event.Author(site: site, op: (fold.site(site)?.op ?? -1) + 1)
+        let value = event.encoded(base: event.dependsOnBase ? base : fold.seq, author: author)
+        switch OverlaySimulation.apply(value, to: &fold, at: fold.seq + 1) {
+        case .applied: return (nil, ())
+        case .rejected(let code): return (code, ())
+        default: return nil
+        }
+    }
+
+    private static func event(_ simulation: inout OverlaySimulation) -> Event {
+        guard simulation.chance(30) else { return Event(change(&simulation)) }
+        let count = Int.random(in: 1...4, using: &simulation.random)
+        return .batch((0..<count).map { _ in change(&simulation) })
+    }
+
+    private static func change(_ simulation: inout OverlaySimulation) -> Change {
+        let id = ["0", "1", "2", "new"].randomElement(using: &simulation.random)!
+        let name = ["n", "text", "set", "sum"].randomElement(using: &simulation.random)!
+        let value: JSON = [1, "ab", [1], nil].randomElement(using: &simulation.random)!
+        var change: Change
+        switch Int.random(in: 0..<10, using: &simulation.random) {
+        case 0: change = .insert("m", id)
+        case 1: change = .insert("m", id, [name: value])
+        case 2: change = .update("m", id, [name: value])
+        case 3, 4: change = .delete("m", id)
+        case 5: change = .update("m", id, operations: [name: .increment(1)])
+        case 6: change = .update("m", id, operations: [name: .change(add: [1], remove: [])])
+        default:
+            let (offset, removed) = (Int64.random(in: 0...5, using: &simulation.random), Int64.random(in: 0...2))
+            change = .update("m", id, operations: ["text": .splice([Splice(offset, removed, "x")])])
+        }
+        if simulation.chance(20) { change.guards = [name: -1] }
+        if simulation.chance(10) {
+            change.guards = [name: simulation.stream.confirmed("m", id)?.fields[name]?.seq ?? 0]
+        }
+        return change
+    }
+
+    @Test("publish throws what its own view rejects, and takes what that cannot know")
+    func ownView() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s", from: .all)
+        try await stream.publish(.insert("n", "1", ["text": "twelve chars", "n": 1])).fate()
+        try await stream.publish(.insert("n", "gone")).fate()
+        try await stream.publish(.delete("n", "gone")).fate()
+        try await network.on { $0.down = ["a"] }
+        try await network.on { $0.kill("a") }
+        let read = try #require(await stream.object("n", "1"))
+        let seq = try #require(read.fields["n"]?.seq)
+        func splice(_ offset: Int64) -> Event {
+            .update("n", "1", operations: ["text": .splice([Splice(offset, 0, "x")])])
+        }
+        let large = JSON.string(String(repeating: "x", count: 250 << 10))
+        for name in ["large", "larger", "largest"] { try await stream.publish(.update("n", "1", [name: large])) }
+        let cases: [(Event, ErrorCode?)] = [
+            (splice(18), .range), (splice(12), nil), (splice(13), nil), (splice(15), .range),
+            (.update("n", "1", operations: ["n": .splice([Splice(0, 0, "x")])]), .type),
+            (.update("n", "1", operations: ["text": .increment(1)]), .type),
+            (.update("n", "1", operations: ["n": .change(add: [1], remove: [])]), .type),
+            (Event(.update("n", "1", ["n": 2]).guarded(["n": seq + 1])), .guard),
+            // Nobody knows here what will stand at that seq.
+            (Event(.update("n", "1", ["n": 2]).guarded(["n": seq + 10])), nil),
+            (Event(.update("n", "1", ["n": 2]).guarded(["n": seq])), nil),
+            (Event(.insert("n", "1").guarded(["text": -1])), .guard),
+            (Event(.update("n", "1", ["n": 2]).guarded(["n": seq])), .guard),
+            (.insert("n", "gone"), .deleted), (.update("n", "gone"), .deleted), (.delete("n", "gone"), nil),
+            (.update("n", "unknown"), .noObject), (.delete("n", "unknown"), .noObject),
+            (.batch([.insert("n", "new"), .update("n", "gone")]), .deleted),
+            (.batch([.delete("n", "1"), .insert("n", "1")]), .deleted),
+            (.update("n", "1", ["other": large]), .tooLarge),
+            (.delete("n", "1"), nil), (.insert("n", "1"), .deleted),
+        ]
+        for (event, code) in cases {
+            // What is not known to fail is published, and the next ones are measured against it.
+            do {
+                try await stream.publish(event)
+                #expect(code == nil, "\(event)")
+            } catch let error as ReelError {
+                #expect(error.code == code, "\(event): \(error)")
+            }
+        }
+        await client.close()
+    }
+
+    @Test("a device that has read nothing takes an update of what may be there")
+    func nothingRead() async throws {
+        let network = try FakeNetwork()
+        let (writer, _) = try await network.author(of: 1, on: "b")
+        try await network.on { $0.down = ["a"] }
+        let client = try network.client()
+        let stream = try await client.open("s")
+        let update = try await stream.publish(.update("m", "0", ["a": 1]))
+        let batch = try await stream.publish(.batch([.update("m", "0", ["b": 1]), .insert("m", "2", ["a": "x"])]))
+        try await stream.publish(.insert("m", "1", ["a": "x"]))
+        let error = await #expect(throws: ReelError.self) {
+            try await stream.publish(.batch([.delete("m", "0"), .update("m", "1", operations: ["a": .increment(1)])]))
+        }
+        #expect(error?.code == .type && error?.message.contains("m/1") == true)
+        try await network.on { $0.down = [] }
+        for publication in [update, batch] {
+            guard case .applied = try await publication.fate() else { throw Wrong() }
+        }
+        await client.close()
+        await writer.close()
+    }
+
+    @Test("insert, delete, insert of one id: the second insert throws deleted, online, offline and after each restart")
+    func oneResult() async throws {
+        for isOnline in [true, false] {
+            for isStartedAgain in [true, false] {
+                let network = try FakeNetwork()
+                let path = temporaryPath()
+                defer { removeStore(path) }
+                if !isOnline { try await network.on { $0.down = ["a"] } }
+                var client = try network.client(store: .file(path))
+                let drawn = Change.insert("n", ["a": 1])
+                for insert in [Change.insert("n", "x"), drawn] {
+                    if insert.hasRandomID, isStartedAgain, !isOnline { continue }
+                    for event in [Event(insert), .delete("n", insert.id)] {
+                        try await client.open("s").publish(event)
+                        if isOnline { try await eventually { try await client.open("s").queued == 0 } }
+                        guard isStartedAgain else { continue }
+                        await client.close()
+                        client = try network.client(store: .file(path))
+                    }
+                    let error = await #expect(throws: ReelError.self) {
+                        try await client.open("s").publish(Event(insert))
+                    }
+                    #expect(error?.code == .deleted, "online \(isOnline), \(isStartedAgain), \(insert.id)")
+                }
+                await client.close()
+            }
+        }
+    }
+
+    @Test("a fresh device that inserts and deletes an id offline deletes what the stream has under it")
+    func freshDeviceDeletes() async throws {
+        let network = try FakeNetwork()
+        let (writer, source) = try await network.author(of: 1, on: "b")
+        try await network.on { $0.down = ["a"] }
+        let client = try network.client()
+        let (stream, other) = (try await client.open("s"), try await client.open("t"))
+        try await stream.publish(.insert("m", "0", ["a": nil]))
+        try await other.publish(.insert("m", "0"))
+        let delete = try await stream.publish(.delete("m", "0"))
+        #expect(await stream.object("m", "0") == nil)
+        #expect(await other.object("m", "0") != nil, "each stream has its own objects")
+        try await network.on { $0.down = [] }
+        guard case .applied(let seq) = try await delete.fate() else { throw Wrong() }
+        try await source.waitUntil(seq: seq)
+        #expect(await source.object("m", "0") == nil)
+        await client.close()
+        await writer.close()
+    }
+}

@@ -1,0 +1,209 @@
+import Testing
+
+@testable import ReelClient
+@testable import ReelCore
+
+/// What waits never brings an object back that this device has held and that was deleted meanwhile.
+@Suite struct RevivalTests {
+    /// A log with its folded state, which others write to.
+    struct Log {
+        var fold = Fold(stream: StreamName("s")!, partition: 0, epoch: Epoch(1))
+        private let site = Site(high: 1, low: 1)
+        private var op: Op = 0
+
+        @discardableResult
+        mutating func write(_ event: Event) -> Outcome {
+            defer { op += 1 }
+            return take(event.encoded(base: fold.seq, author: .init(site: site, op: op)))
+        }
+
+        mutating func take(_ value: [UInt8]) -> Outcome {
+            var event = ParsedEvent()
+            return value.withUnsafeBytes { bytes in
+                guard (try? event.parse(bytes)) != nil else { return .void }
+                return fold.apply(event, bytes, seq: fold.seq + 1)
+            }
+        }
+
+        /// So many events pass that all tombstones are forgotten.
+        mutating func passHorizon() {
+            fold.advance(to: fold.seq + 70_000)
+            fold.marks = (1...Seq(Limits.marks)).map { fold.seq - 100 + $0 }
+            fold.forget()
+        }
+
+        var reached: (seq: Seq, horizon: Seq) { (fold.seq, fold.horizon) }
+    }
+
+    static func send(_ outbox: inout Outbox, to log: Log) -> [[UInt8]] {
+        let (seq, horizon) = log.reached
+        let parcel = outbox.handOver(
+            OutboxTests.wide,
+            base: seq,
+            horizon: horizon,
+            confirmed: log.fold,
+            nowMs: .max / 2
+        )
+        return parcel?.events ?? []
+    }
+
+    static func add(_ event: Event, to outbox: inout Outbox, over log: Log) -> Int64 {
+        outbox.add(event, base: log.fold.seq) { log.fold.holds(model: $0.model, id: $0.id) }
+    }
+
+    /// The queue as the store has it after the process has ended.
+    static func restarted(_ outbox: Outbox) -> Outbox {
+        var entries = Array(outbox.entries)
+        for index in entries.indices {
+            entries[index].acked = nil
+            var base = Seq.none
+            let stored = entries[index].event.encoded(base: entries[index].base)
+            let event = stored.withUnsafeBytes { Event(encoded: $0, base: &base) }
+            if let event { entries[index].event = event }
+        }
+        return Outbox(site: outbox.site, nextOp: outbox.nextOp, entries: entries, seed: 9)
+    }
+
+    static func codes(_ outbox: inout Outbox) -> [ErrorCode] {
+        outbox.takeNotices().compactMap { notice in
+            if case .settled(_, .refused(let error)) = notice { error.code } else { nil }
+        }
+    }
+
+    @Test("an insert of an object that the state holds is sent as an update, one guarded by −1 as an insert")
+    func insertsBecomeUpdates() throws {
+        var (log, outbox) = (Log(), Outbox(seed: 1))
+        let guarded = Change.insert("n", "x", ["c": 1]).guarded(["c": -1])
+        // Published before anything was read.
+        for event in [
+            Event.insert("n", "x", ["a": 1]), Event(guarded), .batch([.insert("n", "x"), .insert("n", "y")]),
+        ] {
+            _ = outbox.add(event, base: -1, isKnown: false)
+        }
+        log.write(.insert("n", "x", ["b": 1]))
+        let sent = Self.send(&outbox, to: log).map { String(decoding: $0, as: UTF8.self) }
+        try #require(sent.count == 3)
+        #expect(sent[0].hasSuffix(#""type":"update"}"#))
+        #expect(sent[1].hasSuffix(#""type":"insert"}"#))
+        #expect(sent[2].contains(#"{"id":"x","model":"n","type":"update"},{"id":"y","model":"n","type":"insert"}"#))
+    }
+
+    @Test("what waits while its object is deleted and forgotten is refused with deleted", arguments: [false, true])
+    func goneObjectsAreNotRevived(isStartedAgain: Bool) throws {
+        let guarded = Change.insert("n", "x", ["c": 1]).guarded(["c": -1])
+        let events: [Event] = [
+            .insert("n", "x", ["a": 1]), .insert("n", "x"), Event(guarded), .update("n", "x", ["a": nil]),
+            .batch([.insert("n", "y"), .insert("n", "x")]), .batch([.update("n", "x", ["a": 2]), .insert("n", "y")]),
+        ]
+        for event in events {
+            var (log, outbox) = (Log(), Outbox(seed: 1))
+            log.write(.insert("n", "x", ["b": 1]))
+            _ = Self.add(event, to: &outbox, over: log)
+            if isStartedAgain { outbox = Self.restarted(outbox) }
+            log.write(.delete("n", "x"))
+            log.passHorizon()
+            #expect(log.fold.object(model: "n", id: "x") == nil, "the fold would take the insert")
+            #expect(Self.send(&outbox, to: log).isEmpty, "\(event)")
+            #expect(outbox.entries.isEmpty && Self.codes(&outbox) == [.deleted], "\(event)")
+        }
+    }
+
+    @Test("an object that was seen only while the event waited is not revived either")
+    func seenMeanwhile() {
+        var (log, outbox) = (Log(), Outbox(seed: 1))
+        _ = Self.add(.insert("n", "x", ["a": 1]), to: &outbox, over: log)
+        log.write(.insert("n", "x"))
+        #expect(outbox.hasUnseen)
+        outbox.saw([ObjectName("n", "x")])
+        #expect(!outbox.hasUnseen)
+        log.write(.delete("n", "x"))
+        log.passHorizon()
+        #expect(Self.send(&outbox, to: log).isEmpty && Self.codes(&outbox) == [.deleted])
+    }
+
+    @Test("an object that was never held is made, also where the horizon has passed")
+    func newObjectsAreMade() {
+        var (log, outbox) = (Log(), Outbox(seed: 1))
+        _ = Self.add(.insert("n", "x", ["a": 1]), to: &outbox, over: log)
+        log.write(.insert("n", "other"))
+        log.passHorizon()
+        let sent = Self.send(&outbox, to: log)
+        #expect(sent.count == 1 && log.take(sent[0]) == .applied)
+    }
+
+    @Test("what was handed over and did not arrive is not revived under a new site", arguments: [false, true])
+    func lostOnItsWay(isBatch: Bool) {
+        var (log, outbox) = (Log(), Outbox(seed: 1))
+        log.write(.insert("n", "x", ["b": 1]))
+        let insert = Change.insert("n", "x", ["a": 1])
+        _ = Self.add(isBatch ? .batch([insert, .insert("n", "y")]) : Event(insert), to: &outbox, over: log)
+        let lost = Self.send(&outbox, to: log)
+        #expect(lost.count == 1)
+        log.write(.delete("n", "x"))
+        log.passHorizon()
+        // It goes again, and is too old for a site to begin with.
+        outbox.connected()
+        let again = Self.send(&outbox, to: log)
+        #expect(again == lost)
+        #expect(log.take(again[0]) == .stale)
+        let author = Event.Author(site: outbox.site, op: 0)
+        let seq = log.fold.seq
+        outbox.folded(author, seq: seq, .stale, content: again[0], base: seq, nowMs: 0)
+        #expect(outbox.site != author.site)
+        outbox.connected()
+        #expect(Self.send(&outbox, to: log).isEmpty && Self.codes(&outbox) == [.deleted])
+        #expect(log.fold.object(model: "n", id: "x") == nil)
+    }
+
+    @Test("what goes over into another epoch revives nothing, with an op and without", arguments: [false, true])
+    func anotherEpoch(isSent: Bool) throws {
+        var (log, outbox) = (Log(), Outbox(seed: 1))
+        log.write(.insert("n", "x", ["b": 1]))
+        let guarded = Change.insert("n", "x", ["a": 1]).guarded(["a": -1])
+        _ = Self.add(Event(guarded), to: &outbox, over: log)
+        _ = Self.add(.insert("n", "y"), to: &outbox, over: log)
+        if isSent { #expect(Self.send(&outbox, to: log).count == 2) }
+        var next = Log()
+        next.write(.insert("n", "other"))
+        outbox.epochChanged(consumed: { _ in nil }, seq: next.fold.seq)
+        outbox.expressSent(over: next.fold)
+        outbox.connected()
+        for value in Self.send(&outbox, to: next) { #expect(next.take(value) == .applied) }
+        #expect(next.fold.object(model: "n", id: "x") == nil)
+        #expect(next.fold.object(model: "n", id: "y") != nil)
+        #expect(Self.codes(&outbox) == [.deleted])
+    }
+
+    @Test("a refused batch that has written a text of another object leaves an event in its place")
+    func lostTextIsFilled() {
+        var (log, outbox) = (Log(), Outbox(seed: 1))
+        log.write(.batch([.insert("n", "x"), .insert("n", "y", ["text": "ab"])]))
+        let edit = Operation.splice([Splice(2, 0, "c")])
+        let batch = Event.batch([.update("n", "x", ["a": 1]), .update("n", "y", operations: ["text": edit])])
+        _ = Self.add(batch, to: &outbox, over: log)
+        log.write(.delete("n", "x"))
+        let sent = Self.send(&outbox, to: log)
+        #expect(sent.count == 1 && Self.codes(&outbox) == [.deleted])
+        #expect(outbox.entries.first?.event.isFiller == true)
+    }
+
+    @Test("a guard of −1 survives an epoch and the horizon, and what is there decides")
+    func guardsOfAbsentFields() throws {
+        let guarded = Event(Change.insert("n", "x", ["a": 1]).guarded(["a": -1]))
+        #expect(!guarded.dependsOnBase)
+        #expect(Event(Change.update("n", "x").guarded(["a": -1, "b": 0])).dependsOnBase)
+        for isTaken in [false, true] {
+            var (log, outbox) = (Log(), Outbox(seed: 1))
+            _ = Self.add(guarded, to: &outbox, over: log)
+            var next = Log()
+            if isTaken { next.write(.insert("n", "x", ["a": 0])) }
+            outbox.epochChanged(consumed: { _ in nil }, seq: next.fold.seq)
+            next.write(.insert("n", "other"))
+            next.passHorizon()
+            log = next
+            let sent = Self.send(&outbox, to: log)
+            try #require(sent.count == 1)
+            #expect(log.take(sent[0]) == (isTaken ? .rejected(.guard) : .applied))
+        }
+    }
+}
