@@ -43,11 +43,14 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
     }
 
     func push() {
-        guard !network.isSilent else { return }
+        if !network.isSilent { push(upTo: network.head) }
+    }
+
+    func push(upTo last: Seq) {
         network.asSeen(by: node) {
-            for (stream, after) in proven where after < network.head {
-                proven[stream] = network.head
-                say(.events(network.events(stream, after + 1, network.head)))
+            for (stream, after) in proven where after < last {
+                proven[stream] = last
+                say(.events(network.events(stream, after + 1, last)))
             }
         }
     }

@@ -273,6 +273,11 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         for connection in connections { connection.push() }
     }
 
+    /// Pushes the events up to this seq, also while the network is silent.
+    func push(upTo last: Seq) {
+        for connection in connections { connection.push(upTo: last) }
+    }
+
     private func answer(_ target: String) -> (Int, [UInt8]) {
         let parts = target.split(separator: "?")
         let path = parts[0].split(separator: "/").map(String.init)

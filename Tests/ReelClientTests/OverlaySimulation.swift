@@ -50,9 +50,9 @@ struct OverlaySimulation {
 
     // MARK: Turns
 
-    mutating func turn() {
+    mutating func turn(publishing: (inout OverlaySimulation) -> Void = { $0.publish() }) {
         switch Int.random(in: 0..<100, using: &random) {
-        case 0..<30: publish()
+        case 0..<30: publishing(&self)
         case 30..<45: send()
         case 45..<60: arrive(calm: false)
         case 60..<75: write(others.indices.randomElement(using: &random)!)
@@ -70,7 +70,21 @@ struct OverlaySimulation {
         _ = stream.outbox.add(event, base: stream.seq, isKnown: isKnown)
     }
 
+    /// Publishes as an app does: what the device's own view rejects is thrown. Returns the number of an entry that waits.
+    mutating func publishChecked() -> Int64? {
+        let refused = Set(stream.look().laid.values.filter { $0.refusal != nil }.flatMap(\.keys))
+        let id = Self.ids.first { refused.contains(Fold.key(model: "m", id: $0)) }
+        var event = chance(30) ? guardedTitle() : randomEvent(visible: true)
+        if let id, chance(60) { event = .update("m", id, operations: ["text": .splice([splice(id, true)])]) }
+        guard let waits = try? stream.checkEffect(of: event, base: stream.seq) else { return nil }
+        let number = stream.outbox.add(event, base: stream.seq, waits: waits) { [stream] change in
+            stream.fold?.holds(model: change.model, id: change.id) == true
+        }
+        return waits.isEmpty ? nil : number
+    }
+
     mutating func send() {
+        stream.placeReleased()
         let window = Outbox.Window(events: 3, bytes: 4_096)
         let parcel = stream.outbox.handOver(window, base: stream.seq, horizon: -1, nowMs: .max / 2)
         if let parcel { parcels.append(parcel) }
@@ -143,6 +157,7 @@ struct OverlaySimulation {
     /// The process ends between two commits and comes back with what its store has.
     mutating func restart() {
         guard let fold = stream.view?.fold else { return }
+        stream.placeReleased()
         var entries = Array(stream.outbox.entries)
         for index in entries.indices { entries[index].acked = nil }
         let (site, nextOp) = (stream.outbox.site, stream.outbox.nextOp)
@@ -240,6 +255,13 @@ struct OverlaySimulation {
             return Event(Change.update("m", id, ["n": number, "note": "g"]).guarded(["n": seq]))
         default: return visible ? .update("m", id, ["bad": number, "n": number]) : .delete("m", id)
         }
+    }
+
+    /// A text that is written only where nobody else has changed the object's number.
+    private mutating func guardedTitle() -> Event {
+        let id = Self.ids.randomElement(using: &random)!
+        let seq = stream.confirmed("m", id)?.fields["n"]?.seq ?? -1
+        return Event(Change.update("m", id, ["text": "title"]).guarded(["n": seq]))
     }
 
     /// An edit of the text as its author sees it.

@@ -2,12 +2,13 @@ internal import ReelCore
 
 // What `publish` throws, because this device knows already that the event would have no effect.
 extension StreamState {
-    /// Throws why the event would be refused or rejected, as far as that is known here.
+    /// Throws why the event would be refused or rejected, as far as that is known here. Returns the numbers of the
+    /// queue's entries whose rejection the event has to wait for.
     ///
     /// The verdict is that of the fold on what this device shows: the confirmed state with the queue laid over it. What
     /// was not read yet is not held against an event: an object that is missing in a state that is not complete, a guard
     /// that names a seq which was not folded here.
-    func checkEffect(of event: Event, base: Seq) throws(ReelError) {
+    func checkEffect(of event: Event, base: Seq) throws(ReelError) -> [Int64] {
         if isFromOldEpoch, event.dependsOnBase {
             throw ReelError(
                 .epochChanged,
@@ -19,12 +20,16 @@ extension StreamState {
         }
         let overlay = look()
         let changes = decidable(outbox.withoutCancelled(event).changes, overlay)
-        guard let code = code(of: event, changes, base, overlay) else { return }
-        if code == .guard, event.changes.contains(where: { $0.guards.contains { $0.value > fold?.seq ?? .none } }) {
-            return
+        switch prediction(for: event, changes, base, overlay) {
+        case .applied(let blockers): return blockers
+        case .rejected(.guard)
+        where event.changes.contains { $0.guards.contains { $0.value > fold?.seq ?? .none } }: return []
+        case .rejected(let code):
+            let place = changes.indices.first { place in
+                prediction(for: event, Array(changes[...place]), base, overlay) == .rejected(code)
+            }
+            throw refusal(code, of: changes[place ?? 0])
         }
-        let place = changes.indices.first { code == self.code(of: event, Array(changes[...$0]), base, overlay) }
-        throw refusal(code, of: changes[place ?? 0])
     }
 
     /// The changes about which this device can know something. In a state that is not complete a missing object may be
@@ -39,10 +44,16 @@ extension StreamState {
         }
     }
 
-    private func code(of event: Event, _ changes: [Change], _ base: Seq, _ overlay: Overlay) -> ErrorCode? {
-        guard let first = changes.first else { return nil }
+    private func prediction(for event: Event, _ changes: [Change], _ base: Seq, _ overlay: Overlay) -> Prediction {
+        guard let first = changes.first else { return .applied(after: []) }
         let event = event.isBatch ? Event(batch: changes) : Event(first)
-        return overlay.refusal(of: event, by: outbox.site, base: base, number: outbox.nextNumber, over: fold)
+        return overlay.prediction(
+            for: event,
+            by: outbox.site,
+            base: base,
+            number: outbox.nextNumber,
+            over: fold
+        )
     }
 
     private func refusal(_ code: ErrorCode, of change: Change) -> ReelError {

@@ -13,8 +13,8 @@ extension SyncClient {
         try event.encoded(base: base, author: author).lend { (bytes) throws(ReelError) in
             try intake.take(bytes, stamp: .init(by: nil, atMs: 0, base: base), into: &checked)
         }
-        try stream.checkEffect(of: event, base: base)
-        let number = stream.outbox.add(event, base: base) { change in
+        let waits = try stream.checkEffect(of: event, base: base)
+        let number = stream.outbox.add(event, base: base, waits: waits) { change in
             stream.fold?.holds(model: change.model, id: change.id) == true
         }
         let publication = Publication(event)

@@ -28,6 +28,7 @@ extension SyncClient {
         let dirty = opened.values.filter(\.isDirty)
         var parcels: [(StreamState, Outbox.Parcel)] = []
         for stream in dirty {
+            stream.placeReleased()
             parcels += handOver(stream).map { (stream, $0) }
             stream.isCurrent = false
         }

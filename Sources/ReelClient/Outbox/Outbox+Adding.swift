@@ -5,9 +5,11 @@ extension Outbox {
     /// So many objects are remembered whose insert and delete have cancelled each other.
     static let cancelledMax = 4_096
 
-    /// Queues an event, made on a fold of `base`, and returns the number of the entry that carries it. `holds`: the
-    /// folded state has the object.
-    mutating func add(_ event: Event, base: Seq, holds: (Change) -> Bool) -> Int64 {
+    /// Queues an event, made on a fold of `base`, and returns the number of the entry that carries it.
+    /// - Parameters:
+    ///   - waits: the numbers of the entries whose rejection the event waits for.
+    ///   - holds: returns true for a change whose object is in the folded state.
+    mutating func add(_ event: Event, base: Seq, waits: [Int64] = [], holds: (Change) -> Bool) -> Int64 {
         let event = withoutCancelled(event)
         if let change = event.single, change.guards.isEmpty {
             if change.kind == .delete, reduce(before: change, isHeld: holds(change)) { return settleAtOnce() }
@@ -16,7 +18,11 @@ extension Outbox {
             return settleAtOnce()
         }
         let knew = event.changes.indices.filter { event.changes[$0].kind != .delete && holds(event.changes[$0]) }
-        let entry = Entry(number: nextNumber, event: event, base: base, knew: knew)
+        var entry = Entry(number: nextNumber, event: event, base: base, knew: knew)
+        if !waits.isEmpty {
+            entry.waits = waits
+            wait(entry.number, for: waits)
+        }
         nextNumber += 1
         entries.append(entry)
         touch(entry, 1)

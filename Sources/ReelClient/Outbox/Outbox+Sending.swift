@@ -72,6 +72,7 @@ extension Outbox {
         while index < entries.endIndex, inFlight < Self.inFlightMax, inFlightBytes < Self.inFlightBytesMax,
             parcel.events.count < window.events
         {
+            if entries[index].author == nil, entries[index].waits != nil { break }
             if entries[index].author == nil, let confirmed {
                 let number = entries[index].number
                 guard express(at: index, over: confirmed) else {

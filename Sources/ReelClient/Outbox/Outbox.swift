@@ -24,7 +24,7 @@ struct Outbox: Sendable {
         /// The places of its changes whose objects this device has held while the event waited: such a change never
         /// brings its object back.
         var knew: [Int] = []
-        /// The numbers of the entries that must be settled before this one is handed over; nil: it waits for none.
+        /// The numbers of the entries whose rejection this one waits for before it is handed over; nil: it does not wait.
         var waits: [Int64]?
     }
 
@@ -101,6 +101,10 @@ struct Outbox: Sendable {
     /// The last objects whose insert and delete have cancelled each other, and the same in order.
     var cancelled: Set<ObjectKey> = []
     var cancelledInOrder: ArraySlice<ObjectKey> = []
+    /// For each entry that others wait for, their numbers.
+    var waiting: [Int64: [Int64]] = [:]
+    /// The entries that no longer wait and have not been placed yet: true for one whose wait was in vain.
+    var released: [Int64: Bool] = [:]
 
     /// The queue of a device that is new to the stream.
     init(seed: UInt64) {
@@ -119,6 +123,7 @@ struct Outbox: Sendable {
         nextNumber = (entries.last?.number ?? 0) + 1
         formerSites = Set(entries.compactMap(\.author?.site))
         for entry in entries { touch(entry, 1) }
+        restoreWaits()
     }
 
     // MARK: What comes out
@@ -174,11 +179,12 @@ struct Outbox: Sendable {
         if entries.isEmpty { entries = [] }
         write(.remove(number: entry.number))
         notify(.settled(number: entry.number, fate))
+        settled(entry.number, fate)
     }
 
     /// Removes the entries for which there is a fate, in one pass: each removal by itself moves all that stand behind.
     mutating func removeAll(_ fate: (Entry) -> Fate?) {
-        var kept: [Entry] = []
+        var (kept, fates) = ([Entry](), [(Int64, Fate)]())
         for entry in entries {
             guard let fate = fate(entry) else {
                 kept.append(entry)
@@ -187,8 +193,10 @@ struct Outbox: Sendable {
             touch(entry, -1)
             write(.remove(number: entry.number))
             notify(.settled(number: entry.number, fate))
+            if waiting[entry.number] != nil { fates.append((entry.number, fate)) }
         }
         if kept.count < entries.count { entries = kept[...] }
+        for (number, fate) in fates { settled(number, fate) }
     }
 
     /// Puts another event in the place of an entry's, which keeps its number and its op.

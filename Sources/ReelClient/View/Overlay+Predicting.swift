@@ -1,30 +1,87 @@
 internal import ReelCore
 
+/// What this device knows of an event before it is published.
+enum Prediction: Equatable {
+    /// The fold would reject the event with this code if it came next.
+    case rejected(ErrorCode)
+    /// The fold would apply the event, once the rejection of the queue's entries with these numbers is certain.
+    case applied(after: [Int64])
+}
+
 extension Overlay {
-    /// Returns the code with which the fold would reject the event if it came next, after the events that lie here; nil:
-    /// the event would be applied. Nothing is laid.
+    /// Returns what the fold would make of the event if it came next, after the events that lie here. Nothing is laid.
     ///
-    /// A rejection that is only predicted of an event that lies here does not count as a lost text: a splice after it
-    /// waits until that rejection is certain, and `publish` takes it. `number`: the entry that the event would get.
-    func refusal(of event: Event, by site: Site, base: Seq, number: Int64, over confirmed: Fold?) -> ErrorCode? {
+    /// The rejection of an event that lies here is only predicted, so the fold does not know of it. A splice whose
+    /// author knew, because the rejection was predicted at `base` already, has to wait for it. A splice on an older base
+    /// counts on the text that is lost, and is stale.
+    /// - Parameters:
+    ///   - site: the site of the event.
+    ///   - number: the number that the event's entry would get.
+    func prediction(for event: Event, by site: Site, base: Seq, number: Int64, over confirmed: Fold?) -> Prediction {
         let base = event.dependsOnBase ? base : Self.firstSeq - 1
         let value = event.encoded(base: base, author: Event.Author(site: site, op: 0))
         return value.withUnsafeBytes { value in
             var parsed = ParsedEvent()
-            guard (try? parsed.parse(value)) != nil else { return nil }
-            var scratch = FoldDraft(of: draft.stream)
-            scratch.takeHorizon(of: confirmed)
-            for part in parsed.parts {
-                let key = Array(value[part.model]) + [0] + Array(value[part.id])
-                if covers(key) { scratch.reset(key, to: draft) } else { scratch.reset(key, to: confirmed) }
+            guard (try? parsed.parse(value)) != nil else { return .applied(after: []) }
+            let scratch = scratch(for: parsed, value, over: confirmed)
+            func refusal(with lost: LostTexts?) -> ErrorCode? {
+                var scratch = scratch
+                let lost = lost ?? confirmed?.site(site)?.lost ?? LostTexts()
+                return scratch.lay(parsed, value, seq: Self.firstSeq + number, lost: lost)
             }
-            let lost = certainLost[site] ?? confirmed?.site(site)?.lost ?? LostTexts()
-            return scratch.lay(parsed, value, seq: Self.firstSeq + number, lost: lost)
+            guard let code = refusal(with: lost[site]) else { return .applied(after: []) }
+            guard code == .stale, refusal(with: certainLost[site]) == nil else { return .rejected(code) }
+            let blockers = blockers(of: parsed, value, by: site)
+            let isUnknowing = blockers.contains { base < laid[$0]?.refusedSince ?? .none }
+            return blockers.isEmpty || isUnknowing ? .rejected(.stale) : .applied(after: blockers)
+        }
+    }
+
+    /// A draft that holds the objects of an event as they are shown.
+    func scratch(for event: ParsedEvent, _ value: Bytes, over confirmed: Fold?) -> FoldDraft {
+        var scratch = FoldDraft(of: draft.stream)
+        scratch.takeHorizon(of: confirmed)
+        for part in event.parts {
+            let key = Array(value[part.model]) + [0] + Array(value[part.id])
+            if covers(key) { scratch.reset(key, to: draft) } else { scratch.reset(key, to: confirmed) }
+        }
+        return scratch
+    }
+
+    /// The entries of the site that are predicted to be rejected and that name as text what the event splices.
+    private func blockers(of event: ParsedEvent, _ value: Bytes, by site: Site) -> [Int64] {
+        var fields: [Key: [[UInt8]]] = [:]
+        for part in event.parts {
+            let key = Array(value[part.model]) + [0] + Array(value[part.id])
+            for operation in event.operations[part.ops] where operation.isSplice {
+                fields[key, default: []].append(Array(value[operation.name]))
+            }
+        }
+        // A site with too many lost texts has one mark for all its fields.
+        let isAny = lost[site]?.all ?? .none > confirmedLost[site]?.all ?? .none
+        let candidates = isAny ? Set(laid.keys) : Set(fields.keys.flatMap { numbers[$0] ?? [] })
+        return candidates.sorted().filter { number in
+            guard let entry = laid[number], entry.refusal != nil, entry.site == site else { return false }
+            return entry.namesText { key, name in isAny || fields[key]?.contains(name) == true }
         }
     }
 
     /// True if the object or its tombstone is there, in the queue or in the fold below.
     func knows(_ key: Key, over confirmed: Fold?) -> Bool {
         covers(key) ? draft.knows(key) : confirmed?.knows(key) == true
+    }
+}
+
+extension Overlay.Laid {
+    /// True if the entry names a field as text for which `body` returns true.
+    fileprivate func namesText(_ body: (_ key: Overlay.Key, _ name: [UInt8]) -> Bool) -> Bool {
+        value.withUnsafeBytes { value in
+            var event = ParsedEvent()
+            guard (try? event.parse(value)) != nil else { return false }
+            return event.parts.contains { part in
+                let key = Array(value[part.model]) + [0] + Array(value[part.id])
+                return event.texts(of: part).contains { body(key, Array(value[$0])) }
+            }
+        }
     }
 }

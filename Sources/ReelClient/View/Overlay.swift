@@ -17,38 +17,49 @@ struct Overlay: Sendable {
     /// The seq of an event as the log knows it; nil: it is one of those laid here.
     static func confirmed(_ seq: Seq) -> Seq? { seq < firstSeq ? seq : nil }
 
-    private struct Laid: Sendable {
+    struct Laid: Sendable {
         var value: [UInt8]
         var site: Site
         var keys: [Key]
+        /// It waits until the rejection of an earlier event is certain, so that no lost text concerns it.
+        var waits: Bool
         /// The reason for which the fold would reject it as things stand.
         var refusal: ErrorCode?
+        /// How far the fold was when that was first so.
+        var refusedSince = Seq.none
     }
 
     private(set) var draft: FoldDraft
     /// By the number of their entry.
-    private var laid: [Int64: Laid] = [:]
+    private(set) var laid: [Int64: Laid] = [:]
     /// The entries that touch an object, in order.
-    private var numbers: [Key: [Int64]] = [:]
+    private(set) var numbers: [Key: [Int64]] = [:]
     private var lastNumber: Int64 = 0
     /// The lost texts of the sites of these events, as the fold below has them.
-    private var confirmedLost: [Site: LostTexts] = [:]
+    private(set) var confirmedLost: [Site: LostTexts] = [:]
     /// The same after all of these events: a rejection that is predicted counts as later than every base.
-    private var lost: [Site: LostTexts] = [:]
+    private(set) var lost: [Site: LostTexts] = [:]
     /// The same without the rejections that are only predicted.
     private(set) var certainLost: [Site: LostTexts] = [:]
     /// True if a step has changed the mark for all fields of a site, which entries that were not laid again may pass.
     private var hasOtherMarks = false
     /// The site of events that have none yet.
-    private var site: Site
+    private(set) var site: Site
+    /// How far the fold below is.
+    private var seq = Seq.none
     private var event = ParsedEvent()
 
     /// The overlay of all entries of a queue.
     init(of outbox: Outbox, over confirmed: Fold?, stream: StreamName) {
+        self.init(of: outbox.entries, site: outbox.site, over: confirmed, stream: stream)
+    }
+
+    /// The overlay of some entries, the first ones of a queue. `site`: of those that have none yet.
+    init(of entries: ArraySlice<Outbox.Entry>, site: Site, over confirmed: Fold?, stream: StreamName) {
         draft = FoldDraft(of: stream)
-        site = outbox.site
+        self.site = site
         var before: [Key: ObjectState?] = [:]
-        layAll(of: outbox, over: confirmed, &before)
+        layAll(entries, over: confirmed, &before)
     }
 
     /// No own event waits.
@@ -81,11 +92,13 @@ struct Overlay: Sendable {
         let beginsAnew = isReplaced || outbox.site != site || hasOtherRules(confirmed)
         guard beginsAnew || !writes.isEmpty || news.count < changed.count else { return news }
         var before: [Key: ObjectState?] = [:]
+        site = outbox.site
+        seq = confirmed?.seq ?? .none
         if beginsAnew {
-            layAll(of: outbox, over: confirmed, &before)
+            layAll(outbox.entries, over: confirmed, &before)
         } else {
             lay(writes, over: confirmed, dirty: changed.subtracting(news), &before)
-            if hasOtherMarks { layAll(of: outbox, over: confirmed, &before) }
+            if hasOtherMarks { layAll(outbox.entries, over: confirmed, &before) }
         }
         for (key, state) in before where state != (covers(key) ? object(key) : confirmed?.object(key)) {
             news.insert(key)
@@ -142,18 +155,31 @@ struct Overlay: Sendable {
         return affected
     }
 
+    /// Lays an entry that comes after all others.
+    mutating func append(_ entry: Outbox.Entry, over confirmed: Fold?) {
+        guard let new = taken(entry) else { return }
+        add(new, entry.number, over: confirmed)
+        lay(entry.number)
+    }
+
     /// Begins anew with all entries.
-    private mutating func layAll(of outbox: Outbox, over confirmed: Fold?, _ before: inout [Key: ObjectState?]) {
+    private mutating func layAll(
+        _ entries: ArraySlice<Outbox.Entry>,
+        over confirmed: Fold?,
+        _ before: inout [Key: ObjectState?]
+    ) {
         for key in numbers.keys { note(key, over: confirmed, &before) }
         for key in numbers.keys { draft.reset(key, to: nil) }
         draft.takeHorizon(of: confirmed)
+        let former = laid
         (laid, numbers) = ([:], [:])
         (confirmedLost, lost, certainLost) = ([:], [:], [:])
-        site = outbox.site
+        seq = confirmed?.seq ?? .none
         lastNumber = 0
-        for entry in outbox.entries {
-            guard let new = taken(entry) else { continue }
+        for entry in entries {
+            guard var new = taken(entry) else { continue }
             for key in new.keys { note(key, over: confirmed, &before) }
+            if let old = former[entry.number] { (new.refusal, new.refusedSince) = (old.refusal, old.refusedSince) }
             add(new, entry.number, over: confirmed)
             lay(entry.number)
         }
@@ -178,7 +204,7 @@ struct Overlay: Sendable {
         return value.withUnsafeBytes { bytes in
             guard (try? event.parse(bytes)) != nil else { return nil }
             let keys = event.parts.map { Array(bytes[$0.model]) + [0] + Array(bytes[$0.id]) }
-            return Laid(value: value, site: site, keys: Array(Set(keys)))
+            return Laid(value: value, site: site, keys: Array(Set(keys)), waits: entry.waits != nil)
         }
     }
 
@@ -217,10 +243,11 @@ struct Overlay: Sendable {
 
     private mutating func lay(_ number: Int64) {
         guard var entry = laid[number], var lost = lost[entry.site] else { return }
-        let (all, seq) = (lost.all, Self.firstSeq + number)
+        let (all, before, seq) = (lost.all, entry.refusal, Self.firstSeq + number)
         entry.value.withUnsafeBytes { value in
             guard (try? event.parse(value)) != nil else { return }
-            entry.refusal = draft.lay(event, value, seq: seq, lost: lost)
+            entry.refusal = draft.lay(event, value, seq: seq, lost: entry.waits ? LostTexts() : lost)
+            if entry.refusal != nil, before == nil { entry.refusedSince = self.seq }
             lost.note(entry.refusal, of: event, value, at: seq, horizon: draft.horizon)
             if entry.refusal == nil {
                 certainLost[entry.site]?.note(nil, of: event, value, at: seq, horizon: draft.horizon)

@@ -41,6 +41,12 @@ package struct FoldDraft: Sendable {
     /// True if the object or its tombstone is there.
     package func knows(_ key: [UInt8]) -> Bool { fold.knows(key) }
 
+    /// The object, as long as it was not deleted.
+    func livingObject(model: Bytes, id: Bytes) -> FoldedObject? {
+        guard let slot = fold.objects.find(model: model, id: id) else { return nil }
+        return fold.objects[slot].state == .alive ? fold.objects[slot] : nil
+    }
+
     /// Lays an event over its objects, which must have been put in, as if it stood at `seq`; `value` is what the event
     /// was taken apart from. `lost`: the lost texts of its site. The code says why it has no effect.
     package mutating func lay(_ event: ParsedEvent, _ value: Bytes, seq: Seq, lost: LostTexts) -> ErrorCode? {

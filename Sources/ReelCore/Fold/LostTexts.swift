@@ -23,7 +23,7 @@ package struct LostTexts: Equatable, Sendable {
     var count: Int { fields.count }
 
     /// True if a splice with this base may count on a lost text of the field.
-    func covers(model: Bytes, id: Bytes, name: Bytes, base: Seq) -> Bool {
+    package func covers(model: Bytes, id: Bytes, name: Bytes, base: Seq) -> Bool {
         if base < all { return true }
         if fields.isEmpty { return false }
         return fields.contains { $0.seq > base && Self.matches($0.key, model, id, name) }
@@ -187,7 +187,7 @@ extension LostTexts.Field: CustomStringConvertible {
 
 extension ParsedEvent.Operation {
     /// True if the operation is a splice.
-    var isSplice: Bool {
+    package var isSplice: Bool {
         if case .splice = kind { true } else { false }
     }
 }
@@ -197,5 +197,11 @@ extension ParsedEvent {
     /// author may count on that text.
     package var namesText: Bool {
         fields.contains { $0.isText || $0.removes } || operations.contains { $0.isSplice }
+    }
+
+    /// The names of the fields that a part names as text.
+    package func texts(of part: Part) -> [Slice] {
+        fields[part.fields].filter { $0.isText || $0.removes }.map(\.name)
+            + operations[part.ops].filter(\.isSplice).map(\.name)
     }
 }

@@ -1,0 +1,42 @@
+internal import ReelCore
+
+extension Overlay {
+    /// Returns the event with its splices expressed for an author who has seen all that is folded, after the events that
+    /// lie here; nil if a splice would be stale, or if an earlier part of the batch changes the same object.
+    /// - Parameter base: the seq on which the event was made.
+    func rebased(_ event: Event, base: Seq, over confirmed: Fold) -> Event? {
+        let value = event.encoded(base: base, author: Event.Author(site: site, op: 0))
+        return value.withUnsafeBytes { value in
+            var parsed = ParsedEvent()
+            guard (try? parsed.parse(value)) != nil else { return nil }
+            let scratch = scratch(for: parsed, value, over: confirmed)
+            var (changes, changed) = (event.changes, Set<Key>())
+            for (place, part) in parsed.parts.enumerated() {
+                let key = Array(value[part.model]) + [0] + Array(value[part.id])
+                let isFirst = changed.insert(key).inserted
+                // The fold, or the hand-over, says what a splice of a missing object comes to.
+                guard scratch.knows(key) else { continue }
+                for operation in parsed.operations[part.ops] where operation.isSplice {
+                    let name = JSONText(value[operation.name]).string
+                    guard isFirst, !isLost(part, operation, value, base: confirmed.seq),
+                        case .splice(let splices)? = changes[place].operations[name],
+                        let edits = scratch.rebased(operation, of: part, in: parsed, value, to: confirmed.seq)
+                    else { return nil }
+                    let new = edits.map { Splice($0.offset, $0.removed, $0.triple.map { splices[$0].text } ?? "") }
+                    changes[place].operations[name] = .splice(new)
+                }
+            }
+            return event.isBatch ? Event(batch: changes) : changes.first.map(Event.init)
+        }
+    }
+
+    private func isLost(
+        _ part: ParsedEvent.Part,
+        _ operation: ParsedEvent.Operation,
+        _ value: Bytes,
+        base: Seq
+    ) -> Bool {
+        guard let lost = lost[site] else { return false }
+        return lost.covers(model: value[part.model], id: value[part.id], name: value[operation.name], base: base)
+    }
+}

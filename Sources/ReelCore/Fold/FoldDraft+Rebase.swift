@@ -1,0 +1,136 @@
+extension FoldDraft {
+    /// One step of a splice that is expressed for another base.
+    package struct Edit: Equatable, Sendable {
+        /// Scalars before the place, after the steps before this one.
+        package var offset: Int64
+        /// Scalars that are taken out behind the place.
+        package var removed: Int64
+        /// The triple of the splice whose text is put in; nil: no text.
+        package var triple: Int?
+    }
+
+    /// Returns the steps that do to a text what a splice does, for its author once it has seen all events up to
+    /// `newBase`. Elements that others have deleted meanwhile are left out, and those that others have inserted stay.
+    ///
+    /// Returns nil where the fold would reject the splice at its own base: the base lies below the horizon, another
+    /// site has written the field plainly after the base, the field holds no text, or an offset lies beyond the text.
+    /// - Parameters:
+    ///   - operation: a splice of `part` of `event`; `value` is what the event was parsed from.
+    ///   - newBase: at least the base of the event. All events up to this seq are in the object.
+    package func rebased(
+        _ operation: ParsedEvent.Operation,
+        of part: ParsedEvent.Part,
+        in event: ParsedEvent,
+        _ value: Bytes,
+        to newBase: Seq
+    ) -> [Edit]? {
+        guard case .splice(let triples) = operation.kind, event.base >= horizon else { return nil }
+        let (old, new) = (TextViewer(site: event.site, base: event.base), TextViewer(site: event.site, base: newBase))
+        guard var pieces = pieces(of: value[operation.name], part, value, old, new) else { return nil }
+        var edits: [Edit] = []
+        for (index, triple) in event.triples[triples].enumerated() {
+            guard let steps = pieces.edit(triple, index) else { return nil }
+            edits += steps
+        }
+        return edits
+    }
+
+    /// The elements of a text as both viewers count them; nil if the field holds no text that the older one may splice.
+    private func pieces(
+        of name: Bytes,
+        _ part: ParsedEvent.Part,
+        _ value: Bytes,
+        _ old: TextViewer,
+        _ new: TextViewer
+    ) -> TextPieces? {
+        guard let object = livingObject(model: value[part.model], id: value[part.id]) else { return nil }
+        guard let field = object.field(name) else { return TextPieces() }
+        if let written = field.written, !old.sees(written) { return nil }
+        var pieces = TextPieces()
+        switch field.value {
+        case .plain(let bytes):
+            guard bytes.first == ASCII.quote else { return nil }
+            let count = bytes.withUnsafeBytes { JSONText(Bytes(rebasing: $0[1..<$0.count - 1])).scalarCount }
+            pieces.append(count, isOld: true, isNew: true)
+        case .text(let text):
+            text.forEachRun(above: horizon) { run, _ in
+                pieces.append(Int(run.scalars), isOld: run.counts(for: old), isNew: run.counts(for: new))
+            }
+        }
+        return pieces
+    }
+}
+
+/// The elements of a text in document order, as two viewers count them.
+private struct TextPieces {
+    private struct Piece {
+        var scalars: Int
+        /// The viewer at the old base counts the elements.
+        var isOld: Bool
+        /// The viewer at the new base counts the elements.
+        var isNew: Bool
+    }
+
+    private var pieces: [Piece] = []
+
+    mutating func append(_ scalars: Int, isOld: Bool, isNew: Bool) {
+        guard scalars > 0, isOld || isNew else { return }
+        pieces.append(Piece(scalars: scalars, isOld: isOld, isNew: isNew))
+    }
+
+    /// Does what a triple does, and returns its steps for the new viewer; nil if it reaches beyond the text.
+    ///
+    /// The steps delete from the end to the beginning, so that no step moves the place of the next one.
+    mutating func edit(_ triple: ParsedEvent.Triple, _ index: Int) -> [FoldDraft.Edit]? {
+        guard let start = cut(at: Int(clamping: triple.offset)) else { return nil }
+        var offset = Int64(pieces[..<start].reduce(0) { $0 + ($1.isNew ? $1.scalars : 0) })
+        let place = offset
+        var (rest, at) = (Int(clamping: triple.removed), start)
+        var steps: [FoldDraft.Edit] = []
+        while rest > 0 {
+            guard at < pieces.endIndex else { return nil }
+            if pieces[at].isOld, pieces[at].scalars > rest { split(at, rest) }
+            if pieces[at].isOld {
+                rest -= pieces[at].scalars
+                if pieces[at].isNew { steps.append(.init(offset: offset, removed: Int64(pieces[at].scalars))) }
+                offset += pieces[at].isNew ? Int64(pieces[at].scalars) : 0
+                (pieces[at].isOld, pieces[at].isNew) = (false, false)
+            } else if pieces[at].isNew {
+                offset += Int64(pieces[at].scalars)
+            }
+            at += 1
+        }
+        steps.reverse()
+        guard triple.scalars > 0 else {
+            // Every op names its field as text, also where nothing is left to do.
+            return steps.isEmpty ? [.init(offset: place, removed: 0)] : steps
+        }
+        pieces.insert(Piece(scalars: Int(triple.scalars), isOld: true, isNew: true), at: start)
+        if steps.last?.offset == place {
+            steps[steps.count - 1].triple = index
+        } else {
+            steps.append(.init(offset: place, removed: 0, triple: index))
+        }
+        return steps
+    }
+
+    /// Returns the index of the piece that begins directly behind so many elements of the old viewer; nil: there are
+    /// fewer.
+    private mutating func cut(at offset: Int) -> Int? {
+        if offset == 0 { return 0 }
+        var rest = offset
+        for index in pieces.indices where pieces[index].isOld {
+            if pieces[index].scalars > rest { split(index, rest) }
+            rest -= pieces[index].scalars
+            if rest == 0 { return index + 1 }
+        }
+        return nil
+    }
+
+    private mutating func split(_ index: Int, _ scalars: Int) {
+        var tail = pieces[index]
+        tail.scalars -= scalars
+        pieces[index].scalars = scalars
+        pieces.insert(tail, at: index + 1)
+    }
+}

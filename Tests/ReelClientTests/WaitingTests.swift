@@ -1,0 +1,125 @@
+import TestSupport
+import Testing
+
+@testable import ReelClient
+@testable import ReelCore
+
+/// Splices that are published while the rejection of an earlier event of their text is only expected.
+@Suite(.timeLimit(.minutes(5))) struct WaitingTests {
+    private static func edit(_ offset: Int64, _ text: String) -> Event {
+        .update("m", "0", operations: ["text": .splice([Splice(offset, 0, text)])])
+    }
+
+    @Test("whatever happens, each splice that waits is sent or refused, and its place shows the same text")
+    func everySpliceIsPlaced() {
+        var (placed, refused, all) = (0, 0, 0)
+        Seeds.run(100) { seed in
+            var simulation = OverlaySimulation(seed: seed)
+            simulation.stream.isComplete = true
+            var waiting: Set<Int64> = []
+            for _ in 0..<200 {
+                simulation.turn { simulation in
+                    if let number = simulation.publishChecked() { waiting.insert(number) }
+                }
+                simulation.stream.isComplete = true
+                let held = waiting.filter { simulation.stream.outbox.released[$0] == false }
+                let before = OverlaySimulation.ids.map { simulation.shown(Fold.key(model: "m", id: $0)) }
+                simulation.stream.placeReleased()
+                simulation.look()
+                if held.isEmpty { continue }
+                let entries = simulation.stream.outbox.entries.filter { held.contains($0.number) }
+                #expect(entries.count == held.count && entries.allSatisfy { $0.waits == nil })
+                let isRefused = entries.contains { $0.event.isFiller }
+                if isRefused { refused += 1 } else { placed += 1 }
+                if isRefused { continue }
+                let after = OverlaySimulation.ids.map { simulation.shown(Fold.key(model: "m", id: $0)) }
+                #expect(before.map { $0?.value("text") } == after.map { $0?.value("text") }, "seed \(seed)")
+            }
+            all += waiting.count
+            let isDone = simulation.drain()
+            #expect(isDone, "seed \(seed): \(simulation.stream.outbox.entries.count) events wait")
+            #expect(simulation.stream.outbox.waiting.isEmpty && simulation.stream.outbox.released.isEmpty)
+        }
+        #expect(placed > 0 && refused > 0, "\(placed) of \(all) placed, \(refused) refused")
+    }
+
+    /// A client whose title is on its way and will be rejected, and who knows it.
+    private func rejectedTitle(
+        _ network: FakeNetwork,
+        _ store: SyncClient.Store
+    ) async throws -> (client: SyncClient, stream: SyncStream, title: Publication) {
+        let client = try network.client(store: store)
+        let stream = try await client.open("s", from: .all)
+        let first = try await stream.publish(.insert("m", "0", ["text": "title", "n": 0])).fate()
+        guard case .applied(let seq) = first else { throw Wrong() }
+        // The event is in the log, and does not come back yet.
+        try await network.on { $0.isSilent = true }
+        try await network.on { network in network.author(.update("m", "0", ["n": 1])) }
+        let title = try await stream.publish(
+            Event(.update("m", "0", ["text": "lost"]).guarded(["n": seq]))
+        )
+        try await eventually { try await network.on { $0.log.count } == 3 }
+        try await network.on { $0.push(upTo: 1) }
+        try await eventually { await stream.object("m", "0")?["text"] == "title" }
+        return (client, stream, title)
+    }
+
+    @Test("text that is typed while a rejected title is on its way arrives", arguments: [false, true])
+    func typing(isKilled: Bool) async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        var (client, stream, title) = try await rejectedTitle(network, .file(path))
+        var typed: [Publication] = []
+        for (offset, letter) in ["a", "b", "c"].enumerated() {
+            typed.append(try await stream.publish(Self.edit(5 + Int64(offset), letter)))
+        }
+        let behind = try await stream.publish(.insert("m", "behind"))
+        #expect(await stream.object("m", "0")?["text"] == "titleabc")
+        #expect(try await network.on { $0.log.count } == 3, "they wait, and what comes after them")
+        if isKilled {
+            await client.close()
+            client = try network.client(store: .file(path))
+            stream = try await client.open("s", from: .all)
+            #expect(await stream.object("m", "0")?["text"] == "titleabc")
+        }
+        // Somebody else writes in front before the rejection is read.
+        try await network.on { network in
+            network.author(.update("m", "0", operations: ["text": .splice([Splice(0, 0, "My ")])]))
+            network.isSilent = false
+            network.pushAll()
+        }
+        if !isKilled {
+            guard case .rejected(.guard, 2) = try await title.fate() else { throw Wrong() }
+            for publication in typed + [behind] {
+                guard case .applied = try await publication.fate() else { throw Wrong() }
+            }
+        }
+        try await eventually { await stream.queued == 0 }
+        #expect(await stream.confirmed.object("m", "0")?["text"] == "My titleabc")
+        #expect(await stream.confirmed.object("m", "behind") != nil)
+        await client.close()
+    }
+
+    @Test("a splice that was made before the rejection was expected throws stale")
+    func unknowing() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s", from: .all)
+        guard case .applied(let seq) = try await stream.publish(.insert("m", "0", ["text": "title", "n": 0])).fate()
+        else { throw Wrong() }
+        try await network.on { $0.isSilent = true }
+        try await network.on { network in network.author(.update("m", "0", ["n": 1])) }
+        try await stream.publish(Event(.update("m", "0", ["text": "lost"]).guarded(["n": seq])))
+        let read = try #require(await stream.object("m", "0"))
+        #expect(read["text"] == "lost")
+        try await eventually { try await network.on { $0.log.count } == 3 }
+        try await network.on { $0.push(upTo: 1) }
+        try await eventually { await stream.object("m", "0")?["text"] == "title" }
+        let error = await #expect(throws: ReelError.self) {
+            try await stream.publish(Self.edit(4, "x"), base: read.readAt)
+        }
+        #expect(error?.code == .stale)
+        await client.close()
+    }
+}
