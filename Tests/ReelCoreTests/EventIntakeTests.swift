@@ -31,6 +31,24 @@ import Testing
         )
     }
 
+    @Test(
+        "a base and a guard on a seq name seqs of one epoch, a guard of −1 does not",
+        arguments: [("", false), (#""if":{"a":-1},"#, false), (#""if":{"a":-1,"b":0},"#, true), (#""base":3,"#, true)]
+    )
+    func namesSeqs(_ members: String, _ expected: Bool) throws {
+        let change = #""id":"1","model":"m","op":0,"site":"\#(Self.site)","type":"update"}"#
+        let base = members.hasPrefix(#""base"#)
+        for sent in ["{" + members + change, "{ " + members + change, base ? "" : #"{"fields":{},"# + members + change]
+        {
+            if sent.isEmpty { continue }
+            var (intake, output) = (EventIntake(limit: 1 << 18), [UInt8]())
+            try Array(sent.utf8).withUnsafeBytes {
+                try intake.take($0, stamp: .init(by: nil, atMs: 7, base: 41), into: &output)
+            }
+            #expect(intake.namesSeqs == expected, "\(sent)")
+        }
+    }
+
     @Test func keepsTheBaseThatTheClientGave() throws {
         let noop = #"{"base":-1,"op":0,"site":"\#(Self.site)","type":"noop"}"#
         #expect(try take(noop, by: nil) == #"{"at":7,"base":-1,"op":0,"site":"\#(Self.site)","type":"noop"}"#)

@@ -22,7 +22,8 @@ public struct EventIntake {
     public let limit: Int
     /// The event that was taken in last; its slices point into the bytes that were appended for it.
     public private(set) var event = ParsedEvent()
-    /// Whether the event that was taken in last has a `base` of its client or a guard, which mean seqs of one epoch.
+    /// True if the event that was taken in last has a `base` of its client or a guard on a seq, which mean seqs of one
+    /// epoch. A guard of −1 asks only if the field is absent.
     public private(set) var namesSeqs = false
     private var canonical: [UInt8] = []
 
@@ -54,7 +55,7 @@ public struct EventIntake {
             output.removeSubrange(start...)
             throw error
         }
-        namesSeqs = givesBase || !event.guards.isEmpty
+        namesSeqs = givesBase || event.guards.contains { $0.seq > .none }
     }
 
     /// The short way for a client whose events are canonical already: puts the new head before the rest and reads the
@@ -73,7 +74,7 @@ public struct EventIntake {
             Self.append(stamp, base: base, before: sent[reader.position...], to: &output)
             guard output.count - start <= limit else { throw ReelError(.tooLarge, "") }
             try parse(output, from: start)
-            namesSeqs = base != nil || !event.guards.isEmpty
+            namesSeqs = base != nil || event.guards.contains { $0.seq > .none }
             return true
         } catch {
             output.removeSubrange(start...)
