@@ -94,6 +94,7 @@ extension Outbox {
     private mutating func give(_ author: Event.Author, at index: Int) {
         nextOp = author.op + 1
         entries[index].author = author
+        entries[index].firstSent = position?.moment
         if firstOps[site] == nil { firstOps[site] = author.op }
         write(.put(entries[index]))
         write(.site(site, next: nextOp))
