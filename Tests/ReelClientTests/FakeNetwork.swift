@@ -241,13 +241,25 @@ final class FakeNetwork: Transport, @unchecked Sendable {
 
     func events(_ stream: StreamName, _ from: Seq, _ to: Seq) -> ServerFrame.Events {
         let to = min(to, head)
-        let events = from > to ? [] : (from...to).filter { streams[Int($0)] == stream }
+        let events = from > to ? [] : (from...to).filter { streams[Int($0)] == stream || isRetirement($0) }
         return ServerFrame.Events(
             stream: stream,
             from: from,
             to: max(to, from - 1),
             events: events.map { DeliveredEvent(seq: $0, value: log[Int($0)]) }
         )
+    }
+
+    /// A barrier that retires sites is delivered with every stream of the partition.
+    private func isRetirement(_ seq: Seq) -> Bool {
+        guard streams[Int(seq)] == nil else { return false }
+        return log[Int(seq)].withUnsafeBytes { if case .known(.retire) = Barrier.read($0) { true } else { false } }
+    }
+
+    /// An operator retires all sites of a stream with no event behind a seq.
+    func retire(before seq: Seq, _ stream: StreamName) {
+        append(nil, Barrier.retire(before: seq, stream: stream).value)
+        pushAll()
     }
 
     func fold(_ stream: StreamName, upTo last: Seq? = nil) -> Fold {

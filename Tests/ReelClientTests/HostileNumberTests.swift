@@ -45,7 +45,8 @@ import Testing
             try await network.on { network in
                 for connection in network.connections { connection.receive?(.text(bytes)) }
             }
-            if random.next().isMultiple(of: 10) { try await stream.publish(.update("m", "0", ["n": 1])) }
+            // A node whose events may have one byte makes any event too large.
+            if random.next().isMultiple(of: 10) { _ = try? await stream.publish(.update("m", "0", ["n": 1])) }
         }
         #expect(await stream.object("m", "0") != nil)
         await client.close()

@@ -90,13 +90,19 @@ import Testing
             let event = Event.update("page", "1", operations: ["text": .splice([Splice(0, 0, "x")])])
             return .init(number: number, event: event, base: base)
         }
-        var outbox = Outbox(site: site, nextOp: 3, entries: [splice(1, base: 8), splice(2, base: 9)], seed: 1)
-        outbox.leaveForeignSites { $0 == site ? .init(op: 2, seq: 9, isForeign: true) : nil }
-        #expect(outbox.entries.map(\.number) == [2])
+        func kept(_ bases: [Seq]) -> [Int64] {
+            let entries = bases.enumerated().map { splice(Int64($0) + 1, base: $1) }
+            var outbox = Outbox(site: site, nextOp: 3, entries: entries, seed: 1)
+            outbox.leaveForeignSites { $0 == site ? .init(op: 2, seq: 9, isForeign: true) : nil }
+            return outbox.entries.map(\.number)
+        }
+        #expect(kept([9, 10]) == [1, 2])
+        #expect(kept([8]) == [])
+        #expect(kept([8, 9]) == [], "the second counts on the text of the first")
 
         var lost = splice(1, base: 9)
         lost.author = .init(site: site, op: 3)
-        outbox = Outbox(site: site, nextOp: 4, entries: [lost, splice(2, base: 9)], seed: 1)
+        var outbox = Outbox(site: site, nextOp: 4, entries: [lost, splice(2, base: 9)], seed: 1)
         outbox.leaveForeignSites { $0 == site ? .init(op: 2, seq: 9, isForeign: true) : nil }
         #expect(outbox.entries.isEmpty, "it counts on a text of which nobody can tell")
     }

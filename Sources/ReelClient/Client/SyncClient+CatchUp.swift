@@ -143,6 +143,7 @@ extension SyncClient {
         } else if stream.view?.install(fold, owns: stream.outbox.owns, &progress) != true {
             return
         }
+        stream.outbox.position = .init(fold)
         let consumed: (Site) -> Outbox.LastConsumed? = { site in fold.site(site).map { ($0.op, $0.seq) } }
         if stream.isFromOldEpoch {
             stream.isFromOldEpoch = false

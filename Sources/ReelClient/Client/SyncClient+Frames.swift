@@ -121,6 +121,7 @@ extension SyncClient {
 
     /// Tells the queue, the store and the app what a step of the view brought.
     func took(_ progress: View.Progress, _ stream: StreamState) {
+        stream.outbox.position = stream.view.map { .init($0.fold) }
         for own in progress.own {
             // A copy that was sent under a former name says nothing of the site.
             if own.outcome == .foreign, stamp.differs(from: own.by) { continue }

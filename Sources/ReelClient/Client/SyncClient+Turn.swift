@@ -69,7 +69,8 @@ extension SyncClient {
         while let parcel = stream.outbox.handOver(
             window,
             base: fold.seq,
-            horizon: fold.horizon,
+            // No site begins with an event that was made before sites were retired.
+            horizon: max(fold.horizon, fold.retired),
             confirmed: fold,
             nowMs: transport.nowMs
         ) {

@@ -103,10 +103,16 @@ extension SyncClient {
 
     /// False as long as nothing that waits in the stream could be consumed by anybody.
     func maySend(_ stream: StreamState, _ fold: Fold) -> Bool {
-        guard stream.outbox.nextSendMs != nil else { return true }
-        stream.outbox.leaveForeignSites { site in
-            fold.site(site).map { .init(op: $0.op, seq: $0.seq, isForeign: stamp.differs(from: $0.by)) }
+        let known: (Site) -> Outbox.KnownSite? = { [stamp] site in
+            fold.site(site).map {
+                .init(op: $0.op, seq: $0.seq, isForeign: stamp.differs(from: $0.by), isEnded: $0.end != .none)
+            }
         }
+        // Also where nothing may be sent: it may wait for an op of a site that has ended.
+        stream.outbox.position = .init(fold)
+        stream.outbox.leaveEndedSites(known)
+        guard stream.outbox.nextSendMs != nil else { return true }
+        stream.outbox.leaveForeignSites(known)
         return stream.outbox.mayBegin(
             knows: { fold.site($0) != nil },
             hasRoom: fold.hasRoomForSite,

@@ -38,12 +38,14 @@ public enum SyncNotice: Sendable, Equatable {
     /// A node belongs to another deployment than this device: the client sends nothing and leaves it at once. Correct
     /// the nodes' addresses. If the deployment was replaced on purpose, see `SyncClient.adopt(deployment:)`.
     case otherDeployment(node: String, found: String, expected: String)
-    /// The device was cloned (restored from a backup): it goes on as a new site, and has moved what it had not sent.
+    /// The device was cloned (restored from a backup), or an operator has retired its site: it goes on as a new site,
+    /// and has moved what it had not sent.
     case newSite(stream: String, was: String, now: String)
-    /// The store's site in the stream belongs to another user, for example because the user was renamed (`adopt`). It
-    /// is never used again. Of the events that were sent under it and not known to have arrived, `consumed` are in the
-    /// stream, `moved` are sent under a new site, and of `unknown` it cannot be told: these are not sent again. What
-    /// was never sent goes under the new site, but for splices that count on text of the former one.
+    /// The store's site in the stream belongs to another user, for example because the user was renamed (`adopt`), or an
+    /// operator has retired it. It is never used again. Of the events that were sent under it and not known to have
+    /// arrived, `consumed` are in the stream, `moved` are sent under a new site, and of `unknown` it cannot be told:
+    /// these are not sent again. What was never sent goes under the new site, but for splices that count on text of the
+    /// former one.
     case leftSite(stream: String, site: String, consumed: Int, moved: Int, unknown: Int)
     /// `renewToken` gave a token of another user, or one whose subject cannot be read (nil): it is not used.
     case wrongUser(expected: String, found: String?)

@@ -54,11 +54,14 @@ extension Outbox {
     /// except what depends on what its author saw.
     mutating func epochChanged(consumed: (Site) -> LastConsumed?, seq: Seq) {
         bootstrapped(consumed: { site in consumed(site).map { ($0.op, nil) } }, seq: .max)
+        leaveEndedSites { site in consumed(site).map { KnownSite(op: $0.op, seq: .none, isForeign: false) } }
         leaveSitesThatFellBack(consumed)
         let error = ReelError(.epochChanged, "it depends on seqs of a log that has ended")
         removeAll { $0.author == nil && $0.event.dependsOnBase ? .refused(error) : nil }
         for index in entries.indices {
             entries[index].base = seq
+            // The former log has not consumed it: in this one nothing was sent before this moment.
+            if entries[index].author != nil { entries[index].firstSent = position?.moment }
             guard entries[index].event.dependsOnBase else {
                 write(.put(entries[index]))
                 continue
@@ -81,6 +84,7 @@ extension Outbox {
             for index in entries.indices where entries[index].author?.site == former {
                 entries[index].author = nil
                 entries[index].acked = nil
+                entries[index].firstSent = nil
                 write(.put(entries[index]))
             }
         }
@@ -97,6 +101,7 @@ extension Outbox {
             // Another device spoke as this site: its event took the op.
             entries[index].author = nil
             entries[index].acked = nil
+            entries[index].firstSent = nil
             write(.put(entries[index]))
             if author.site == site { takeNewSite() } else { refuseSplices() }
             rewind()
@@ -116,10 +121,16 @@ extension Outbox {
     }
 
     /// What waits goes under another site than the one under which this device wrote what it may count on.
-    /// `seq`: what has a base of at least that is kept.
+    /// `seq`: what has a base of at least that is kept, up to the first splice that is refused: later ones may count on
+    /// its text.
     mutating func refuseSplices(madeBelow seq: Seq = .max) {
         let error = ReelError(.stale, "it counts on what this device has written under another site")
-        removeAll { $0.author == nil && $0.base < seq && $0.event.hasSplices ? .refused(error) : nil }
+        var refusesAll = false
+        removeAll { entry in
+            guard entry.author == nil, entry.event.hasSplices, refusesAll || entry.base < seq else { return nil }
+            refusesAll = true
+            return .refused(error)
+        }
     }
 
     mutating func changeSite() {
@@ -140,7 +151,8 @@ extension Outbox {
     }
 
     /// The site never began, because its first event was too old. The horizon only rises: that event can never be
-    /// consumed, so all of it is made anew under a new site. Only what depends on what its author saw cannot.
+    /// consumed, so all of it is made anew under a new site. Only what depends on what its author saw cannot, and what
+    /// a site that was retired and forgotten may have consumed.
     private mutating func wasStale(_ author: Event.Author, seq: Seq, base: Seq) {
         guard let index = index(of: author), lies(entries[index], atOrBelow: seq) else { return }
         let old = author.site
@@ -148,6 +160,12 @@ extension Outbox {
         let error = ReelError(.stale, "it was made on a state that is older than the stream's history reaches")
         var losesText = false
         for index in entries.indices.reversed() where entries[index].author?.site == old {
+            let mayBeThere = position?.mayHaveForgotten(since: entries[index].firstSent) == true
+            if mayBeThere, !entries[index].event.isInternal {
+                losesText = losesText || entries[index].event.namesText
+                remove(at: index, .unknown(Self.forgotten))
+                continue
+            }
             guard !entries[index].event.dependsOnBase else {
                 losesText = losesText || entries[index].event.hasSplices
                 remove(at: index, .refused(error))
@@ -155,6 +173,7 @@ extension Outbox {
             }
             entries[index].author = nil
             entries[index].acked = nil
+            entries[index].firstSent = nil
             entries[index].base = base
             write(.put(entries[index]))
         }

@@ -109,6 +109,7 @@ extension Outbox {
     mutating func give(_ author: Event.Author, at index: Int) {
         nextOp = author.op + 1
         entries[index].author = author
+        entries[index].firstSent = position?.moment
         if firstOps[site] == nil { firstOps[site] = author.op }
         write(.put(entries[index]))
         write(.site(site, next: nextOp))

@@ -9,6 +9,8 @@ extension Outbox {
         var seq: Seq
         /// It began under another name than the one that events of this device get now.
         var isForeign: Bool
+        /// It consumes nothing more.
+        var isEnded = false
     }
 
     /// The outcome of the events that were handed over under a site that was left.
@@ -45,39 +47,65 @@ extension Outbox {
 
     /// An event that only the present user can have sent was never consumed, and goes under another site. Any other one
     /// may still be on its way into the log under the former name: only the version vector says that it was consumed,
-    /// and nothing that it will not be.
+    /// and nothing that it will not be, unless the site has ended.
     private mutating func leave(_ left: Site, _ known: KnownSite?) {
+        let firstOp = firstOps[left] ?? .max
+        let error = ReelError(.foreign, "it was sent under another user, and whether it arrived cannot be told")
+        let result = leave(left, known) { entry, op in
+            if op >= firstOp { return .moved }
+            guard let known, op <= known.op || known.isEnded else { return .unknown(error) }
+            return op <= known.op ? .consumed(op == known.op ? known.seq : nil) : .moved
+        }
+        notify(.leftSite(result))
+    }
+
+    /// What becomes of an event that was handed over under a site that is left.
+    enum Leaving {
+        case moved
+        case consumed(Seq?)
+        case unknown(ReelError)
+    }
+
+    /// Leaves a site, and decides on each event that was handed over under it.
+    mutating func leave(
+        _ left: Site,
+        _ known: KnownSite?,
+        deciding: (Entry, Op) -> Leaving
+    ) -> LeftSite {
         leftSites.insert(left)
+        firstOps[left] = nil
         if site == left { changeSite() }
+        if contested?.site == left { contested = nil }
         var result = LeftSite(site: left)
         var losesText = false
-        let firstOp = firstOps.removeValue(forKey: left) ?? .max
-        let error = ReelError(.foreign, "it was sent under another user, and whether it arrived cannot be told")
         for index in entries.indices.reversed() {
-            guard let author = entries[index].author, author.site == left else { continue }
-            let event = entries[index].event
-            if event.isInternal {
+            let entry = entries[index]
+            guard let author = entry.author, author.site == left else { continue }
+            if entry.event.isInternal {
                 // The op that it fills is needed by nobody any more.
-                losesText = losesText || event.namesText
+                losesText = losesText || entry.event.namesText
                 remove(at: index, .reduced)
-            } else if author.op >= firstOp {
+                continue
+            }
+            switch deciding(entry, author.op) {
+            case .moved:
                 result.moved += 1
                 entries[index].author = nil
                 entries[index].acked = nil
                 entries[index].firstSent = nil
                 write(.put(entries[index]))
-            } else if let known, author.op <= known.op {
+            case .consumed(let seq):
                 result.consumed += 1
-                remove(at: index, .consumed(author.op == known.op ? known.seq : nil))
-            } else {
+                remove(at: index, .consumed(seq))
+            case .unknown(let error):
                 result.unknown += 1
-                losesText = losesText || event.namesText
+                losesText = losesText || entry.event.namesText
                 remove(at: index, .unknown(error))
             }
         }
         refuseSplices(madeBelow: losesText ? .max : known?.seq ?? .none)
         rewind()
-        notify(.leftSite(result))
+        return result
     }
 
     /// False as long as the next event would begin a site in a stream that has no room for one: it would be consumed by

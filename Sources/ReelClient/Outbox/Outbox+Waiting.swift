@@ -42,9 +42,10 @@ extension Outbox {
         }
     }
 
-    /// Puts the event of an entry that no longer waits into its place: it is sent as if it had been made on `base`.
-    mutating func place(_ event: Event, base: Seq, at index: Int) {
-        (entries[index].waits, entries[index].base) = (nil, base)
+    /// Puts an event into the place of an entry's, as if it had been made on `base`. `waits`: it still waits.
+    mutating func place(_ event: Event, base: Seq, waits: Bool, at index: Int) {
+        if !waits { entries[index].waits = nil }
+        entries[index].base = base
         put(event, knew: entries[index].knew, at: index)
     }
 

@@ -19,7 +19,8 @@ struct Outbox: Sendable {
         var author: Event.Author?
         /// Where a gateway says it stands. Not stored: after a restart it is sent again.
         var acked: Seq?
-        /// How far the device's own fold was when the event was first handed to a connection; nil: it never was.
+        /// How far the device's own fold was when the event was first handed to a connection; nil: it never was, or an
+        /// earlier version of the client has done so. Under another site or in another epoch it begins again.
         var firstSent: FoldedMoment?
         /// The places of its changes whose objects this device has held while the event waited: such a change never
         /// brings its object back.
@@ -45,9 +46,9 @@ struct Outbox: Sendable {
     enum Notice: Sendable, Equatable {
         case acked(number: Int64, seq: Seq)
         case settled(number: Int64, Fate)
-        /// This device was cloned: it goes on as another site.
+        /// This device was cloned, or its site has ended: it goes on as another site.
         case newSite(was: Site, now: Site)
-        /// A site of the queue belongs to another user: it is never used again.
+        /// A site of the queue belongs to another user or has ended: it is never used again.
         case leftSite(LeftSite)
         /// The queue waits for something that is not an event's fault.
         case held(ReelError)
@@ -70,6 +71,8 @@ struct Outbox: Sendable {
     var foreignSites: Set<Site> = []
     /// Sites that are never used again.
     var leftSites: Set<Site> = []
+    /// Where the own fold is: set before the fold decides on anything here, and before events are handed over.
+    var position: FoldPosition?
     /// The stream has no room for another site, as far as the fold goes.
     var waitsForRoom = false
     var entries: ArraySlice<Entry> = []

@@ -3,8 +3,10 @@ internal import ReelCore
 extension Overlay {
     /// Returns the event with its splices expressed for an author who has seen all that is folded, after the events that
     /// lie here; nil if a splice would be stale, or if an earlier part of the batch changes the same object.
-    /// - Parameter base: the seq on which the event was made.
-    func rebased(_ event: Event, base: Seq, over confirmed: Fold) -> Event? {
+    /// - Parameters:
+    ///   - base: the seq on which the event was made.
+    ///   - waits: the event waits for a rejection, so that no lost text concerns it yet.
+    func rebased(_ event: Event, base: Seq, over confirmed: Fold, waits: Bool) -> Event? {
         let value = event.encoded(base: base, author: Event.Author(site: site, op: 0))
         return value.withUnsafeBytes { value in
             var parsed = ParsedEvent()
@@ -18,7 +20,7 @@ extension Overlay {
                 guard scratch.knows(key) else { continue }
                 for operation in parsed.operations[part.ops] where operation.isSplice {
                     let name = JSONText(value[operation.name]).string
-                    guard isFirst, !isLost(part, operation, value, base: confirmed.seq),
+                    guard isFirst, waits || !isLost(part, operation, value, base: confirmed.seq),
                         case .splice(let splices)? = changes[place].operations[name],
                         let edits = scratch.rebased(operation, of: part, in: parsed, value, to: confirmed.seq)
                     else { return nil }

@@ -1,0 +1,262 @@
+import ReelCore
+import Testing
+
+@testable import ReelClient
+
+/// The queue of a device whose site an operator has retired.
+@Suite struct RetiredSiteTests {
+    private static let wide = Outbox.Window(events: 100, bytes: 1 << 20)
+    private let epoch = Epoch(7)
+    private let site = Site(high: 1, low: 1)
+    private let unknown = Fate.unknown(Outbox.forgotten)
+
+    /// A queue on a fold at seq 10: three inserts that were handed over there, and one that was not.
+    private func queue() -> Outbox {
+        let entries = (0..<4).map { entry($0, .insert("m", "\($0)"), isSent: $0 < 3) }
+        return Outbox(site: site, nextOp: 3, entries: entries, seed: 1)
+    }
+
+    private func entry(_ op: Op, _ event: Event, base: Seq = 9, isSent: Bool = true) -> Outbox.Entry {
+        var entry = Outbox.Entry(number: op + 1, event: event, base: base)
+        guard isSent else { return entry }
+        entry.author = .init(site: site, op: op)
+        entry.firstSent = .init(epoch: epoch, seq: 10)
+        return entry
+    }
+
+    private func position(_ seq: Seq, retired: Seq, horizon: Seq = -1, epoch: Epoch? = nil) -> Outbox.FoldPosition {
+        .init(moment: .init(epoch: epoch ?? self.epoch, seq: seq), retired: retired, horizon: horizon)
+    }
+
+    private func ended(_ op: Op, at seq: Seq) -> (Site) -> Outbox.KnownSite? {
+        { [site] in $0 == site ? .init(op: op, seq: seq, isForeign: false, isEnded: true) : nil }
+    }
+
+    private func settled(_ notices: [Outbox.Notice]) -> [Int64: Fate] {
+        var fates: [Int64: Fate] = [:]
+        for case .settled(let number, let fate) in notices { fates[number] = fate }
+        return fates
+    }
+
+    /// The ids that it sends next, as events of its present site from op 0 on.
+    private func ids(_ outbox: inout Outbox, base: Seq = 90, horizon: Seq = 50) throws -> [String] {
+        let parcel = outbox.handOver(Self.wide, base: base, horizon: horizon, nowMs: 0)
+        return try (parcel?.events ?? []).enumerated().map { op, bytes in
+            let json = try #require(bytes.withUnsafeBytes { JSON(parsing: $0) }?.object)
+            #expect(json["site"]?.string == outbox.site.description && json["op"] == .number(Double(op)))
+            #expect(json["base"] == .number(Double(base)), "no site begins with what was made before the barrier")
+            return json["id"]?.string ?? ""
+        }
+    }
+
+    // MARK: Forgotten
+
+    @Test("what a forgotten site may have consumed is never sent again, and its outcome is unknown")
+    func forgotten() throws {
+        var outbox = queue()
+        outbox.position = position(90, retired: 50, horizon: 60)
+        outbox.leaveEndedSites { _ in nil }
+        let notices = outbox.takeNotices()
+        #expect(settled(notices) == [1: unknown, 2: unknown, 3: unknown])
+        #expect(notices.suffix(2).first == .leftSite(.init(site: site, unknown: 3)))
+        #expect(notices.last == .newSite(was: site, now: outbox.site))
+        #expect(outbox.site != site)
+        #expect(try ids(&outbox) == ["3"])
+        outbox.leaveEndedSites { _ in nil }
+        #expect(outbox.takeNotices() == [], "the new site has not begun, and is kept")
+        #expect(outbox.nextOp == 1)
+    }
+
+    @Test("a `stale` first event does not send again what a forgotten site may have consumed")
+    func stale() throws {
+        var outbox = queue()
+        outbox.position = position(90, retired: 50, horizon: 60)
+        outbox.folded(.init(site: site, op: 0), seq: 90, .stale, content: [], base: 90, nowMs: 0)
+        #expect(settled(outbox.takeNotices()) == [1: unknown, 2: unknown, 3: unknown])
+        #expect(outbox.site != site)
+        #expect(try ids(&outbox) == ["3"])
+    }
+
+    @Test("a site that cannot be forgotten yet, and is not there, never began: all goes under a new site")
+    func neverBegan() throws {
+        var outbox = queue()
+        outbox.position = position(90, retired: 50, horizon: 10)
+        outbox.leaveEndedSites { _ in nil }
+        let notices = outbox.takeNotices()
+        #expect(notices == [.leftSite(.init(site: site, moved: 3)), .newSite(was: site, now: outbox.site)])
+        #expect(try ids(&outbox) == ["0", "1", "2", "3"])
+    }
+
+    @Test("what was sent after the barrier is sent again under its site", arguments: [-1, 10] as [Seq])
+    func sentLater(retired: Seq) throws {
+        var outbox = queue()
+        for index in outbox.entries.indices { outbox.entries[index].base = 10 }
+        outbox.position = position(90_000, retired: retired, horizon: 80_000)
+        outbox.leaveEndedSites { _ in nil }
+        #expect(outbox.takeNotices() == [])
+        #expect(outbox.site == site)
+        let parcel = outbox.handOver(Self.wide, base: 90_000, horizon: -1, nowMs: 0)
+        #expect(parcel?.events.first == Event.insert("m", "0").encoded(base: 10, author: .init(site: site, op: 0)))
+    }
+
+    @Test("an event that an earlier version of the client has sent counts as sent before the barrier")
+    func earlierVersion() {
+        var outbox = queue()
+        for index in outbox.entries.indices { outbox.entries[index].firstSent = nil }
+        outbox.position = position(90, retired: 50)
+        outbox.leaveEndedSites { _ in nil }
+        #expect(settled(outbox.takeNotices()).values.allSatisfy { $0 == unknown })
+        #expect(outbox.entries.map(\.number) == [4])
+    }
+
+    @Test("a site whose queue is empty is left once it is forgotten or ended", arguments: [false, true])
+    func empty(isKnown: Bool) {
+        var outbox = Outbox(site: site, nextOp: 3, entries: [], seed: 1)
+        outbox.position = position(90, retired: -1)
+        outbox.leaveEndedSites { _ in nil }
+        #expect(outbox.site == site, "nothing was retired")
+        outbox.position = position(90, retired: 50)
+        outbox.leaveEndedSites(isKnown ? ended(2, at: 5) : { _ in nil })
+        #expect(outbox.takeNotices() == [.newSite(was: site, now: outbox.site)])
+        #expect(outbox.site != site && outbox.nextOp == 0)
+        #expect(outbox.takeWrites().last == .site(outbox.site, next: 0))
+    }
+
+    @Test("text that may be lost takes the splices with it that may count on it")
+    func lostText() {
+        let write = entry(0, .update("m", "1", ["text": "ab"]))
+        let splice = Event.update("m", "1", operations: ["text": .splice([Splice(2, 0, "c")])])
+        let entries = [write, entry(1, splice, base: 89, isSent: false)]
+        var outbox = Outbox(site: site, nextOp: 1, entries: entries, seed: 1)
+        outbox.position = position(90, retired: 50, horizon: 60)
+        outbox.leaveEndedSites { _ in nil }
+        let fates = settled(outbox.takeNotices())
+        #expect(fates[1] == unknown)
+        guard case .refused(let error)? = fates[2] else {
+            Issue.record("found \(fates)")
+            return
+        }
+        #expect(error.code == .stale)
+    }
+
+    // MARK: Ended
+
+    @Test("the entry of an ended site is exact: what it does not cover goes under a new site")
+    func exact() throws {
+        var outbox = queue()
+        outbox.position = position(90, retired: 50)
+        outbox.leaveEndedSites(ended(0, at: 20))
+        let notices = outbox.takeNotices()
+        #expect(settled(notices) == [1: .consumed(20)])
+        #expect(notices.contains(.leftSite(.init(site: site, consumed: 1, moved: 2))))
+        #expect(try ids(&outbox) == ["1", "2", "3"])
+        // Late copies find nothing.
+        outbox.folded(.init(site: site, op: 1), seq: 91, .gap, content: [], base: 91, nowMs: 0)
+        #expect(outbox.entries.count == 3 && outbox.takeNotices() == [])
+    }
+
+    @Test("splices move with the text that they count on, unless their author had not read all of the old site's")
+    func splices() throws {
+        func fates(bases: [Seq]) -> [Int64: Fate] {
+            let event = Event.update("m", "1", operations: ["text": .splice([Splice(0, 0, "x")])])
+            let entries = bases.enumerated().map { entry(Op($0) + 1, event, base: $1, isSent: $0 == 0) }
+            var outbox = Outbox(site: site, nextOp: 2, entries: entries, seed: 1)
+            outbox.position = position(90, retired: 50)
+            outbox.leaveEndedSites(ended(0, at: 20))
+            return settled(outbox.takeNotices())
+        }
+        #expect(fates(bases: [20, 30]) == [:])
+        #expect(fates(bases: [19, 30]).count == 2)
+        #expect(fates(bases: [20, 19]).count == 1)
+    }
+
+    @Test("an op that another device has used is not waited for once the site has ended")
+    func contested() throws {
+        var outbox = queue()
+        outbox.position = position(30, retired: -1)
+        _ = outbox.handOver(Self.wide, base: 30, horizon: -1, nowMs: 0)
+        outbox.nacked(.init(site: site, op: 0), ReelError(.conflict, "taken"), ref: 0, nowMs: 0)
+        #expect(outbox.nextSendMs == nil)
+        outbox.position = position(90, retired: 50)
+        outbox.leaveEndedSites(ended(0, at: 20))
+        outbox.connected()
+        #expect(try ids(&outbox) == ["1", "2", "3"])
+    }
+
+    @Test("an event that fills an op of an ended site is dropped without a word")
+    func filler() {
+        let entries = [entry(1, .noop), entry(2, .insert("m", "2"))]
+        var outbox = Outbox(site: site, nextOp: 3, entries: entries, seed: 1)
+        outbox.position = position(90, retired: 50)
+        outbox.leaveEndedSites(ended(0, at: 20))
+        #expect(settled(outbox.takeNotices()) == [2: .reduced])
+        #expect(outbox.entries.map(\.number) == [3])
+    }
+
+    @Test("the ended site of another name moves what it did not consume")
+    func foreign() {
+        var outbox = queue()
+        outbox.position = position(90, retired: 50)
+        let known = Outbox.KnownSite(op: 0, seq: 20, isForeign: true, isEnded: true)
+        outbox.leaveEndedSites { [site] in $0 == site ? known : nil }
+        #expect(outbox.site == site, "left by the rule for sites of others")
+        outbox.leaveForeignSites { [site] in $0 == site ? known : nil }
+        #expect(outbox.takeNotices().last == .leftSite(.init(site: site, consumed: 1, moved: 2)))
+    }
+
+    // MARK: Epochs
+
+    @Test("in a new epoch after a retirement, what a missing site may have consumed is not sent again")
+    func newEpoch() throws {
+        var outbox = queue()
+        outbox.position = position(90, retired: 40, epoch: Epoch(8))
+        outbox.epochChanged(consumed: { _ in nil }, seq: 90)
+        #expect(settled(outbox.takeNotices()) == [1: unknown, 2: unknown, 3: unknown])
+        #expect(outbox.site != site)
+        #expect(try ids(&outbox) == ["3"])
+    }
+
+    @Test("what a new epoch has not consumed was first sent there, if that was not retired before")
+    func laterRetirement() {
+        var outbox = queue()
+        outbox.position = position(90, retired: -1, epoch: Epoch(8))
+        outbox.epochChanged(consumed: { _ in nil }, seq: 90)
+        #expect(outbox.takeNotices() == [])
+        let sent = outbox.entries.prefix(3).map(\.firstSent)
+        #expect(sent == Array(repeating: .init(epoch: Epoch(8), seq: 90), count: 3))
+        var other = outbox
+        other.position = position(70_000, retired: 300, horizon: 500, epoch: Epoch(8))
+        other.leaveEndedSites { _ in nil }
+        #expect(settled(other.takeNotices()).count == 3, "it may have consumed them after the epoch began")
+        outbox.position = position(400, retired: 300, epoch: Epoch(8))
+        outbox.leaveEndedSites { _ in nil }
+        #expect(outbox.takeNotices().first == .leftSite(.init(site: site, moved: 3)))
+    }
+
+    @Test("a new epoch in which the site has ended moves what it did not consume")
+    func endedBefore() throws {
+        var outbox = queue()
+        outbox.position = position(90, retired: 40, epoch: Epoch(8))
+        outbox.epochChanged(consumed: { [site] in $0 == site ? (0, 41) : nil }, seq: 90)
+        outbox.leaveEndedSites(ended(0, at: 41))
+        #expect(settled(outbox.takeNotices()) == [1: .consumed(nil)])
+        #expect(try ids(&outbox) == ["1", "2", "3"])
+    }
+
+    // MARK: Hand-over
+
+    @Test("the place of the first hand-over is kept with the event, and later ones do not change it")
+    func firstSent() {
+        var outbox = Outbox(seed: 1)
+        _ = outbox.add(.insert("m", "1"), base: 0, isKnown: false)
+        _ = outbox.takeWrites()
+        outbox.position = position(5, retired: -1)
+        _ = outbox.handOver(Self.wide, base: 5, horizon: -1, nowMs: 0)
+        let put = outbox.takeWrites().compactMap { if case .put(let entry) = $0 { entry.firstSent } else { nil } }
+        #expect(put == [.init(epoch: epoch, seq: 5)])
+        outbox.connected()
+        outbox.position = position(8, retired: -1)
+        #expect(outbox.handOver(Self.wide, base: 8, horizon: -1, nowMs: 0) != nil)
+        #expect(outbox.entries.first?.firstSent == .init(epoch: epoch, seq: 5))
+    }
+}
