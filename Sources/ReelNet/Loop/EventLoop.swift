@@ -69,6 +69,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         handle.pointee.data = Unmanaged.passUnretained(self).toOpaque()
         status = uv_async_init(handle, wake) { $0!.pointee.loop.eventLoop.runJobs() }
         guard status == 0 else { throw NetError(status: status, "starting an event loop") }
+        wake.pointee.data = nil
         uv_prepare_init(handle, prepare)
         uv_prepare_start(prepare) { $0!.pointee.loop.eventLoop.finishRound() }
         uv_check_init(handle, check)
@@ -310,6 +311,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         case UV_TIMER: Context.borrow(handle.pointee.data, as: LoopTimer.self).cancel()
         case UV_SIGNAL: Context.borrow(handle.pointee.data, as: SignalWatch.self).cancel()
         case UV_POLL: Context.borrow(handle.pointee.data, as: TCPListener.self).close()
+        // A long job, which closes its handle when it ends.
+        case UV_ASYNC where handle.pointee.data != nil: break
         default: uv_close(handle, nil)
         }
     }
