@@ -28,6 +28,35 @@ import Testing
         }
     }
 
+    /// Milliseconds of machines that run for a second, for 6.8 and 13.6 years, and for as long as 63 and 64 bits count.
+    @Test(
+        "deadlines work at every value of the machine's clock",
+        arguments: [1_000, (1 << 31) * 100, (1 << 32) * 100, 1 << 62, .max] as [UInt64]
+    )
+    func clocks(_ nowMs: UInt64) {
+        let last = nowMs / DeadlineWheel.tickMs
+        #expect(DeadlineWheel.tick(due: 0, after: last) == last + 1)
+        #expect(DeadlineWheel.tick(due: .max, after: last) == min(last + 256, .max / 100 + 1))
+        if nowMs < .max / 2 {
+            #expect(DeadlineWheel.tick(due: (last + 1) * 100 + 1, after: last) == last + 2)
+            #expect(DeadlineWheel.tick(due: (last + 7) * 100, after: last) == last + 7)
+        }
+        for delay in [.zero, .seconds(1), .seconds(Int64.max)] as [Duration] {
+            let due = Timed.due(delay, from: nowMs)
+            #expect(due >= min(nowMs, .max - 1) && due < .max, "a deadline that is set is not one that is off")
+        }
+        for near in last - 1...last + 1 {
+            var marks = Set<UInt32>()
+            for tick in near + 1...near + 256 {
+                let mark = DeadlineWheel.mark(tick)
+                #expect(mark != 0 && marks.insert(mark).inserted)
+                #expect(DeadlineWheel.isSoon(mark, asTick: tick, after: near))
+                #expect(DeadlineWheel.isSoon(mark, asTick: near + 256, after: near))
+                #expect(DeadlineWheel.isSoon(mark, asTick: near + 1, after: near) == (tick == near + 1))
+            }
+        }
+    }
+
     /// Returns once a piece of work has run off the loop and its result is back.
     private static func offload(isLong: Bool, on loop: EventLoop) async throws {
         let isTaken = Counts()
