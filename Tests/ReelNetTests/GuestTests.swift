@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -6,6 +7,53 @@ import Testing
 
 /// A loop in a process that belongs to another program.
 @Suite(.timeLimit(.minutes(5))) struct GuestTests {
+    @Test("a loop changes neither the environment nor what the process does on a signal")
+    func processState() async {
+        await #expect(processExitsWith: .success) {
+            unsetenv("UV_THREADPOOL_SIZE")
+            Self.acceptBrokenPipes()
+            let before = Self.handlers()
+            let loop = try EventLoop()
+            try await Self.offload(isLong: false, on: loop)
+            try await Self.offload(isLong: true, on: loop)
+            #expect(getenv("UV_THREADPOOL_SIZE") == nil)
+            #expect(Self.handlers() == before)
+            #expect(try await loop.run { !Self.blocksBrokenPipes() }, "threads inherit what a loop's thread blocks")
+            loop.stop()
+            loop.join()
+        }
+    }
+
+    @Test("a write to a closed connection is an error and raises no signal, at once or later")
+    func closedConnection() async {
+        await #expect(processExitsWith: .success) {
+            Self.acceptBrokenPipes()
+            let loop = try EventLoop()
+            for isLate in [false, true] {
+                var ends: [Int32] = [0, 0]
+                #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+                let (near, far) = (ends[0], ends[1])
+                let errors = Errors()
+                if !isLate { close(far) }
+                let connection = try await loop.run {
+                    let connection = try TCPConnection(loop: loop, descriptor: near)
+                    connection.handler = errors
+                    connection.write([UInt8](repeating: 0, count: 10_000_000))
+                    return LoopBound(connection, on: loop)
+                }
+                if isLate {
+                    // The kernel takes a part of it, and libuv waits to write the rest.
+                    try await eventually("a part is written") { try await loop.run { connection.value.passed > 0 } }
+                    close(far)
+                }
+                try await eventually("the connection ends") { errors.codes == [.reset] }
+                #expect(try await loop.run { !Self.blocksBrokenPipes() })
+            }
+            loop.stop()
+            loop.join()
+        }
+    }
+
     @Test("long work occupies no thread of a pool that has one, and a loop that stops waits for it")
     func smallPool() async {
         await #expect(processExitsWith: .success) {
@@ -63,4 +111,45 @@ import Testing
         try await loop.run { loop.offload(isLong: isLong, {}, then: { isTaken.add("") }) }
         try await eventually("the result of a piece of work") { isTaken[""] == 1 }
     }
+
+    /// Lets SIGPIPE end the process. A process inherits what the thread that started it blocked, and so does a loop.
+    private static func acceptBrokenPipes() {
+        signal(SIGPIPE, SIG_DFL)
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGPIPE)
+        pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+    }
+
+    /// What the process does on each signal: the addresses of its handlers.
+    private static func handlers() -> [Int] {
+        (1..<65).map { number in
+            var handling = sigaction()
+            guard sigaction(Int32(number), nil, &handling) == 0 else { return -1 }
+            return unsafeBitCast(handling.__sigaction_handler.sa_handler, to: Int.self)
+        }
+    }
+
+    /// True if the calling thread blocks SIGPIPE.
+    private static func blocksBrokenPipes() -> Bool {
+        var signals = sigset_t()
+        pthread_sigmask(SIG_BLOCK, nil, &signals)
+        return sigismember(&signals, SIGPIPE) == 1
+    }
+}
+
+/// Keeps what a connection ended with.
+private final class Errors: TCPHandler, Sendable {
+    private let errors = Mutex<[NetError.Code]>([])
+
+    var codes: [NetError.Code] { errors.withLock { $0 } }
+
+    func closed(_ error: NetError?) {
+        errors.withLock { $0.append(error?.code ?? .closed) }
+    }
+
+    func received(_ bytes: Span<UInt8>) {}
+    func ended() {}
+    func drained() {}
+    func deadlinePassed() {}
 }
