@@ -93,7 +93,10 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         random = SeededGenerator(seed: seed)
     }
 
-    deinit { loop.stop() }
+    deinit {
+        loop.stop()
+        loop.leave()
+    }
 
     var executor: any SerialExecutor { loop }
     var nowMs: Int64 { Int64(clamping: loop.now) + aheadMs }

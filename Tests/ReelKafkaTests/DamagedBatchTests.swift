@@ -87,7 +87,7 @@ struct DamagedBatchTests {
         }
         try #require(connected == 0)
         let sent = bytes(Int32(request.count)) + request
-        try #require(send(connection, sent, sent.count, 0) == sent.count)
+        try #require(send(connection, sent, sent.count, Int32(MSG_NOSIGNAL)) == sent.count)
         var answer: UInt8 = 0
         try #require(recv(connection, &answer, 1, 0) == 1)
     }

@@ -388,7 +388,7 @@ private final class Liar: Sendable {
         port = address.port
         DispatchQueue.global().async { [self] in
             let peer = accept(self.descriptor, nil, nil)
-            _ = answer.withCString { write(peer, $0, strlen($0)) }
+            _ = answer.withCString { send(peer, $0, strlen($0), Int32(MSG_NOSIGNAL)) }
             var buffer = [UInt8](repeating: 0, count: 1000)
             while read(peer, &buffer, buffer.count) > 0 {}
             close(peer)

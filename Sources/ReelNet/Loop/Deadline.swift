@@ -41,7 +41,7 @@ class Timed {
     final let loop: EventLoop
     /// When the deadline passes, on the loop's clock; `off` while there is none.
     fileprivate final private(set) var due = Timed.off
-    /// The tick that looks at it next; 0 while none does.
+    /// The mark of the tick that looks at it next; 0 while none does.
     fileprivate final var scheduled: UInt32 = 0
 
     /// In place of an optional, which is twice as large.
@@ -53,8 +53,14 @@ class Timed {
 
     /// Sets the deadline or moves it: so long from now.
     final func setDeadline(_ delay: Duration) {
-        due = loop.freshNow + delay.milliseconds
+        due = Self.due(delay, from: loop.freshNow)
         loop.wheel.schedule(self)
+    }
+
+    /// The end of the delay on the loop's clock; for a sum that has no room, the last moment that is not `off`.
+    static func due(_ delay: Duration, from now: UInt64) -> UInt64 {
+        let (due, overflow) = now.addingReportingOverflow(delay.milliseconds)
+        return overflow ? off - 1 : min(due, off - 1)
     }
 
     /// There is none until it is set again.
@@ -80,14 +86,14 @@ extension Timed: Sendable {}
 /// comes up, so that ten thousand busy connections cost nothing between ticks. No deadline, no tick.
 final class DeadlineWheel {
     static let tickMs: UInt64 = 100
-    private static let slotCount: UInt32 = 256
+    private static let slotCount: UInt64 = 256
     /// Behind so many ticks without a turn the loop stood still.
-    private static let standstill: UInt32 = 5
+    private static let standstill: UInt64 = 5
 
     private unowned let loop: EventLoop
     private var slots = [[Timed]](repeating: [], count: Int(slotCount))
     private var count = 0
-    private var lastTick: UInt32 = 0
+    private var lastTick: UInt64 = 0
     private var timer: LoopTimer?
     private var isPutOff = false
 
@@ -97,26 +103,38 @@ final class DeadlineWheel {
 
     fileprivate func schedule(_ timed: Timed) {
         if timer == nil { start() }
-        // At the soonest the next tick, at the latest one turn ahead: then it is looked at again.
-        let tick = min(max(Self.tick(timed.due + Self.tickMs - 1), lastTick + 1), lastTick + Self.slotCount)
-        if timed.scheduled != 0, timed.scheduled <= tick { return }
-        timed.scheduled = tick
+        let tick = Self.tick(due: timed.due, after: lastTick)
+        if timed.scheduled != 0, Self.isSoon(timed.scheduled, asTick: tick, after: lastTick) { return }
+        timed.scheduled = Self.mark(tick)
         slots[Int(tick % Self.slotCount)].append(timed)
         count += 1
     }
 
-    /// Of the loop's clock, which begins with the machine: so a tick needs few bytes.
-    private static func tick(_ ms: UInt64) -> UInt32 { UInt32(clamping: ms / tickMs) }
+    /// The tick that looks at a deadline: at the soonest the next one, at the latest one a turn ahead. That one puts the
+    /// deadline into its next slot.
+    static func tick(due: UInt64, after last: UInt64) -> UInt64 {
+        let tick = due / tickMs + (due % tickMs == 0 ? 0 : 1)
+        return min(max(tick, last + 1), last + slotCount)
+    }
+
+    /// What a deadline remembers of a tick: its last 31 bits, in a number that is never 0. Ticks in use lie within a turn
+    /// of each other, so their marks differ at every value of the machine's clock.
+    static func mark(_ tick: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: tick) | 1 << 31 }
+
+    /// True if the tick with this mark, one within a turn of `last`, comes no later than `tick`.
+    static func isSoon(_ mark: UInt32, asTick tick: UInt64, after last: UInt64) -> Bool {
+        (mark &- Self.mark(last)) & ((1 << 31) - 1) <= UInt32(truncatingIfNeeded: tick - last)
+    }
 
     private func start() {
-        lastTick = Self.tick(loop.now)
+        lastTick = loop.now / Self.tickMs
         timer = loop.timer(after: .milliseconds(Int64(Self.tickMs)), every: .milliseconds(Int64(Self.tickMs))) {
             [unowned self] in turn()
         }
     }
 
     private func turn() {
-        let now = Self.tick(loop.now)
+        let now = loop.now / Self.tickMs
         // Who stood still hears first what has come meanwhile: nobody is late for that.
         isPutOff = !isPutOff && now > lastTick + Self.standstill
         if isPutOff { return }
@@ -127,7 +145,7 @@ final class DeadlineWheel {
             let found = slots[slot]
             slots[slot] = []
             count -= found.count
-            for timed in found where timed.scheduled == lastTick {
+            for timed in found where timed.scheduled == Self.mark(lastTick) {
                 timed.scheduled = 0
                 guard timed.hasDeadline else { continue }
                 if timed.due <= loop.now { timed.pass() } else { schedule(timed) }

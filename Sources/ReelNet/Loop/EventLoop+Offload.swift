@@ -8,8 +8,8 @@ extension EventLoop {
         offload(isLong: false, work, then: then)
     }
 
-    /// The same for work that may take many times as long as what others wait for: it is done where it takes no core
-    /// from them, and some of the loop's places stay free of it.
+    /// Runs blocking work as `offload` does. Work that is long, which may take many times as long as other work, runs
+    /// on the threads of `LongWork` and occupies no thread of the pool.
     public func offload<T: Sendable>(
         isLong: Bool,
         _ work: @escaping @Sendable () -> T,
@@ -18,7 +18,7 @@ extension EventLoop {
         checkIsolated()
         let result = Handover(value: OffloadResult<T>())
         let job = OffloadJob(
-            isLong: isLong,
+            isLong: isLong && LongWork.isPossible,
             work: { result.value.value = work() },
             then: { if let value = result.value.value { then(value) } }
         )
@@ -28,78 +28,95 @@ extension EventLoop {
 
     private func startOffloads() {
         while let job = offloads.next() {
-            let request = UnsafeMutablePointer<uv_work_t>.allocate(capacity: 1)
-            request.pointee.data = Context.pass(job)
-            uv_queue_work(
-                handle,
-                request,
-                {
-                    let job = Context.borrow($0!.pointee.data, as: OffloadJob.self)
-                    // It has the name of the loop that libuv has started it from.
-                    _ = reel_name_thread("reel-pool")
-                    if job.isLong { LongWork.run(job.work) } else { job.work() }
-                },
-                { request, status in
-                    let loop = request!.pointee.loop.eventLoop
-                    let job = Context.take(request!.pointee.data, as: OffloadJob.self)
-                    request!.deallocate()
-                    loop.offloads.ended(job)
-                    loop.startOffloads()
-                    if status == 0 { job.then() }
-                }
-            )
+            if job.isLong { startLong(job) } else { start(job) }
         }
+    }
+
+    private func ended(_ job: OffloadJob) {
+        offloads.ended(job)
+        startOffloads()
+        job.then()
+    }
+
+    private func start(_ job: OffloadJob) {
+        let request = UnsafeMutablePointer<uv_work_t>.allocate(capacity: 1)
+        request.pointee.data = Context.pass(job)
+        uv_queue_work(
+            handle,
+            request,
+            {
+                // It has the name of the loop that libuv has started it from.
+                _ = reel_name_thread("reel-pool")
+                Context.borrow($0!.pointee.data, as: OffloadJob.self).work()
+            },
+            { request, _ in
+                let loop = request!.pointee.loop.eventLoop
+                let job = Context.take(request!.pointee.data, as: OffloadJob.self)
+                request!.deallocate()
+                loop.ended(job)
+            }
+        )
+    }
+
+    /// Each job has an async handle, which keeps the loop alive until the job has ended, as a request to libuv's pool
+    /// does.
+    private func startLong(_ job: OffloadJob) {
+        let bell = UnsafeMutablePointer<uv_async_t>.allocate(capacity: 1)
+        let status = uv_async_init(handle, bell) { bell in
+            let loop = bell!.pointee.loop.eventLoop
+            let job = Context.take(bell!.pointee.data, as: OffloadJob.self)
+            uv_close(base(bell!)) { UnsafeMutableRawPointer($0!).assumingMemoryBound(to: uv_async_t.self).deallocate() }
+            loop.ended(job)
+        }
+        guard status == 0 else {
+            bell.deallocate()
+            return start(job)
+        }
+        bell.pointee.data = Context.pass(job)
+        let ring = Handover(value: bell)
+        LongWork.run(job.work) { uv_async_send(ring.value) }
     }
 }
 
-/// The blocking work of one loop, in order. A few pieces are under way, enough for the pool's threads: so what they
-/// have done comes back a few at a time, and a crowd that waits for the disk does not keep others from the loop. Of
-/// long work only half as many: what stands behind it and is short goes past.
+/// The blocking work of one loop, in order. A few jobs are under way: so their results come back a few at a time, and a
+/// crowd that waits for the disk does not keep others from the loop. Long work and other work have threads of their own
+/// and do not wait for each other.
 struct OffloadQueue {
-    private static let underWayMax = 8
-    private static let longUnderWayMax = 4
-
-    private var underWay = 0
-    private var longUnderWay = 0
-    private var short = OffloadLine()
-    private var long = OffloadLine()
-    private var count = 0
+    private var short = OffloadLine(underWayMax: 8)
+    private var long = OffloadLine(underWayMax: 4)
 
     fileprivate mutating func add(_ job: OffloadJob) {
-        count += 1
-        job.number = count
         if job.isLong { long.add(job) } else { short.add(job) }
     }
 
-    /// The job that is to begin now; nil: none is.
-    fileprivate mutating func next() -> OffloadJob? {
-        guard underWay < Self.underWayMax else { return nil }
-        let mayBeLong = longUnderWay < Self.longUnderWayMax
-        let isLongFirst = (long.first?.number ?? .max) < (short.first?.number ?? .max)
-        guard let job = mayBeLong && isLongFirst ? long.popFirst() : short.popFirst() else { return nil }
-        underWay += 1
-        if job.isLong { longUnderWay += 1 }
-        return job
-    }
+    /// The job that is to begin now; nil if there is none.
+    fileprivate mutating func next() -> OffloadJob? { short.begin() ?? long.begin() }
 
     fileprivate mutating func ended(_ job: OffloadJob) {
-        underWay -= 1
-        if job.isLong { longUnderWay -= 1 }
+        if job.isLong { long.underWay -= 1 } else { short.underWay -= 1 }
     }
 }
 
-/// Jobs that wait, in order.
+/// Jobs of one kind that wait, in order.
 private struct OffloadLine {
-    private(set) var first: OffloadJob?
+    let underWayMax: Int
+    var underWay = 0
+    private var first: OffloadJob?
     private var last: OffloadJob?
+
+    init(underWayMax: Int) {
+        self.underWayMax = underWayMax
+    }
 
     mutating func add(_ job: OffloadJob) {
         if let last { last.next = job } else { first = job }
         last = job
     }
 
-    mutating func popFirst() -> OffloadJob? {
-        guard let job = first else { return nil }
+    /// The next job, which is under way from now on; nil if enough are, or none waits.
+    mutating func begin() -> OffloadJob? {
+        guard underWay < underWayMax, let job = first else { return nil }
+        underWay += 1
         first = job.next
         if first == nil { last = nil }
         job.next = nil
@@ -111,14 +128,12 @@ private final class OffloadResult<T> {
     var value: T?
 }
 
-/// `work` runs on a pool thread, `then` on the loop behind it.
+/// `work` runs on a thread where it may block, `then` on the loop after it.
 private final class OffloadJob {
     let isLong: Bool
     let work: @Sendable () -> Void
     let then: () -> Void
-    /// Which of all that were given.
-    var number = 0
-    /// The one of its kind that was given behind it.
+    /// The job of the same kind that was added after this one.
     var next: OffloadJob?
 
     init(isLong: Bool, work: @escaping @Sendable () -> Void, then: @escaping () -> Void) {

@@ -9,6 +9,9 @@ import Synchronization
 /// `Sendable`; `LoopBound` carries a reference to it through other threads. Work reaches the loop by `execute`, `run`
 /// or `sync`. A loop is also a serial executor: an actor can be pinned to it.
 ///
+/// A loop changes nothing of its process: no environment variable, no signal handler. A program with much blocking work
+/// sets `UV_THREADPOOL_SIZE` before it starts its first loop.
+///
 /// One round of the loop: wait, call back for what happened, run the bodies of `atRoundEnd`, then offer to the kernel
 /// what the connections have collected: one write per connection and round, and one for what a connection answers by
 /// itself to what it has read. Then the bodies of `behindRound`, which write to many by themselves.
@@ -58,17 +61,18 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     var offloads = OffloadQueue()
     private(set) lazy var wheel = DeadlineWheel(loop: self)
     let date = HTTPDate()
+    /// Holds SIGPIPE back while libuv writes to a connection.
+    var brokenPipes = BrokenPipeGuard()
 
     /// Starts the thread. It runs until `stop`.
     public init() throws(NetError) {
-        Self.ignoreBrokenPipes
-        Self.widenPool
         try Self.checkDescriptors()
         var status = uv_loop_init(handle)
         guard status == 0 else { throw NetError(status: status, "starting an event loop") }
         handle.pointee.data = Unmanaged.passUnretained(self).toOpaque()
         status = uv_async_init(handle, wake) { $0!.pointee.loop.eventLoop.runJobs() }
         guard status == 0 else { throw NetError(status: status, "starting an event loop") }
+        wake.pointee.data = nil
         uv_prepare_init(handle, prepare)
         uv_prepare_start(prepare) { $0!.pointee.loop.eventLoop.finishRound() }
         uv_check_init(handle, check)
@@ -92,18 +96,12 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// Where more wait than these, several are run at once: all have been within a second or two.
     private static let pacedMax = 250
 
-    /// What blocks for long, a log's read for one, must not keep all of libuv's threads, which are four.
-    private static let widenPool: Void = { setenv("UV_THREADPOOL_SIZE", "16", 0) }()
-
     /// Where libuv finds no descriptors for the pipe of its signals, which the first loop makes, it aborts the process.
     private static func checkDescriptors() throws(NetError) {
         var ends: [Int32] = [0, 0]
         guard pipe(&ends) == 0 else { throw NetError(status: -errno, "starting an event loop") }
         for end in ends { Glibc.close(end) }
     }
-
-    /// A write to a closed socket is an error of that socket, not a signal to the process.
-    private static let ignoreBrokenPipes: Void = { _ = signal(SIGPIPE, SIG_IGN) }()
 
     private static let main: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { context in
         let loop = Context.take(context, as: EventLoop.self)
@@ -310,6 +308,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         case UV_TIMER: Context.borrow(handle.pointee.data, as: LoopTimer.self).cancel()
         case UV_SIGNAL: Context.borrow(handle.pointee.data, as: SignalWatch.self).cancel()
         case UV_POLL: Context.borrow(handle.pointee.data, as: TCPListener.self).close()
+        // A long job, which closes its handle when it ends.
+        case UV_ASYNC where handle.pointee.data != nil: break
         default: uv_close(handle, nil)
         }
     }

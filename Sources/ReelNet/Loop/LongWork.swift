@@ -12,7 +12,7 @@ enum LongWork {
 
     private struct Job: Sendable {
         let work: @Sendable () -> Void
-        let done = Answer<Void>()
+        let ended: @Sendable () -> Void
     }
 
     private static let jobs = Mutex<[Job]>([])
@@ -40,16 +40,17 @@ enum LongWork {
             let job = jobs.withLock { $0.isEmpty ? nil : $0.removeFirst() }
             guard let job else { continue }
             job.work()
-            job.done.give(.success(()))
+            job.ended()
         }
     }
 
-    /// Does the work on one of them while the caller waits for it, a thread of libuv's pool.
-    static func run(_ work: @escaping @Sendable () -> Void) {
-        guard started > 0 else { return work() }
-        let job = Job(work: work)
-        jobs.withLock { $0.append(job) }
+    /// False if the process got no thread for it.
+    static var isPossible: Bool { started > 0 }
+
+    /// Queues the work for one of the threads, then calls `ended` there. No thread waits for it: one of libuv's pool,
+    /// of which there are four by default, would be lost to other work. Requires `isPossible`.
+    static func run(_ work: @escaping @Sendable () -> Void, ended: @escaping @Sendable () -> Void) {
+        jobs.withLock { $0.append(Job(work: work, ended: ended)) }
         sem_post(unbegun.value)
-        try? job.done.wait()
     }
 }

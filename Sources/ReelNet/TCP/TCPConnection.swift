@@ -343,11 +343,14 @@ private final class LateWrite {
     func start() {
         request.pointee.data = Context.pass(self)
         var buffer = TCPConnection.buffer(UnsafeRawBufferPointer(bytes))
+        connection.loop.brokenPipes.begin()
         let status = uv_write(request, connection.stream, &buffer, 1) { request, status in
             let write = Context.take(request!.pointee.data, as: LateWrite.self)
+            write.connection.loop.brokenPipes.end()
             write.connection.wroteLate(status)
         }
         if status != 0 {
+            connection.loop.brokenPipes.end()
             _ = Context.take(request.pointee.data, as: LateWrite.self)
             connection.close(NetError(status: status, "writing"))
         }
