@@ -121,7 +121,7 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
                     deployment: network.deployment,
                     partitions: network.partitions,
                     limits: .init(
-                        frame: 1 << 20,
+                        frame: network.frameBytes,
                         event: 256 << 10,
                         batch: 50,
                         subscriptions: network.subscriptionsMax,

@@ -45,6 +45,8 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     /// The subscriptions of a connection, as `welcome` has it; and how many are taken, where that is another number.
     var subscriptionsMax = 100
     var subscriptionsTaken: Int?
+    /// The largest frame that a node takes, as `welcome` has it.
+    var frameBytes = 1 << 20
     /// A member of the answers by HTTP with events, and the number that stands in it whatever is so.
     var forged: (member: String, number: Int64)?
     /// How far the clock is ahead of the loop's.

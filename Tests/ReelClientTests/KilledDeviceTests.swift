@@ -57,6 +57,7 @@ import Testing
             "outbox SET event = CAST(replace(CAST(event AS TEXT), '-1', '-5') AS BLOB)",
             "outbox SET first_seq = -5, first_epoch = '0000000000000001'", "outbox SET first_epoch = 'x'",
             "outbox SET waits = '1,x'", "outbox SET waits = '1,,2'", "stream SET next_op = -1",
+            "outbox SET waits = '-9223372036854775808'", "outbox SET known = '-1'",
             "stream SET next_op = 9223372036854775807", "stream SET site = 'x'", "client SET number = -1",
             "client SET number = 9223372036854775807",
         ]

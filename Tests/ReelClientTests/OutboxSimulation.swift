@@ -70,7 +70,7 @@ struct OutboxSimulation {
         for write in outbox.takeWrites() {
             switch write {
             case .put(let entry): stored[entry.number] = entry
-            case .remove(let number): stored[number] = nil
+            case .remove(let number, _): stored[number] = nil
             case .site(let site, let next): (storedSite, storedNext) = (site, next)
             }
         }

@@ -89,11 +89,13 @@ import Testing
         #expect(parcel?.events.count == 2, "another event fills its op")
         #expect(parcel?.events.allSatisfy { $0.count < 8_000 } == true)
         let notices = outbox.takeNotices()
-        guard case .settled(large, .refused(let error))? = notices.first else {
-            Issue.record("\(notices)")
-            return
+        // A copy that was sent before may still reach the log.
+        switch notices.first {
+        case .settled(large, .refused(let error)): #expect(error.code == .tooLarge && !hasOp)
+        case .settled(large, .unknown(let error)): #expect(error.code == .tooLarge && hasOp)
+        default: Issue.record("\(notices)")
         }
-        #expect(error.code == .tooLarge && notices.count == 1)
+        #expect(notices.count == 1)
     }
 
     @Test func aDeleteGoesWhereSomebodyElseHasMadeTheObjectMeanwhile() {

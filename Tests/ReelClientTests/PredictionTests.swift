@@ -159,6 +159,29 @@ import Testing
         await writer.close()
     }
 
+    @Test("a state that is not complete is not complete after a restart either")
+    func incompleteState() async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        try await network.on { network in
+            for id in 0..<5 { network.author(.insert("m", "\(id)")) }
+            (network.isSilent, network.dropsFetches) = (true, true)
+        }
+        var client = try network.client(store: .file(path))
+        var stream = try await client.open("s", from: .all)
+        try await eventually { await client.phases("s") == [.live] }
+        try await network.on { $0.push(upTo: 1) }
+        try await stream.waitUntil(seq: 1)
+        try await stream.publish(.update("m", "3", ["a": 1]))
+        await client.close()
+        try await network.on { $0.kill("a") }
+        client = try network.client(store: .file(path))
+        stream = try await client.open("s", from: .all)
+        try await stream.publish(.update("m", "4", ["a": 1]))
+        await client.close()
+    }
+
     @Test("insert, delete, insert of one id: the second insert throws deleted, online, offline and after each restart")
     func oneResult() async throws {
         for isOnline in [true, false] {

@@ -24,7 +24,7 @@ import Testing
     private func count(_ network: FakeNetwork) async throws -> Double? {
         let value = try await network.on { [name] network in
             network.fold(name).object(model: "m", id: "0").map {
-                SyncObject($0, readAt: .init(epoch: nil, seq: 0))["n"]
+                SyncObject($0, readAt: .init(epoch: nil, seq: 0, withdrawals: .max))["n"]
             }
         }
         guard case .number(let number)?? = value else { return nil }

@@ -229,9 +229,9 @@ import Testing
 }
 
 extension SyncClient {
-    fileprivate func phases(_ names: String...) -> [StreamState.Phase?] { phases(names) }
+    func phases(_ names: String...) -> [StreamState.Phase?] { phases(names) }
 
-    fileprivate func phases(_ names: [String]) -> [StreamState.Phase?] {
+    func phases(_ names: [String]) -> [StreamState.Phase?] {
         names.map { opened[StreamName($0)!]?.phase }
     }
 

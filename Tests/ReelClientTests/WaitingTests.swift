@@ -108,6 +108,40 @@ import Testing
         await client.close()
     }
 
+    @Test("text that waits for an event which is refused at hand-over goes out in the same turn")
+    func refusedAtHandOver() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s", from: .all)
+        let first = try await stream.publish(.insert("m", "0", ["text": "title", "n": 0])).fate()
+        guard case .applied(let seq) = first else { throw Wrong() }
+        try await network.on { $0.kill("a") }
+        let title = try await stream.publish(Event(.update("m", "0", ["text": "lost"]).guarded(["n": seq])))
+        try await network.on { network in
+            (network.isSilent, network.dropsFetches) = (true, true)
+            network.author(.update("m", "0", ["n": 1]))
+            network.author(.delete("m", "0"))
+            network.down = []
+        }
+        try await eventually { await client.phases("s") == [.live] }
+        try await network.on { $0.push(upTo: 1) }
+        try await eventually { await stream.object("m", "0")?["text"] == "title" }
+        let typed = try await stream.publish(Self.edit(5, "a"))
+        let behind = try await stream.publish(.insert("m", "behind"))
+        #expect(try await network.on { $0.log.count } == 3)
+        // With the delete the head is reached. The title is refused, and with it the text that has waited for it.
+        try await network.on { $0.push(upTo: 2) }
+        guard case .refused(let error) = try await title.fate(), error.code == .deleted else { throw Wrong() }
+        try await eventually { try await network.on { $0.log.count } == 4 }
+        guard case .refused(let error) = try await typed.fate(), error.code == .deleted else { throw Wrong() }
+        try await network.on { network in
+            network.isSilent = false
+            network.pushAll()
+        }
+        guard case .applied(3) = try await behind.fate() else { throw Wrong() }
+        await client.close()
+    }
+
     @Test("a splice that was made before the rejection was expected throws stale")
     func unknowing() async throws {
         let network = try FakeNetwork()

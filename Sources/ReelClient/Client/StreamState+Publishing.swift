@@ -8,7 +8,8 @@ extension StreamState {
     /// The verdict is that of the fold on what this device shows: the confirmed state with the queue laid over it. What
     /// was not read yet is not held against an event: an object that is missing in a state that is not complete, a guard
     /// that names a seq which was not folded here.
-    func checkEffect(of event: Event, base: Seq) throws(ReelError) -> [Int64] {
+    /// - Parameter read: the count of withdrawals when the author read what the event is made of; nil: now.
+    func checkEffect(of event: Event, base: Seq, read: Int? = nil) throws(ReelError) -> [Int64] {
         if isFromOldEpoch, event.dependsOnBase {
             throw ReelError(
                 .epochChanged,
@@ -20,13 +21,13 @@ extension StreamState {
         }
         let overlay = look()
         let changes = decidable(outbox.withoutCancelled(event).changes, overlay)
-        switch prediction(for: event, changes, base, overlay) {
+        switch prediction(for: event, changes, base, read, overlay) {
         case .applied(let blockers): return blockers
         case .rejected(.guard)
         where event.changes.contains { $0.guards.contains { $0.value > fold?.seq ?? .none } }: return []
         case .rejected(let code):
             let place = changes.indices.first { place in
-                prediction(for: event, Array(changes[...place]), base, overlay) == .rejected(code)
+                prediction(for: event, Array(changes[...place]), base, read, overlay) == .rejected(code)
             }
             throw refusal(code, of: changes[place ?? 0])
         }
@@ -44,13 +45,20 @@ extension StreamState {
         }
     }
 
-    private func prediction(for event: Event, _ changes: [Change], _ base: Seq, _ overlay: Overlay) -> Prediction {
+    private func prediction(
+        for event: Event,
+        _ changes: [Change],
+        _ base: Seq,
+        _ read: Int?,
+        _ overlay: Overlay
+    ) -> Prediction {
         guard let first = changes.first else { return .applied(after: []) }
         let event = event.isBatch ? Event(batch: changes) : Event(first)
         return overlay.prediction(
             for: event,
             by: outbox.site,
             base: base,
+            read: read,
             number: outbox.nextNumber,
             over: fold
         )

@@ -8,12 +8,16 @@ extension StreamState {
     /// Lets the overlay follow the queue and the fold. What has changed in them since the last time is laid, and noted
     /// as news for those who listen.
     func follow() {
+        let isReplaced = isReplaced
+        self.isReplaced = false
         let writes = outbox.takeWrites()
         unwrittenWrites += writes
         // Taken also where nobody wants them, or they would be ever more.
         let changes = view?.takeChanges()
         if phase == .live, seq >= sendsFrom { isComplete = true }
-        if outbox.hasUnseen, let changes, let fold { see(changes, of: fold) }
+        if outbox.hasUnseen, let changes, let fold {
+            if isReplaced { outbox.saw(fold) } else { see(changes, of: fold) }
+        }
         if row != 0, let changes, let fold = view?.fold { unwrittenState.add(changes, of: fold) }
         guard var overlay = overlay.take() else { return }
         var changed: Set<Overlay.Key> = []
@@ -23,13 +27,11 @@ extension StreamState {
             changed.formUnion(changes.forgottenObjects.filter(overlay.covers))
         }
         news.formUnion(overlay.follow(writes, of: outbox, over: fold, changed: changed, isReplaced: isReplaced))
-        isReplaced = false
         self.overlay = overlay
     }
 
     /// Tells the queue which of the objects that it names are there now.
     private func see(_ changes: ReelCore.Changes, of fold: Fold) {
-        if isReplaced { return outbox.saw(fold) }
         let states = changes.objects.map { (fold.isAlive(at: $0), $0) }
         outbox.saw(states.lazy.filter(\.0).map { ObjectName(fold.key(ofObject: $0.1)) })
     }
@@ -75,7 +77,12 @@ extension StreamState {
 
     private func read(_ state: ObjectState) -> SyncObject? {
         guard !state.isDeleted else { return nil }
-        return SyncObject(state, readAt: ReadPosition(epoch: fold?.epoch, seq: view?.seq ?? former?.seq ?? .none))
+        let position = ReadPosition(
+            epoch: fold?.epoch,
+            seq: view?.seq ?? former?.seq ?? .none,
+            withdrawals: overlay?.withdrawals.count ?? 0
+        )
+        return SyncObject(state, readAt: position)
     }
 
     /// The base of an event that was made of what was read there; nil: of what is folded now.

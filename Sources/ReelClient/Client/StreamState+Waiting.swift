@@ -16,11 +16,11 @@ extension StreamState {
         while index < outbox.entries.endIndex {
             var entry = outbox.entries[index]
             if entry.author == nil, entry.event.hasSplices {
-                let waits = entry.waits?.isEmpty == false && released[entry.number] != true
                 let isInVain = released[entry.number] == true
+                let waits = entry.waits?.isEmpty == false && !isInVain
                 if !isInVain, let event = overlay.rebased(entry.event, base: entry.base, over: fold, waits: waits) {
                     outbox.place(event, base: fold.seq, waits: waits, at: index)
-                } else {
+                } else if entry.waits != nil {
                     outbox.refuseUnplaced(at: index, base: fold.seq)
                     entry = outbox.entries[index]
                 }

@@ -52,12 +52,14 @@ extension SyncClient {
         do throws(ReelError) {
             try store?.commit(durably: true) { [store] () throws(SQLiteError) in
                 try store?.write(logNumber: 0, deployment: adopted)
+                try store?.forgetHeld()
             }
         } catch {
             fail(error)
             throw error
         }
         (deployment, logNumber, logIsWritten, otherDeployment) = (adopted, 0, true, nil)
+        for stream in opened.values { stream.outbox.forgetHeld() }
         note(.adopted)
         dropLink()
         failover.hurry()

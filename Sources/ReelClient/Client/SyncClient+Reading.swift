@@ -13,8 +13,10 @@ extension SyncClient {
         try event.encoded(base: base, author: author).lend { (bytes) throws(ReelError) in
             try intake.take(bytes, stamp: .init(by: nil, atMs: 0, base: base), into: &checked)
         }
-        let waits = try stream.checkEffect(of: event, base: base)
-        let number = stream.outbox.add(event, base: base, waits: waits) { change in
+        let waits = try stream.checkEffect(of: event, base: base, read: position?.withdrawals)
+        let last = stream.outbox.entries.last
+        let merges = last.map { stream.overlay?.isRefused($0.number) == false } ?? false
+        let number = stream.outbox.add(event, base: base, waits: waits, merges: merges) { change in
             stream.fold?.holds(model: change.model, id: change.id) == true
         }
         let publication = Publication(event)

@@ -28,8 +28,11 @@ extension SyncClient {
         let dirty = opened.values.filter(\.isDirty)
         var parcels: [(StreamState, Outbox.Parcel)] = []
         for stream in dirty {
-            stream.placeReleased()
-            parcels += handOver(stream).map { (stream, $0) }
+            repeat {
+                stream.placeReleased()
+                parcels += handOver(stream).map { (stream, $0) }
+                // Handing over may refuse an entry that others have waited for.
+            } while stream.view != nil && !stream.outbox.released.isEmpty
             stream.isCurrent = false
         }
         for stream in dirty { stream.follow() }
@@ -124,7 +127,8 @@ extension SyncClient {
                     epoch: view.fold.epoch,
                     partition: view.fold.partition,
                     partitions: view.partitions,
-                    covered: view.covered
+                    covered: view.covered,
+                    isComplete: stream.isComplete
                 )
                 try store.write(position, stream.row)
             }
@@ -170,7 +174,7 @@ extension SyncClient {
         var view = View(fold, partitions: position.partitions)
         view.restore(events, covered: position.covered)
         stream.eventsBehindState = events.count
-        stream.isComplete = view.seq > .none && view.gaps.isEmpty
+        stream.isComplete = position.isComplete
         stream.view = view
         return stream
     }

@@ -6,6 +6,8 @@ public struct ReadPosition: Sendable, Hashable {
     public let epoch: Epoch?
     /// The last seq folded, −1: none.
     public let seq: Seq
+    /// The stream's count of own texts that were withdrawn.
+    let withdrawals: Int
 }
 
 /// An object as this device shows it.

@@ -25,6 +25,14 @@ public enum Fate: Sendable, Equatable {
         }
     }
 
+    /// The stream has the event, and it had an effect as far as is known.
+    var isApplied: Bool {
+        switch self {
+        case .applied, .consumed: true
+        case .rejected, .refused, .reduced, .unknown: false
+        }
+    }
+
     /// The event says something that nobody will ever see.
     var isLoss: Bool {
         switch self {

@@ -8,12 +8,19 @@ extension Outbox {
     /// Queues an event, made on a fold of `base`, and returns the number of the entry that carries it.
     /// - Parameters:
     ///   - waits: the numbers of the entries whose rejection the event waits for.
+    ///   - merges: a plain update may be merged into the last entry.
     ///   - holds: returns true for a change whose object is in the folded state.
-    mutating func add(_ event: Event, base: Seq, waits: [Int64] = [], holds: (Change) -> Bool) -> Int64 {
+    mutating func add(
+        _ event: Event,
+        base: Seq,
+        waits: [Int64] = [],
+        merges: Bool = true,
+        holds: (Change) -> Bool
+    ) -> Int64 {
         let event = withoutCancelled(event)
         if let change = event.single, change.guards.isEmpty {
             if change.kind == .delete, reduce(before: change, isHeld: holds(change)) { return settleAtOnce() }
-            if let number = merge(change, base: base, isHeld: holds(change)) { return number }
+            if merges, let number = merge(change, base: base, isHeld: holds(change)) { return number }
         } else if event.isBatch, event.changes.isEmpty {
             return settleAtOnce()
         }
@@ -25,7 +32,7 @@ extension Outbox {
         }
         nextNumber += 1
         entries.append(entry)
-        touch(entry, 1)
+        noteAppended(entry)
         write(.put(entry))
         return entry.number
     }
@@ -52,20 +59,19 @@ extension Outbox {
     /// has nothing to do either. An insert of any other id stays in front of the delete. The stream may hold that object,
     /// also where this device has not read it, and its tombstone has to be left in either case.
     private mutating func reduce(before delete: Change, isHeld: Bool) -> Bool {
-        var left = touched[ObjectKey(delete)] ?? 0
-        guard left > 0 else { return false }
+        guard let numbers = touched[ObjectKey(delete)] else { return false }
         var superfluous: [Int64] = []
         var wasMade = false
-        for entry in entries.reversed() where left > 0 && entry.event.changes.contains(where: { $0.isSame(delete) }) {
+        for number in numbers.reversed() {
+            let entry = entries[index(behind: number - 1)]
             guard entry.author == nil, let change = entry.event.single, change.guards.isEmpty,
                 change.kind == .update || change.kind == .insert && (isHeld || change.hasRandomID)
             else { break }
-            superfluous.append(entry.number)
+            superfluous.append(number)
             if change.kind == .insert { wasMade = true }
-            left -= 1
         }
         for number in superfluous { remove(at: index(behind: number - 1), .reduced) }
-        guard left == 0, wasMade, !isHeld else { return false }
+        guard superfluous.count == numbers.count, wasMade, !isHeld else { return false }
         rememberCancelled(ObjectKey(delete))
         return true
     }

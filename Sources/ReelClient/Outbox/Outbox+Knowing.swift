@@ -10,7 +10,16 @@ extension Outbox {
     mutating func saw(_ names: some Sequence<ObjectName>) {
         let keys = Set(names.map(ObjectKey.init).filter { unseen[$0] != nil })
         guard !keys.isEmpty else { return }
-        for index in entries.indices { see(at: index) { keys.contains(ObjectKey($0)) } }
+        for number in Set(keys.flatMap { touched[$0] ?? [] }) {
+            see(at: index(behind: number - 1)) { keys.contains(ObjectKey($0)) }
+        }
+    }
+
+    /// Forgets which objects this device has held: they were of another deployment.
+    mutating func forgetHeld() {
+        for index in entries.indices where !entries[index].knew.isEmpty {
+            put(entries[index].event, knew: [], at: index)
+        }
     }
 
     /// The folded state is another one: what it holds is known from now on.

@@ -88,13 +88,13 @@ extension Outbox {
             guard encoded.count <= window.event || entries[index].event.isFiller else {
                 let error = ReelError(.tooLarge, "found \(encoded.count) bytes, this node takes \(window.event)")
                 // What was made behind it may count on its text: its place in the log is filled like any other's.
-                if entries[index].author == nil { give(author, at: index) }
+                if entries[index].author == nil { give(author, at: index) } else { entries[index].isResent = true }
                 refuse(at: index, error)
                 continue
             }
             bytes += encoded.count + 1
             guard bytes <= window.bytes || parcel.events.isEmpty else { break }
-            if entries[index].author == nil { give(author, at: index) }
+            if entries[index].author == nil { give(author, at: index) } else { entries[index].isResent = true }
             inFlight += 1
             inFlightBytes += encoded.count
             parcel.events.append(encoded)
@@ -166,9 +166,10 @@ extension Outbox {
         }
     }
 
-    /// Tells of an event that no gateway takes. Another one fills its op, so that those behind it find their way.
+    /// Tells of an event that is not sent, or not sent again. Another one fills its op, so that those behind it find
+    /// their way. Of an event that was handed over before, a copy may still reach the log.
     mutating func refuse(at index: Int, _ error: ReelError) {
-        notify(.settled(number: entries[index].number, .refused(error)))
+        notify(.settled(number: entries[index].number, entries[index].isResent ? .unknown(error) : .refused(error)))
         replace(at: index, by: entries[index].event.filler)
     }
 

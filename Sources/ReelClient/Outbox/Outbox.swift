@@ -27,6 +27,9 @@ struct Outbox: Sendable {
         var knew: [Int] = []
         /// The numbers of the entries whose rejection this one waits for before it is handed over; nil: it does not wait.
         var waits: [Int64]?
+        /// It was handed to a connection more than once, so that an earlier copy may still reach the log. Not stored: what
+        /// has an op after a restart is handed over again.
+        var isResent = false
     }
 
     /// A seq of an epoch, up to which a fold had come.
@@ -38,7 +41,8 @@ struct Outbox: Sendable {
     /// A change of what is stored.
     enum Write: Sendable, Equatable {
         case put(Entry)
-        case remove(number: Int64)
+        /// `isInStream`: the stream has the event, and it had an effect as far as is known.
+        case remove(number: Int64, isInStream: Bool)
         case site(Site, next: Op)
     }
 
@@ -97,9 +101,9 @@ struct Outbox: Sendable {
 
     private(set) var writes: [Write] = []
     private(set) var notices: [Notice] = []
-    /// How many changes of the queue name an object.
-    private(set) var touched: [ObjectKey: Int] = [:]
-    /// How many of them make or change the object, and wait for it to be seen.
+    /// The numbers of the entries that name an object, in order.
+    private(set) var touched: [ObjectKey: ArraySlice<Int64>] = [:]
+    /// How many changes of the queue make or change the object, and wait for it to be seen.
     private(set) var unseen: [ObjectKey: Int] = [:]
     /// The last objects whose insert and delete have cancelled each other, and the same in order.
     var cancelled: Set<ObjectKey> = []
@@ -165,9 +169,8 @@ struct Outbox: Sendable {
 
     /// Where the entry of this site and op stands.
     func index(of author: Event.Author) -> Int? {
-        if let first = entries.first?.author, first.site == author.site, author.op >= first.op,
-            author.op - first.op < entries.count
-        {
+        if let first = entries.first?.author, first.site == author.site, author.op < first.op { return nil }
+        if let first = entries.first?.author, first.site == author.site, author.op - first.op < entries.count {
             let guess = entries.startIndex + Int(author.op - first.op)
             if entries[guess].author == author { return guess }
         }
@@ -180,7 +183,7 @@ struct Outbox: Sendable {
         if index == entries.startIndex { entries.removeFirst() } else { entries.remove(at: index) }
         // What was removed in front is held until the rest is copied.
         if entries.isEmpty { entries = [] }
-        write(.remove(number: entry.number))
+        write(.remove(number: entry.number, isInStream: fate.isApplied))
         notify(.settled(number: entry.number, fate))
         settled(entry.number, fate)
     }
@@ -194,7 +197,7 @@ struct Outbox: Sendable {
                 continue
             }
             touch(entry, -1)
-            write(.remove(number: entry.number))
+            write(.remove(number: entry.number, isInStream: fate.isApplied))
             notify(.settled(number: entry.number, fate))
             if waiting[entry.number] != nil { fates.append((entry.number, fate)) }
         }
@@ -215,15 +218,36 @@ struct Outbox: Sendable {
         write(.put(entries[index]))
     }
 
-    mutating func touch(_ entry: Entry, _ count: Int) {
+    private mutating func touch(_ entry: Entry, _ count: Int) {
         for (place, change) in entry.event.changes.enumerated() {
             let key = ObjectKey(change)
-            let total = (touched[key] ?? 0) + count
-            touched[key] = total > 0 ? total : nil
+            touched[key, default: []].set(entry.number, isIn: count > 0)
+            if touched[key]?.isEmpty == true { touched[key] = nil }
             guard change.kind != .delete, !entry.knew.contains(place) else { continue }
             let rest = (unseen[key] ?? 0) + count
             unseen[key] = rest > 0 ? rest : nil
         }
+    }
+
+    /// Notes that an entry was appended.
+    mutating func noteAppended(_ entry: Entry) { touch(entry, 1) }
+}
+
+extension ArraySlice<Int64> {
+    /// Puts a number into this sorted list, or takes it out.
+    fileprivate mutating func set(_ number: Int64, isIn: Bool) {
+        if isIn, last ?? .min < number {
+            append(number)
+            return
+        }
+        if !isIn, first == number {
+            removeFirst()
+            return
+        }
+        let place = firstIndex { $0 >= number } ?? endIndex
+        let isThere = place < endIndex && self[place] == number
+        if isIn, !isThere { insert(number, at: place) }
+        if !isIn, isThere { remove(at: place) }
     }
 }
 

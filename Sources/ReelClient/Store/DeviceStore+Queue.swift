@@ -33,7 +33,7 @@ extension DeviceStore {
         do throws(SQLiteError) {
             let select = try connection.prepare(
                 """
-                SELECT row, site, next_op, epoch, partition, partitions, covered, state_seq FROM stream
+                SELECT row, site, next_op, epoch, partition, partitions, covered, state_seq, complete FROM stream
                 WHERE name = ?
                 """
             )
@@ -65,7 +65,13 @@ extension DeviceStore {
         }
         let (partition, partitions) = (Int(row.integer(4)), Int(row.integer(5)))
         guard partitions > 0, partition == stream.partition(of: partitions) else { return nil }
-        return Position(epoch: epoch, partition: partition, partitions: partitions, covered: covered)
+        return Position(
+            epoch: epoch,
+            partition: partition,
+            partitions: partitions,
+            covered: covered,
+            isComplete: row.integer(8) != 0
+        )
     }
 
     /// Entries of a stream's queue behind this number, at most so many, or about so many bytes; and the epoch in which
@@ -144,8 +150,13 @@ extension DeviceStore {
     /// The numbers of a list with commas; nil if something else stands there.
     private static func numbers(_ text: String) -> [Int64]? {
         let parts = text.isEmpty ? [] : text.split(separator: ",", omittingEmptySubsequences: false)
-        let numbers = parts.compactMap { Int64($0) }
+        let numbers = parts.compactMap { Int64($0) }.filter { (0...largestInteger).contains($0) }
         return numbers.count == parts.count ? numbers : nil
+    }
+
+    /// Forgets, in the queues of all streams, which objects the device has held. Inside `commit`.
+    func forgetHeld() throws(SQLiteError) {
+        try connection.execute("UPDATE outbox SET known = NULL")
     }
 
     /// Changes of the queue. Inside `commit`.
@@ -163,7 +174,7 @@ extension DeviceStore {
                 putEntry.bind(8, entry.knew.isEmpty ? nil : entry.knew.map(String.init).joined(separator: ","))
                 putEntry.bind(9, entry.waits?.map(String.init).joined(separator: ","))
                 try putEntry.run()
-            case .remove(let number):
+            case .remove(let number, _):
                 removeEntry.bind(1, row)
                 removeEntry.bind(2, number)
                 try removeEntry.run()

@@ -9,6 +9,8 @@ extension DeviceStore {
         var partition: Int
         var partitions: Int
         var covered: SeqRanges
+        /// The state was complete at some moment.
+        var isComplete: Bool
     }
 
     /// The stored state of a stream as of this position: an empty one if no row was written yet, nil if the rows are
@@ -82,7 +84,8 @@ extension DeviceStore {
         putPosition.bind(2, Int64(position.partition))
         putPosition.bind(3, Int64(position.partitions))
         putPosition.bind(4, position.covered.stored)
-        putPosition.bind(5, row)
+        putPosition.bind(5, position.isComplete ? 1 : 0 as Int64)
+        putPosition.bind(6, row)
         try putPosition.run()
     }
 

@@ -56,7 +56,7 @@ final class DeviceStore {
             putEntry = try connection.prepare("INSERT OR REPLACE INTO outbox VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
             removeEntry = try connection.prepare("DELETE FROM outbox WHERE stream = ? AND number = ?")
             putPosition = try connection.prepare(
-                "UPDATE stream SET epoch = ?, partition = ?, partitions = ?, covered = ? WHERE row = ?"
+                "UPDATE stream SET epoch = ?, partition = ?, partitions = ?, covered = ?, complete = ? WHERE row = ?"
             )
             dropPosition = try connection.prepare(
                 """

@@ -42,6 +42,7 @@ enum StoreFormat {
             CREATE TABLE IF NOT EXISTS stream (row INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
                 site TEXT NOT NULL, next_op INTEGER NOT NULL,
                 epoch TEXT, partition INTEGER, partitions INTEGER, covered TEXT,
+                complete INTEGER NOT NULL DEFAULT 0,
                 state_seq INTEGER, state_digest INTEGER, state_head BLOB);
             CREATE TABLE IF NOT EXISTS outbox (stream INTEGER NOT NULL, number INTEGER NOT NULL,
                 event BLOB NOT NULL, site TEXT, op INTEGER, first_epoch TEXT, first_seq INTEGER,
@@ -71,6 +72,7 @@ enum StoreFormat {
             ALTER TABLE outbox ADD COLUMN waits TEXT;
             DROP TABLE state;
             DROP TABLE event;
+            ALTER TABLE stream ADD COLUMN complete INTEGER NOT NULL DEFAULT 0;
             ALTER TABLE stream ADD COLUMN state_seq INTEGER;
             ALTER TABLE stream ADD COLUMN state_digest INTEGER;
             ALTER TABLE stream ADD COLUMN state_head BLOB;

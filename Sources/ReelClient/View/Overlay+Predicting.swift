@@ -12,12 +12,20 @@ extension Overlay {
     /// Returns what the fold would make of the event if it came next, after the events that lie here. Nothing is laid.
     ///
     /// The rejection of an event that lies here is only predicted, so the fold does not know of it. A splice whose
-    /// author knew, because the rejection was predicted at `base` already, has to wait for it. A splice on an older base
-    /// counts on the text that is lost, and is stale.
+    /// author has read the text without that event has to wait for the rejection. A splice of an author who has read
+    /// another one of the own texts than is shown now is stale.
     /// - Parameters:
     ///   - site: the site of the event.
+    ///   - read: the count of withdrawals when the author read the text; nil: the author has read what is shown now.
     ///   - number: the number that the event's entry would get.
-    func prediction(for event: Event, by site: Site, base: Seq, number: Int64, over confirmed: Fold?) -> Prediction {
+    func prediction(
+        for event: Event,
+        by site: Site,
+        base: Seq,
+        read: Int?,
+        number: Int64,
+        over confirmed: Fold?
+    ) -> Prediction {
         let base = event.dependsOnBase ? base : Self.firstSeq - 1
         let value = event.encoded(base: base, author: Event.Author(site: site, op: 0))
         return value.withUnsafeBytes { value in
@@ -29,10 +37,13 @@ extension Overlay {
                 let lost = lost ?? confirmed?.site(site)?.lost ?? LostTexts()
                 return scratch.lay(parsed, value, seq: Self.firstSeq + number, lost: lost)
             }
-            guard let code = refusal(with: lost[site]) else { return .applied(after: []) }
+            let fields = Self.splicedFields(of: parsed, value)
+            let isUnknowing = fields.contains { field in read.map { withdrawals.concern(field, since: $0) } ?? false }
+            guard let code = refusal(with: lost[site]) else {
+                return isUnknowing ? .rejected(.stale) : .applied(after: [])
+            }
             guard code == .stale, refusal(with: certainLost[site]) == nil else { return .rejected(code) }
-            let blockers = blockers(of: parsed, value, by: site)
-            let isUnknowing = blockers.contains { base < laid[$0]?.refusedSince ?? .none }
+            let blockers = blockers(of: fields, by: site)
             return blockers.isEmpty || isUnknowing ? .rejected(.stale) : .applied(after: blockers)
         }
     }
@@ -48,22 +59,27 @@ extension Overlay {
         return scratch
     }
 
-    /// The entries of the site that are predicted to be rejected and that name as text what the event splices.
-    private func blockers(of event: ParsedEvent, _ value: Bytes, by site: Site) -> [Int64] {
-        var fields: [Key: [[UInt8]]] = [:]
+    /// The entries of the site that are predicted to be rejected and that name one of these fields as text.
+    private func blockers(of fields: Set<Withdrawals.Field>, by site: Site) -> [Int64] {
+        // A site with too many lost texts has one mark for all its fields.
+        let isAny = lost[site]?.all ?? .none > confirmedLost[site]?.all ?? .none
+        let keys = Set(fields.map { Array($0[..<($0.lastIndex(of: 0) ?? 0)]) })
+        let candidates = isAny ? Set(laid.keys) : Set(keys.flatMap { numbers[$0] ?? [] })
+        return candidates.sorted().filter { number in
+            guard let entry = laid[number], entry.refusal != nil, entry.site == site else { return false }
+            return entry.texts.contains { isAny || fields.contains($0) }
+        }
+    }
+
+    private static func splicedFields(of event: ParsedEvent, _ value: Bytes) -> Set<Withdrawals.Field> {
+        var fields: Set<Withdrawals.Field> = []
         for part in event.parts {
             let key = Array(value[part.model]) + [0] + Array(value[part.id])
             for operation in event.operations[part.ops] where operation.isSplice {
-                fields[key, default: []].append(Array(value[operation.name]))
+                fields.insert(key + [0] + Array(value[operation.name]))
             }
         }
-        // A site with too many lost texts has one mark for all its fields.
-        let isAny = lost[site]?.all ?? .none > confirmedLost[site]?.all ?? .none
-        let candidates = isAny ? Set(laid.keys) : Set(fields.keys.flatMap { numbers[$0] ?? [] })
-        return candidates.sorted().filter { number in
-            guard let entry = laid[number], entry.refusal != nil, entry.site == site else { return false }
-            return entry.namesText { key, name in isAny || fields[key]?.contains(name) == true }
-        }
+        return fields
     }
 
     /// True if the object or its tombstone is there, in the queue or in the fold below.
@@ -73,14 +89,14 @@ extension Overlay {
 }
 
 extension Overlay.Laid {
-    /// True if the entry names a field as text for which `body` returns true.
-    fileprivate func namesText(_ body: (_ key: Overlay.Key, _ name: [UInt8]) -> Bool) -> Bool {
+    /// The fields that the event names as text.
+    var texts: [Withdrawals.Field] {
         value.withUnsafeBytes { value in
             var event = ParsedEvent()
-            guard (try? event.parse(value)) != nil else { return false }
-            return event.parts.contains { part in
+            guard (try? event.parse(value)) != nil else { return [] }
+            return event.parts.flatMap { part in
                 let key = Array(value[part.model]) + [0] + Array(value[part.id])
-                return event.texts(of: part).contains { body(key, Array(value[$0])) }
+                return event.texts(of: part).map { key + [0] + Array(value[$0]) }
             }
         }
     }

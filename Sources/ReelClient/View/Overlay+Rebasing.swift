@@ -2,7 +2,7 @@ internal import ReelCore
 
 extension Overlay {
     /// Returns the event with its splices expressed for an author who has seen all that is folded, after the events that
-    /// lie here; nil if a splice would be stale, or if an earlier part of the batch changes the same object.
+    /// lie here; nil if a splice would be stale, or if an earlier part of the batch changes the same text.
     /// - Parameters:
     ///   - base: the seq on which the event was made.
     ///   - waits: the event waits for a rejection, so that no lost text concerns it yet.
@@ -12,21 +12,24 @@ extension Overlay {
             var parsed = ParsedEvent()
             guard (try? parsed.parse(value)) != nil else { return nil }
             let scratch = scratch(for: parsed, value, over: confirmed)
-            var (changes, changed) = (event.changes, Set<Key>())
+            var (changes, changed) = (event.changes, Set<Withdrawals.Field>())
             for (place, part) in parsed.parts.enumerated() {
                 let key = Array(value[part.model]) + [0] + Array(value[part.id])
-                let isFirst = changed.insert(key).inserted
-                // The fold, or the hand-over, says what a splice of a missing object comes to.
-                guard scratch.knows(key) else { continue }
+                // The hand-over refuses a splice of an object that is gone.
+                guard scratch.holds(key) else { continue }
                 for operation in parsed.operations[part.ops] where operation.isSplice {
                     let name = JSONText(value[operation.name]).string
-                    guard isFirst, waits || !isLost(part, operation, value, base: confirmed.seq),
+                    let field = key + [0] + Array(value[operation.name])
+                    guard !changed.contains(field), !changed.contains(key),
+                        waits || !isLost(part, operation, value, base: confirmed.seq),
                         case .splice(let splices)? = changes[place].operations[name],
                         let edits = scratch.rebased(operation, of: part, in: parsed, value, to: confirmed.seq)
                     else { return nil }
                     let new = edits.map { Splice($0.offset, $0.removed, $0.triple.map { splices[$0].text } ?? "") }
                     changes[place].operations[name] = .splice(new)
                 }
+                if part.kind == .delete { changed.insert(key) }
+                for name in parsed.texts(of: part) { changed.insert(key + [0] + Array(value[name])) }
             }
             return event.isBatch ? Event(batch: changes) : changes.first.map(Event.init)
         }

@@ -25,8 +25,10 @@ struct Overlay: Sendable {
         var waits: Bool
         /// The reason for which the fold would reject it as things stand.
         var refusal: ErrorCode?
-        /// How far the fold was when that was first so.
-        var refusedSince = Seq.none
+        /// It has been laid before, so that the app may have read it.
+        var wasLaid = false
+        /// The objects that this device has held and without which it refuses the event.
+        var knew: [Key] = []
     }
 
     private(set) var draft: FoldDraft
@@ -45,8 +47,8 @@ struct Overlay: Sendable {
     private var hasOtherMarks = false
     /// The site of events that have none yet.
     private(set) var site: Site
-    /// How far the fold below is.
-    private var seq = Seq.none
+    /// Own texts that were shown and withdrawn, or the other way round.
+    private(set) var withdrawals = Withdrawals()
     private var event = ParsedEvent()
 
     /// The overlay of all entries of a queue.
@@ -64,6 +66,9 @@ struct Overlay: Sendable {
 
     /// No own event waits.
     var isEmpty: Bool { laid.isEmpty }
+
+    /// True if the event of this entry would be rejected as things stand.
+    func isRefused(_ number: Int64) -> Bool { laid[number]?.refusal != nil }
 
     /// Whether own events touch the object, so that it is to be read here and not in the fold.
     func covers(_ key: Key) -> Bool { numbers[key] != nil }
@@ -93,7 +98,7 @@ struct Overlay: Sendable {
         guard beginsAnew || !writes.isEmpty || news.count < changed.count else { return news }
         var before: [Key: ObjectState?] = [:]
         site = outbox.site
-        seq = confirmed?.seq ?? .none
+        for write in writes { noteWithdrawal(by: write) }
         if beginsAnew {
             layAll(outbox.entries, over: confirmed, &before)
         } else {
@@ -128,7 +133,7 @@ struct Overlay: Sendable {
                 for key in new.keys where numbers[key] == nil { note(key, over: confirmed, &before) }
                 add(new, entry.number, over: confirmed)
                 if isLast { appended.append(entry.number) }
-            case .remove(let number): dirty.formUnion(remove(number))
+            case .remove(let number, _): dirty.formUnion(remove(number))
             case .site: break
             }
         }
@@ -141,7 +146,7 @@ struct Overlay: Sendable {
             if !isCovered { numbers[key] = nil }
             draft.reset(key, to: isCovered ? confirmed : nil)
         }
-        for number in affected.union(appended).sorted() { lay(number) }
+        for number in affected.union(appended).sorted() { lay(number, over: confirmed) }
     }
 
     /// All objects that batches bind to these; returns the entries that touch any of them.
@@ -159,7 +164,7 @@ struct Overlay: Sendable {
     mutating func append(_ entry: Outbox.Entry, over confirmed: Fold?) {
         guard let new = taken(entry) else { return }
         add(new, entry.number, over: confirmed)
-        lay(entry.number)
+        lay(entry.number, over: confirmed)
     }
 
     /// Begins anew with all entries.
@@ -174,14 +179,13 @@ struct Overlay: Sendable {
         let former = laid
         (laid, numbers) = ([:], [:])
         (confirmedLost, lost, certainLost) = ([:], [:], [:])
-        seq = confirmed?.seq ?? .none
         lastNumber = 0
         for entry in entries {
             guard var new = taken(entry) else { continue }
             for key in new.keys { note(key, over: confirmed, &before) }
-            if let old = former[entry.number] { (new.refusal, new.refusedSince) = (old.refusal, old.refusedSince) }
+            if let old = former[entry.number] { (new.refusal, new.wasLaid) = (old.refusal, old.wasLaid) }
             add(new, entry.number, over: confirmed)
-            lay(entry.number)
+            lay(entry.number, over: confirmed)
         }
         hasOtherMarks = false
     }
@@ -204,7 +208,8 @@ struct Overlay: Sendable {
         return value.withUnsafeBytes { bytes in
             guard (try? event.parse(bytes)) != nil else { return nil }
             let keys = event.parts.map { Array(bytes[$0.model]) + [0] + Array(bytes[$0.id]) }
-            return Laid(value: value, site: site, keys: Array(Set(keys)), waits: entry.waits != nil)
+            let knew = entry.author == nil ? entry.knew.filter(keys.indices.contains).map { keys[$0] } : []
+            return Laid(value: value, site: site, keys: Array(Set(keys)), waits: entry.waits != nil, knew: knew)
         }
     }
 
@@ -241,13 +246,23 @@ struct Overlay: Sendable {
         }
     }
 
-    private mutating func lay(_ number: Int64) {
+    private mutating func lay(_ number: Int64, over confirmed: Fold?) {
         guard var entry = laid[number], var lost = lost[entry.site] else { return }
         let (all, before, seq) = (lost.all, entry.refusal, Self.firstSeq + number)
+        // The queue refuses an event whose object is gone.
+        let gone = entry.knew.filter { confirmed?.holds($0) == false }
         entry.value.withUnsafeBytes { value in
             guard (try? event.parse(value)) != nil else { return }
+            guard gone.isEmpty else {
+                entry.refusal = .deleted
+                // Where the event names texts of other objects, one with the same texts takes its place.
+                let isCounted = entry.texts.contains { text in
+                    !gone.contains { text.starts(with: $0 + [0]) }
+                }
+                if isCounted { lost.note(.deleted, of: event, value, at: seq, horizon: draft.horizon) }
+                return
+            }
             entry.refusal = draft.lay(event, value, seq: seq, lost: entry.waits ? LostTexts() : lost)
-            if entry.refusal != nil, before == nil { entry.refusedSince = self.seq }
             lost.note(entry.refusal, of: event, value, at: seq, horizon: draft.horizon)
             if entry.refusal == nil {
                 certainLost[entry.site]?.note(nil, of: event, value, at: seq, horizon: draft.horizon)
@@ -255,6 +270,22 @@ struct Overlay: Sendable {
         }
         if lost.all != all { hasOtherMarks = true }
         self.lost[entry.site] = lost
+        if entry.wasLaid, (before == nil) != (entry.refusal == nil) { withdrawals.note(entry.texts) }
+        entry.wasLaid = true
         laid[number] = entry
+    }
+
+    /// Notes the texts of an entry that leaves the queue and is not, or that is against all expectation, in the stream;
+    /// and those of an entry whose event another one replaces that no fold applies.
+    private mutating func noteWithdrawal(by write: Outbox.Write) {
+        switch write {
+        case .remove(let number, let isInStream):
+            guard let old = laid[number], (old.refusal == nil) != isInStream else { return }
+            withdrawals.note(old.texts)
+        case .put(let entry):
+            guard entry.event.isFiller, let old = laid[entry.number], old.refusal == nil else { return }
+            withdrawals.note(old.texts)
+        case .site: break
+        }
     }
 }

@@ -102,6 +102,9 @@ extension Fold {
     /// True if an object is in this slot, and no tombstone.
     package func isAlive(at slot: Int) -> Bool { objects[slot].state == .alive }
 
+    /// True if the object of this key is there and was not deleted.
+    package func holds(_ key: [UInt8]) -> Bool { slot(key).map(isAlive) ?? false }
+
     /// True if the object is there and was not deleted.
     package func holds(model: String, id: String) -> Bool {
         slot(model: model, id: id).map(isAlive) ?? false

@@ -41,6 +41,9 @@ package struct FoldDraft: Sendable {
     /// True if the object or its tombstone is there.
     package func knows(_ key: [UInt8]) -> Bool { fold.knows(key) }
 
+    /// True if the object is there and was not deleted.
+    package func holds(_ key: [UInt8]) -> Bool { fold.holds(key) }
+
     /// The object, as long as it was not deleted.
     func livingObject(model: Bytes, id: Bytes) -> FoldedObject? {
         guard let slot = fold.objects.find(model: model, id: id) else { return nil }

@@ -1,0 +1,157 @@
+import TestSupport
+import Testing
+
+@testable import ReelClient
+@testable import ReelCore
+
+/// A splice counts on the own texts that its author had read. Which ones these were no seq can tell.
+@Suite struct ReadTextTests {
+    @Test("a splice of a text without an own event that was applied after all is stale", arguments: [false, true])
+    func appliedAfterAll(isConsumed: Bool) throws {
+        var device = LoggedDevice(.insert("m", "0", ["text": "title"]))
+        try device.publish(Event(.update("m", "0", ["text": "lost"]).guarded(["f": -1])))
+        let sent = device.send()
+        device.write(.update("m", "0", ["f": 1]))
+        let read = try #require(device.stream.visible("m", "0"))
+        #expect(read["text"] == "title", "the own event is expected to be rejected")
+        device.write(.update("m", "0", ["f": nil]))
+        if isConsumed { device.land(sent[0]) }
+        #expect(device.stream.visible("m", "0")?["text"] == "lost")
+        let error = #expect(throws: ReelError.self) { try device.publish(LoggedDevice.edit(2, "X"), read: read) }
+        #expect(error?.code == .stale)
+    }
+
+    @Test("a splice of a text that an own event has lost on its way to the node is stale")
+    func lostAtHandOver() throws {
+        var device = LoggedDevice(.insert("m", "0", ["text": "old", "f": 1]))
+        let pad = JSON.string(String(repeating: "p", count: 2_000))
+        try device.publish(.update("m", "0", ["f": nil, "pad": pad]))
+        try device.publish(Event(.update("m", "0", ["text": "hello"]).guarded(["f": -1])))
+        let read = try #require(device.stream.visible("m", "0"))
+        #expect(read["text"] == "hello")
+        #expect(device.send(.init(events: 10, bytes: 5_000, event: 1_000)).count == 2, "the first one is too large")
+        #expect(device.stream.visible("m", "0")?["text"] == "old")
+        let error = #expect(throws: ReelError.self) { try device.publish(LoggedDevice.edit(1, "X"), read: read) }
+        #expect(error?.code == .stale)
+        let again = try #require(device.stream.visible("m", "0"))
+        try device.publish(LoggedDevice.edit(1, "X"), read: again)
+    }
+
+    @Test("what was read in a former run of the client counts on texts that nobody knows any more")
+    func formerRun() throws {
+        let first = LoggedDevice(.insert("m", "0", ["text": "title"]))
+        let read = try #require(first.stream.visible("m", "0"))
+        let second = LoggedDevice(.insert("m", "0", ["text": "title"]))
+        let error = #expect(throws: ReelError.self) { try second.publish(LoggedDevice.edit(1, "X"), read: read) }
+        #expect(error?.code == .stale)
+    }
+
+    @Test("an update is not merged into one that is expected to be rejected")
+    func mergedIntoALoser() throws {
+        let fields = (0..<Limits.fields - 1).reduce(into: Members<JSON>()) { $0["a\($1)"] = 0 }
+        var device = LoggedDevice(.insert("m", "0", fields))
+        try device.publish(.update("m", "0", ["z": 1]))
+        device.write(.update("m", "0", ["y": 1]))
+        try device.publish(.update("m", "0", ["a0": 5]))
+        #expect(device.stream.visible("m", "0")?["a0"] == 5)
+        #expect(device.stream.outbox.entries.count == 2)
+    }
+
+    @Test("an object that this device has held and that is gone is not shown, though an own insert of it waits")
+    func goneObject() throws {
+        var device = LoggedDevice(.insert("m", "0", ["a": 1]))
+        try device.publish(.insert("m", "0", ["a": 2]))
+        device.write(.delete("m", "0"))
+        device.log.passHorizon()
+        device.read()
+        #expect(device.stream.visible("m", "0") == nil)
+        let error = #expect(throws: ReelError.self) { try device.publish(.update("m", "0", ["b": 1])) }
+        #expect(error?.code == .noObject)
+        #expect(device.send().isEmpty && RevivalTests.codes(&device.stream.outbox) == [.deleted])
+    }
+
+    @Test("a batch of another object is as it was made, when a splice before it gets its place")
+    func unrelatedBatch() throws {
+        var device = LoggedDevice(.insert("m", "0", ["text": "title", "n": 0]))
+        device.write(.insert("m", "other", ["text": "x"]))
+        let title = try device.publish(Event(.update("m", "0", ["text": "lost"]).guarded(["n": 0])))
+        let sent = device.send()
+        device.write(.update("m", "0", ["n": 1]))
+        let splice = try device.publish(LoggedDevice.edit(5, "a"))
+        #expect(device.stream.outbox.waiting == [title: [splice]])
+        let edit = Change.update("m", "other", operations: ["text": .splice([Splice(1, 0, "y")])])
+        try device.publish(.batch([.update("m", "other", ["n": 1]), edit]))
+        // The later splice of one text counts on the earlier one: this batch cannot be expressed, and goes as it is.
+        try device.publish(.batch([edit, edit]))
+        device.land(sent[0])
+        device.stream.placeReleased()
+        #expect(device.stream.outbox.entries.allSatisfy { !$0.event.isFiller && $0.waits == nil })
+        for value in device.send() { #expect(device.log.take(value) == .applied) }
+    }
+}
+
+/// A device, and a log that others write to.
+struct LoggedDevice {
+    let stream = StreamState(StreamName("s")!, start: .all, row: 0, outbox: Outbox(seed: 1))
+    var log = RevivalTests.Log()
+
+    /// A device that has read an event of another one.
+    init(_ event: Event) {
+        stream.isComplete = true
+        write(event)
+    }
+
+    static func edit(_ offset: Int64, _ text: String) -> Event {
+        .update("m", "0", operations: ["text": .splice([Splice(offset, 0, text)])])
+    }
+
+    /// The device reads the log to its end.
+    func read() {
+        stream.view = View(log.fold, partitions: 1)
+        stream.isReplaced = true
+        _ = stream.look()
+    }
+
+    /// Another device writes, and this one reads it.
+    mutating func write(_ event: Event) {
+        log.write(event)
+        read()
+    }
+
+    @discardableResult
+    func publish(_ event: Event, read object: SyncObject? = nil) throws -> Int64 {
+        let base = object?.readAt.seq ?? stream.seq
+        let waits = try stream.checkEffect(of: event, base: base, read: object?.readAt.withdrawals)
+        let merges = stream.outbox.entries.last.map { !stream.look().isRefused($0.number) } ?? false
+        return stream.outbox.add(event, base: base, waits: waits, merges: merges) { [stream] change in
+            stream.fold?.holds(model: change.model, id: change.id) == true
+        }
+    }
+
+    func send(_ window: Outbox.Window = OutboxTests.wide) -> [[UInt8]] {
+        let parcel = stream.outbox.handOver(
+            window,
+            base: log.fold.seq,
+            horizon: log.fold.horizon,
+            confirmed: log.fold,
+            nowMs: .max / 2
+        )
+        return parcel?.events ?? []
+    }
+
+    /// The log takes an event that was sent, and the device reads it.
+    mutating func land(_ value: [UInt8]) {
+        let outcome = log.take(value)
+        let (author, seq) = (value.withUnsafeBytes { EventIntake.author(of: $0) }, log.fold.seq)
+        guard let author else { return }
+        stream.outbox.folded(
+            .init(site: author.site, op: author.op),
+            seq: seq,
+            outcome,
+            content: value,
+            base: seq,
+            nowMs: 0
+        )
+        read()
+    }
+}

@@ -1,0 +1,124 @@
+import ReelCore
+import TestSupport
+import Testing
+
+@testable import ReelClient
+
+/// A rejected event costs only the splices that can count on its text.
+@Suite(.timeLimit(.minutes(5))) struct RejectedTextTests {
+    /// What another device does to the object `m/a` while this one is offline, and what this one writes there.
+    enum Rejection: CaseIterable {
+        case deleted, guarded, range, type, replaced, tooLarge
+
+        var others: Event? {
+            switch self {
+            case .deleted: .delete("m", "a")
+            case .guarded: .update("m", "a", ["n": 1])
+            case .range: .update("m", "a", operations: ["title": .splice([Splice(0, 5, "")])])
+            case .type: .update("m", "a", ["n": "no number"])
+            case .replaced: .update("m", "a", ["title": "other"])
+            case .tooLarge: nil
+            }
+        }
+
+        var own: Change {
+            switch self {
+            case .deleted: .update("m", "a", ["title": "new"])
+            case .guarded: .update("m", "a", ["title": "new"]).guarded(["n": 0])
+            // The base is that of the publish, so a range can only be passed by a text that never came.
+            case .range, .replaced: .update("m", "a", operations: ["title": .splice([Splice(5, 0, "new")])])
+            case .type: .update("m", "a", ["title": "new"], operations: ["n": .increment(1)])
+            case .tooLarge: .update("m", "a", ["title": .string(String(repeating: "x", count: 60 << 10))])
+            }
+        }
+    }
+
+    private static func letter(_ offset: Int, _ id: String = "b") -> Event {
+        .update("m", id, operations: ["text": .splice([Splice(Int64(offset), 0, "x")])])
+    }
+
+    private func stream(_ network: FakeNetwork) async throws -> (SyncClient, SyncStream) {
+        let client = try network.client()
+        let stream = try await client.open("s", from: .all)
+        let make = Event.batch([.insert("m", "a", ["n": 0, "title": "title"]), .insert("m", "b", ["text": ""])])
+        guard case .applied(0) = try await stream.publish(make).fate() else { throw Wrong() }
+        return (client, stream)
+    }
+
+    @Test("offline: one title that is rejected, then 50 splices in another object", arguments: Rejection.allCases)
+    func offline(rejection: Rejection) async throws {
+        let network = try FakeNetwork()
+        let (client, stream) = try await stream(network)
+        try await network.on { network in
+            network.down = ["a"]
+            network.kill("a")
+            if let others = rejection.others { network.author(others) }
+        }
+        let title = try await stream.publish(Event(rejection.own))
+        for offset in 0..<50 { try await stream.publish(Self.letter(offset)) }
+        try await network.on { network in
+            if rejection == .tooLarge { network.frameBytes = 32 << 10 }
+            network.down = []
+        }
+        let fate = try await title.fate()
+        if rejection == .range {
+            guard case .applied = fate else { throw Wrong() }
+        } else {
+            #expect(fate.isLoss, "\(fate)")
+        }
+        try await eventually { await stream.queued == 0 }
+        #expect(await stream.confirmed.object("m", "b")?["text"]?.string?.count == 50)
+        await client.close()
+    }
+
+    @Test("online: 120 letters without a pause, and a rejected title after the tenth")
+    func online() async throws {
+        let network = try FakeNetwork()
+        let (client, stream) = try await stream(network)
+        // The device does not hear yet that the other one has deleted the object.
+        try await network.on { network in
+            network.isSilent = true
+            network.author(.delete("m", "a"))
+        }
+        var letters: [Publication] = []
+        for offset in 0..<120 {
+            if offset == 10 { try await stream.publish(.update("m", "a", ["title": "new"])) }
+            if offset == 60 {
+                try await network.on { network in
+                    network.isSilent = false
+                    network.pushAll()
+                }
+            }
+            letters.append(try await stream.publish(Self.letter(offset)))
+        }
+        for letter in letters { guard case .applied = try await letter.fate() else { throw Wrong() } }
+        #expect(await stream.confirmed.object("m", "b")?["text"]?.string?.count == 120)
+        await client.close()
+    }
+
+    @Test("typing in a text that somebody has replaced recovers with the first letter after the device has read that")
+    func replaced() async throws {
+        let network = try FakeNetwork()
+        let (client, stream) = try await stream(network)
+        try await network.on { network in
+            network.isSilent = true
+            network.author(.update("m", "b", ["text": "replaced "]))
+        }
+        var early: [Publication] = []
+        for offset in 0..<10 { early.append(try await stream.publish(Self.letter(offset))) }
+        try await eventually { try await network.on { $0.log.count } == 12 }
+        // Only the other's event is read: the own letters are still on their way back.
+        try await network.on { $0.push(upTo: 1) }
+        try await eventually { await stream.object("m", "b")?["text"] == "replaced " }
+        var late: [Publication] = []
+        for offset in 0..<10 { late.append(try await stream.publish(Self.letter(9 + offset))) }
+        try await network.on { network in
+            network.isSilent = false
+            network.pushAll()
+        }
+        for letter in early { guard case .rejected(.stale, _) = try await letter.fate() else { throw Wrong() } }
+        for letter in late { guard case .applied = try await letter.fate() else { throw Wrong() } }
+        #expect(await stream.confirmed.object("m", "b")?["text"] == "replaced xxxxxxxxxx")
+        await client.close()
+    }
+}
