@@ -67,6 +67,9 @@ final class SimulatedLink: @unchecked Sendable {
         }
     }
 
+    /// Nothing that the gateway sends gets through, while what the device sends does.
+    func deafen() { down.isCut = true }
+
     // MARK: Life
 
     /// The device knocks.

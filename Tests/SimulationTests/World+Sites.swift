@@ -23,10 +23,18 @@ extension World {
         }
     }
 
-    /// All sites of a stream are retired while a device is away, and so many events follow that the stream forgets
-    /// them.
-    func rush() {
+    /// A device does not hear what becomes of its events, and goes. While it is away, all sites of a stream are retired,
+    /// and so many events follow that the stream forgets them.
+    func prepareRush() {
         let device = devices[Int(pick(0...Int64(devices.count - 1)))]
+        trace(device.name, "hears nothing more")
+        for link in device.links { link.deafen() }
+        time.at(time.nowMs + pick(500...4_000), lane) { [self] in
+            if isWorking { rush(without: device) }
+        }
+    }
+
+    private func rush(without device: SimulatedDevice) {
         let stream = device.streams[0]
         kill(device)
         retireSites(of: stream, idleSeqs: 0)

@@ -142,7 +142,7 @@ final class World: @unchecked Sendable {
         begin()
         let workMs = pick(5_000...40_000)
         scheduleFault()
-        if hasRush { time.at(pick(workMs / 4...workMs * 3 / 4), lane) { [self] in rush() } }
+        if hasRush { time.at(pick(workMs / 4...workMs * 3 / 4), lane) { [self] in prepareRush() } }
         time.run(until: workMs)
         heal()
         let healedMs = time.nowMs
