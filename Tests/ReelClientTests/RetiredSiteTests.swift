@@ -159,8 +159,9 @@ import Testing
     func splices() throws {
         func fates(bases: [Seq]) -> [Int64: Fate] {
             let event = Event.update("m", "1", operations: ["text": .splice([Splice(0, 0, "x")])])
-            let entries = bases.enumerated().map { entry(Op($0) + 1, event, base: $1, isSent: $0 == 0) }
-            var outbox = Outbox(site: site, nextOp: 2, entries: entries, seed: 1)
+            let insert = entry(1, .insert("m", "1", ["text": ""]))
+            let entries = bases.enumerated().map { entry(Op($0) + 2, event, base: $1, isSent: $0 == 0) }
+            var outbox = Outbox(site: site, nextOp: 3, entries: [insert] + entries, seed: 1)
             outbox.position = position(90, retired: 50)
             outbox.leaveEndedSites(ended(0, at: 20))
             return settled(outbox.takeNotices())
@@ -168,6 +169,30 @@ import Testing
         #expect(fates(bases: [20, 30]) == [:])
         #expect(fates(bases: [19, 30]).count == 2)
         #expect(fates(bases: [20, 19]).count == 1)
+    }
+
+    @Test("no site begins with what was made before the barrier and cannot be made again: it is refused, and not sent")
+    func beginning() throws {
+        let guarded = Event(.update("m", "1", ["n": 1]).guarded(["n": 3]))
+        let splice = Event.update("m", "1", operations: ["text": .splice([Splice(0, 0, "x")])])
+        let entries = [guarded, splice, .insert("m", "2"), guarded].enumerated().map {
+            entry(Op($0), $1, isSent: false)
+        }
+        for isSent in [false, true] {
+            var outbox = Outbox(site: site, nextOp: 0, entries: entries, seed: 1)
+            outbox.position = position(10, retired: -1)
+            if isSent { _ = outbox.handOver(Self.wide, base: 10, horizon: -1, nowMs: 0) }
+            outbox.connected()
+            outbox.position = position(90, retired: 50)
+            outbox.leaveEndedSites { _ in nil }
+            let fates = settled(outbox.takeNotices())
+            #expect(fates.keys.sorted() == [1, 2])
+            for case .refused(let error) in fates.values { #expect(error.code == .stale) }
+            #expect(outbox.handOver(Self.wide, base: 90, horizon: 50, nowMs: 0)?.events.count == 2)
+            let site = outbox.site
+            outbox.leaveEndedSites { _ in nil }
+            #expect(outbox.site == site && outbox.takeNotices() == [])
+        }
     }
 
     @Test("an op that another device has used is not waited for once the site has ended")

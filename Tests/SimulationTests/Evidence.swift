@@ -12,6 +12,8 @@ struct Evidence {
         var device: String
         /// The device was restored from a backup afterwards: it may be lost with the store, or come twice.
         var isShaky = false
+        /// The store was deleted before the event was settled: it may be lost with it.
+        var mayBeLost = false
         var fate: Fate?
     }
 
@@ -31,6 +33,14 @@ struct Evidence {
     }
 
     var promises: [String: Promise] = [:]
+    /// The devices that have given their store to another user.
+    var renamed: Set<String> = []
+    /// The streams of which an operator has retired sites.
+    var retired: Set<StreamName> = []
+    /// Those of them whose horizon has passed the barrier, or may have.
+    var forgetful: Set<StreamName> = []
+    /// A device has begun again with an empty store: nobody sends again what it had not brought into the log.
+    var hasLostStore = false
     var acks: [Ack] = []
     var shown: [Shown: (digest: UInt64, by: String)] = [:]
 }
@@ -46,6 +56,14 @@ extension World {
     func restored(_ device: String) {
         for (token, promise) in evidence.promises where promise.device == device {
             evidence.promises[token]?.isShaky = true
+        }
+    }
+
+    /// The device has lost its store, by the app's wish or not.
+    func lostStore(_ device: String) {
+        evidence.hasLostStore = true
+        for (token, promise) in evidence.promises where promise.device == device && promise.fate == nil {
+            evidence.promises[token]?.mayBeLost = true
         }
     }
 
@@ -124,16 +142,24 @@ extension World {
         var places: [String: [(seq: Seq, judgement: Judgement)]] = [:]
         var states: [Evidence.Shown: UInt64] = [:]
         var consumed: [String: Op] = [:]
+        var passed: Set<String> = []
         for log in store.logs {
-            for partition in log.records.indices { read(partition, of: log, &places, &states, &consumed) }
+            for partition in log.records.indices { read(partition, of: log, &places, &states, &consumed, &passed) }
         }
         for (place, shown) in evidence.shown where states[place] != shown.digest {
             broken("\(shown.by) showed a state at \(place) that is not the log's")
         }
         judgePromises(places)
         for ack in evidence.acks where consumed["\(ack.stream) \(ack.site)"] ?? -1 < ack.op {
+            // An ack says that the event is in the log. The device moves it where the site has ended.
+            if passed.contains("\(ack.stream) \(ack.site)"), mayPass(ack.stream) { continue }
             broken("op \(ack.op), acked by \(ack.by) at \(ack.seq), was never consumed")
         }
+    }
+
+    /// True if events of a site may be in the log, and consumed by nobody, for good.
+    private func mayPass(_ stream: StreamName) -> Bool {
+        evidence.retired.contains(stream) || evidence.hasLostStore || !evidence.renamed.isEmpty
     }
 
     private func read(
@@ -141,7 +167,8 @@ extension World {
         of log: SimulatedLog,
         _ places: inout [String: [(seq: Seq, judgement: Judgement)]],
         _ states: inout [Evidence.Shown: UInt64],
-        _ consumed: inout [String: Op]
+        _ consumed: inout [String: Op],
+        _ passed: inout Set<String>
     ) {
         let streams = Set(evidence.shown.keys.map(\.stream)).filter {
             $0.partition(of: log.partitions.count) == partition
@@ -157,12 +184,16 @@ extension World {
         for (seq, record) in log.records[partition].enumerated() {
             if let record {
                 let judgement = fold.apply(seq: Int64(seq), key: record.key, value: record.value)
-                if let judgement, judgement.isConsumed {
+                guard let judgement else { continue }
+                if judgement.isConsumed {
                     for token in tokens(in: record.value) { places[token, default: []].append((Seq(seq), judgement)) }
-                    var event = ParsedEvent()
-                    if record.value.withUnsafeBytes({ (try? event.parse($0)) != nil }) {
-                        consumed["\(String(decoding: record.key, as: UTF8.self)) \(event.site)"] = event.op
-                    }
+                }
+                var event = ParsedEvent()
+                if judgement.isConsumed || judgement.isPassed,
+                    record.value.withUnsafeBytes({ (try? event.parse($0)) != nil })
+                {
+                    let site = "\(String(decoding: record.key, as: UTF8.self)) \(event.site)"
+                    if judgement.isConsumed { consumed[site] = event.op } else { passed.insert(site) }
                 }
             }
             for stream in streams { note(stream, Seq(seq)) }
@@ -173,7 +204,12 @@ extension World {
         for (token, promise) in evidence.promises.sorted(by: { $0.key < $1.key }) where !promise.isShaky {
             let found = places[token] ?? []
             switch promise.fate {
-            case .refused, .unknown, .reduced:
+            case nil where promise.mayBeLost:
+                if found.count > 1 { broken("\(token) was lost with its store, and is at \(found.map(\.seq))") }
+            case .unknown:
+                if !mayBeUnknown(promise) { broken("\(token) is unknown, and nothing of its site was forgotten") }
+                if found.count > 1 { broken("\(token) is unknown, and is at \(found.map(\.seq))") }
+            case .refused, .reduced:
                 if !found.isEmpty { broken("\(token) was refused or reduced, and is at \(found.map(\.seq))") }
             default:
                 guard found.count == 1, let place = found.first else {
@@ -189,6 +225,13 @@ extension World {
         }
     }
 
+    /// A device cannot know what became of an event where the stream has forgotten its site, or where the site is
+    /// another user's.
+    private func mayBeUnknown(_ promise: Evidence.Promise) -> Bool {
+        evidence.renamed.contains(promise.device) || evidence.forgetful.contains(promise.stream)
+            || evidence.retired.contains(promise.stream) && store.logs.count > 1
+    }
+
     /// The marks of promised events in a record: `"tok:…:"`.
     func tokens(in value: [UInt8]) -> [String] {
         String(decoding: value, as: UTF8.self).split(separator: "\"").filter { $0.hasPrefix("tok:") }.map(String.init)
@@ -199,6 +242,14 @@ extension Judgement {
     fileprivate var isConsumed: Bool {
         switch self {
         case .applied, .rejected: true
+        default: false
+        }
+    }
+
+    /// An event that its site cannot bring into the state at this place.
+    fileprivate var isPassed: Bool {
+        switch self {
+        case .gap, .stale, .foreign: true
         default: false
         }
     }

@@ -11,27 +11,47 @@ final class SimulatedDevice: @unchecked Sendable {
     private let start: SyncStart
     private let folder: String
     private var lives = 0
+    /// Who uses it, with which store.
+    var account: Account
+    /// The others who have a store on it.
+    var parked: [Account] = []
+    /// The name that the user gets before the store is opened again.
+    var nextName: String?
+    /// The account is being deleted.
+    var isErasing = false
+    /// The client has deleted its store.
+    var isErased = false
+    /// The store's files were removed while the client runs.
+    var isStoreRemoved = false
     private(set) var process: SimulatedProcess
     private(set) var client: SyncClient?
     private(set) var links: [SimulatedLink] = []
     /// How slowly it takes what it is sent, in bytes a millisecond.
     private let bytesPerMs: Int64
     private var shown: [StreamName: Evidence.Shown] = [:]
-    private var backup: (path: String, atMs: Int64)?
+    private var backup: (path: String, user: String)?
     private var count = 0
+
+    /// A user of the device.
+    struct Account {
+        var user: String
+        /// The file of the store, in the device's folder.
+        var file: Int
+    }
 
     init(_ world: World, _ name: String, streams: [StreamName]) {
         self.world = world
         self.name = name
         self.streams = streams
         folder = "\(world.folder)/\(name)"
+        account = Account(user: name, file: 0)
         process = world.process(name)
         start = process.chance(60) ? .snapshot : process.chance(50) ? .all : .now
-        bytesPerMs = process.chance(20) ? process.pick(2...10) : 1_000
+        bytesPerMs = process.chance(20) && !world.hasRush ? process.pick(2...10) : 1_000
         try? FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     }
 
-    private var path: String { "\(folder)/\(lives)" }
+    var path: String { "\(folder)/\(account.file)" }
     private var transport: DeviceTransport { DeviceTransport(self) }
 
     // MARK: Life
@@ -43,7 +63,7 @@ final class SimulatedDevice: @unchecked Sendable {
                 let gaps: SyncClient.GapSource = process.chance(50) ? .connection : .peers
                 let client = try SyncClient(
                     nodes: nodes,
-                    store: .file(path),
+                    store: .file(path, user: world.hasUsers ? account.user : nil),
                     transport: transport,
                     gaps: gaps,
                     seed: process.random.next()
@@ -66,12 +86,13 @@ final class SimulatedDevice: @unchecked Sendable {
     }
 
     private func listen(_ notices: SyncNotices) {
-        let (world, name) = (world, name)
-        Task(executorPreference: process) {
+        let (world, name, process) = (world, name, process)
+        Task(executorPreference: process) { [self] in
             for await notice in notices {
                 world.trace(name, "\(notice)")
                 switch notice {
                 case .storeFailed("killed"): break
+                case .storeFailed where isStoreRemoved: process.after(0) { [self] in beginWithoutStore() }
                 // A stream without a place on the connection is polled, and must come to the same end.
                 case .stopped(_, let reason) where reason.hasPrefix("limit:"): break
                 case .stopped, .storeFailed: world.broken("\(name) gave up: \(notice)")
@@ -101,11 +122,36 @@ final class SimulatedDevice: @unchecked Sendable {
         }
         links = []
         process.kill()
+        isErasing = false
+        if isErased { use(Account(user: newName(), file: newFile())) }
+        isErased = false
+        if isStoreRemoved { forgetStore() }
+        isStoreRemoved = false
     }
 
     func restart() {
         process = world.process(name)
+        takeName()
         begin()
+    }
+
+    /// Goes on with another store, or with an empty one.
+    func use(_ account: Account) {
+        self.account = account
+        forgetStore()
+    }
+
+    /// Nothing of what was shown before counts for what comes.
+    func forgetStore() {
+        shown = [:]
+        backup = nil
+        nextName = nil
+    }
+
+    /// The number of a file that no account of the device has had.
+    func newFile() -> Int {
+        lives += 1
+        return lives
     }
 
     // MARK: Backups
@@ -117,13 +163,13 @@ final class SimulatedDevice: @unchecked Sendable {
             try? FileManager.default.removeItem(atPath: copy + ending)
             try? FileManager.default.copyItem(atPath: path + ending, toPath: copy + ending)
         }
-        backup = (copy, world.time.nowMs)
+        backup = (copy, account.user)
     }
 
     /// Puts an older store in the place of the one that was lost. False if there is none.
     func restoreBackup() -> Bool {
         guard let backup else { return false }
-        lives += 1
+        account = Account(user: backup.user, file: newFile())
         for ending in ["", "-wal"] {
             try? FileManager.default.copyItem(atPath: backup.path + ending, toPath: path + ending)
         }
@@ -141,7 +187,8 @@ final class SimulatedDevice: @unchecked Sendable {
             return RefusedConnection(refusal: refusal)
         }
         links.removeAll(where: \.isOver)
-        let link = SimulatedLink(process, there, bytesPerMs: bytesPerMs, receive)
+        let user = world.hasUsers ? account.user : name
+        let link = SimulatedLink(process, there, user: user, bytesPerMs: bytesPerMs, receive)
         if world.isParted(name, gateway) { link.cut(tellsDevice: false, tellsGateway: false) }
         links.append(link)
         link.open()
@@ -242,7 +289,7 @@ final class SimulatedDevice: @unchecked Sendable {
                 if let token { world.settled(token, fate) }
             } catch let error as ReelError
                 where error.message == "killed"
-                || [.tooLarge, .epochChanged, .closed].contains(error.code)
+                || [.tooLarge, .epochChanged, .closed, .storeLost].contains(error.code)
             {
             } catch {
                 world.broken("\(name) could not publish: \(error)")
@@ -293,6 +340,11 @@ final class SimulatedDevice: @unchecked Sendable {
 
     /// What is still to be done; nil: nothing.
     var isNotDone: String? {
+        isQueueNotDone ?? (parked.isEmpty ? nil : "\(name) has \(parked.count) other accounts")
+    }
+
+    /// What the present user's streams still wait for; nil: nothing.
+    var isQueueNotDone: String? {
         guard let client else { return "\(name) is not there" }
         return client.assumeIsolated { client in
             for stream in streams {

@@ -73,11 +73,11 @@ final class SimulatedGateway: @unchecked Sendable {
     }
 
     /// In some worlds devices have tokens, which expire.
-    func accept(_ device: String) -> SocketClient {
+    func accept(_ user: String) -> SocketClient {
         guard world.hasTokens, let all = StreamPattern("*") else { return SocketClient(loop, access: Access(nil)) }
         let seconds = world.isWorking ? process.pick(2...60) : 3_600
         let grant = TokenGrant(
-            subject: device,
+            subject: user,
             expiresAt: process.wallMs / 1_000 + seconds,
             read: [all],
             publish: [all]

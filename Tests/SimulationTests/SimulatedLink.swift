@@ -14,6 +14,8 @@ final class SimulatedLink: @unchecked Sendable {
     }
 
     let device: SimulatedProcess
+    /// The subject of the device's tokens.
+    private let user: String
     let gateway: SimulatedGateway
     fileprivate let lane: Int
     private var random: SeededGenerator
@@ -31,11 +33,13 @@ final class SimulatedLink: @unchecked Sendable {
     init(
         _ device: SimulatedProcess,
         _ gateway: SimulatedGateway,
+        user: String,
         bytesPerMs: Int64,
         _ receive: @escaping @Sendable (TransportEvent) -> Void
     ) {
         self.device = device
         self.gateway = gateway
+        self.user = user
         self.receive = receive
         self.bytesPerMs = bytesPerMs
         lane = device.time.addLane()
@@ -63,13 +67,16 @@ final class SimulatedLink: @unchecked Sendable {
         }
     }
 
+    /// Nothing that the gateway sends gets through, while what the device sends does.
+    func deafen() { down.isCut = true }
+
     // MARK: Life
 
     /// The device knocks.
     func open() {
         gateway.process.at(arrival(&up, bytes: 200), lane: lane) { [self] in
             guard receive != nil, !up.isCut else { return }
-            let client = gateway.accept(device.name)
+            let client = gateway.accept(user)
             self.client = client
             gateway.links.append(self)
             client.opened(on: GatewayEnd(self))

@@ -57,7 +57,9 @@ final class SimulatedSnapshotNode {
 
     private func read(_ partition: Int) {
         let from = folds[partition].next
-        guard let batch = try? log.partitions[partition].batch(partition, from: from, to: .max - 1, bytes: 4_000)
+        // Behind a rush of events small pieces would take minutes.
+        let bytes = log.head(partition) - from > 5_000 ? 1 << 20 : 4_000
+        guard let batch = try? log.partitions[partition].batch(partition, from: from, to: .max - 1, bytes: bytes)
         else { return }
         for entry in batch.entries {
             batch.withRecord(entry) { key, value in

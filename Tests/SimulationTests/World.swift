@@ -23,6 +23,10 @@ final class World: @unchecked Sendable {
     let store: SimulatedLogStore
     /// Whether devices have tokens, which expire.
     let hasTokens: Bool
+    /// Whether the stores of devices belong to users.
+    let hasUsers: Bool
+    /// Whether a stream gets so many events at once that it forgets the sites that were retired before.
+    let hasRush: Bool
     private(set) var gateways: [String: SimulatedGateway] = [:]
     let gatewayNames: [String]
     private(set) var snapshotNodes: [SimulatedSnapshotNode] = []
@@ -56,6 +60,8 @@ final class World: @unchecked Sendable {
             seed: seed
         )
         hasTokens = pick(0...1) == 0
+        hasUsers = pick(0...1) == 0
+        hasRush = pick(0...39) == 0
         gatewayNames = (0..<pick(1...3)).map { "g\($0)" }
         paceMs = pick(100...2_000)
         requestsFail = Int(pick(0...20))
@@ -136,6 +142,7 @@ final class World: @unchecked Sendable {
         begin()
         let workMs = pick(5_000...40_000)
         scheduleFault()
+        if hasRush { time.at(pick(workMs / 4...workMs * 3 / 4), lane) { [self] in prepareRush() } }
         time.run(until: workMs)
         heal()
         let healedMs = time.nowMs
@@ -145,6 +152,7 @@ final class World: @unchecked Sendable {
             // On a link of 2 B/ms what was sent again and again takes its time.
             if time.nowMs - movedMs > 240_000 { broken("healed, and nothing has moved for four minutes: \(what)") }
             if time.nowMs - healedMs > 1_800_000 { broken("not done half an hour after all was healed: \(what)") }
+            for device in devices { device.takeUpAccount() }
             time.run(until: time.nowMs + 1_000)
         }
         for device in devices { device.observe() }
@@ -194,7 +202,7 @@ final class World: @unchecked Sendable {
         let gateway = gatewayNames[Int(pick(0...Int64(gatewayNames.count - 1)))]
         let device = devices[Int(pick(0...Int64(devices.count - 1)))]
         let partition = Int(pick(0...Int64(log.partitions.count - 1)))
-        switch pick(0...103) {
+        switch pick(0...117) {
         case 0..<14:
             guard let victim = gateways.removeValue(forKey: gateway) else { return }
             trace(gateway, "is killed")
@@ -234,6 +242,10 @@ final class World: @unchecked Sendable {
             log.leaveHole(partition)
         case 92..<97: litter(partition)
         case 97..<101: endEpoch()
+        case 101..<108: retireSites()
+        case 108..<110: device.removeStore()
+        case 110..<113: device.switchAccount()
+        case 113..<115: device.eraseAccount()
         default:
             let first = snapshotNodes.map { $0.needs(partition) }.min() ?? 0
             trace("log", "is trimmed below \(first) of \(partition)")
@@ -253,12 +265,17 @@ final class World: @unchecked Sendable {
         time.at(time.nowMs + pick(50...8_000), lane) { [self] in if gateways[gateway] == nil { startGateway(gateway) } }
     }
 
-    private func kill(_ device: SimulatedDevice) {
+    func kill(_ device: SimulatedDevice) {
         guard device.client != nil else { return }
         trace(device.name, "is killed")
         device.kill(tellsGateways: chance(70))
         if chance(25) { device.backUp() }
         if chance(15), device.restoreBackup() { trace(device.name, "is restored from a backup") }
+        if hasUsers, chance(15) { device.rename() }
+        restartLater(device)
+    }
+
+    func restartLater(_ device: SimulatedDevice) {
         time.at(time.nowMs + pick(50...6_000), lane) { if device.client == nil { device.restart() } }
     }
 

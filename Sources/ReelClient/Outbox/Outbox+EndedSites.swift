@@ -54,6 +54,21 @@ extension Outbox {
             }
             leaveEnded(left, state)
         }
+        refuseWhatCannotBegin()
+    }
+
+    /// No site begins with an event that was made before sites were retired. Where that depends on what its author saw,
+    /// it cannot be made again: it is refused until the queue begins with another one.
+    private mutating func refuseWhatCannotBegin() {
+        guard nextOp == 0, let retired = position?.retired else { return }
+        let error = ReelError(.stale, "it was made before sites of the stream were retired, and its site has not begun")
+        while let index = entries.firstIndex(where: { $0.author == nil }), entries[index].base < retired,
+            entries[index].event.dependsOnBase
+        {
+            let losesText = entries[index].event.namesText
+            remove(at: index, .refused(error))
+            if losesText { refuseSplices() }
+        }
     }
 
     private mutating func leaveEnded(_ left: Site, _ known: KnownSite?) {
