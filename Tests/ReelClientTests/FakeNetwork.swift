@@ -218,6 +218,10 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         for (request, body) in due where !request.isCancelled { body() }
     }
 
+    func execute(_ body: @escaping @Sendable () -> Void) {
+        if loop.isCurrent { body() } else { loop.execute(body) }
+    }
+
     func atTurnEnd(_ body: @escaping @Sendable () -> Void) { loop.atRoundEnd(body) }
 
     // MARK: Nodes

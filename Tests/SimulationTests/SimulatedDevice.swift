@@ -290,7 +290,9 @@ final class SimulatedDevice: @unchecked Sendable {
             } catch let error as ReelError
                 where error.message == "killed"
                 || [.tooLarge, .epochChanged, .closed, .storeLost].contains(error.code)
+                || [.deleted, .noObject, .guard, .type, .range, .stale].contains(error.code)
             {
+                // What the device's own view rejects, or what cannot be kept.
             } catch {
                 world.broken("\(name) could not publish: \(error)")
             }
@@ -394,6 +396,8 @@ private final class DeviceTransport: Transport, @unchecked Sendable {
     func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportRequest {
         process.after(ms) { body() }
     }
+
+    func execute(_ body: @escaping @Sendable () -> Void) { body() }
 
     func atTurnEnd(_ body: @escaping @Sendable () -> Void) { process.atRoundEnd(body) }
 }

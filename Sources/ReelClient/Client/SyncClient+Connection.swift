@@ -110,16 +110,8 @@ extension SyncClient {
     }
 
     func dropLink() {
-        guard let link else { return }
-        link.timer?.cancel()
-        link.leaving?.cancel()
-        link.renewal?.cancel()
-        link.connection?.close()
-        self.link = nil
-        pollTimer?.cancel()
-        pollTimer = nil
+        resources.dropLink()
         polls = PollSchedule()
-        for stream in opened.values { stream.connectionLost() }
     }
 
     func send(_ frame: ClientFrame) {

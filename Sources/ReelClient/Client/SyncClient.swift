@@ -42,19 +42,12 @@ public actor SyncClient {
     /// What it says to nodes that have keys; nil: nothing.
     var token: String?
     let renewToken: TokenSource?
-    var tokenQuestion: TokenQuestion?
-    /// Nil where nothing is kept, and once the client is closed.
-    var store: DeviceStore?
+    /// What ends with the client.
+    nonisolated let resources: ClientResources
     var random: SeededGenerator
     var failover: Failover
-    var opened = OpenStreams()
     var polls = PollSchedule()
-    var pollTimer: (any TransportRequest)?
     var counters = SyncStatistics()
-    let noticeFeeds = Feeds(SyncNotices.gather)
-
-    // The present connection.
-    var link: Link?
     var links = 0
     var lostAtMs: Int64?
     var waits = 0
@@ -74,8 +67,6 @@ public actor SyncClient {
     /// Another deployment, which a node has named since the last welcome.
     var otherDeployment: Deployment?
     var problems = ProblemList()
-    var stateSinks: [AsyncStream<SyncState>.Continuation] = []
-    var answerTimer: (any TransportRequest)?
     /// What the last node that said welcome takes as an event, stamped.
     var eventLimit: Int?
 
@@ -123,7 +114,7 @@ public actor SyncClient {
         switch store {
         case .memory:
             user = token.flatMap(TokenSubject.read)
-            self.store = nil
+            resources = ClientResources(store: nil)
         case .file(let path, let named):
             guard !path.isEmpty, !path.utf8.contains(0) else {
                 throw ReelError(.badAddress, "found the store \(path.debugDescription), expected the path of a file")
@@ -132,15 +123,15 @@ public actor SyncClient {
             let store = try DeviceStore(path: path)
             try store.claim(for: user)
             self.user = user
-            self.store = store
+            resources = ClientResources(store: store)
         }
-        if self.store?.hasLostCommits == true {
+        if resources.store?.hasLostCommits == true {
             lostCommits =
                 "the -wal beside the store is gone, which a client that did not close it had left: what was published"
                 + " last is lost, unless it was sent"
         }
-        logNumber = try self.store?.logNumber() ?? 0
-        deployment = try self.store?.deployment()
+        logNumber = try resources.store?.logNumber() ?? 0
+        deployment = try resources.store?.deployment()
         let seed = seed ?? UInt64.random(in: .min ... .max)
         random = SeededGenerator(seed: seed)
         failover = Failover(nodes: nodes, seed: seed &+ 1)
@@ -149,8 +140,16 @@ public actor SyncClient {
         }
     }
 
-    /// Nobody has it any more: its connection goes with it, and what was received in this turn is not committed.
-    isolated deinit { end(.closed) }
+    /// The last reference to the client is gone, and the connection goes with it. What was received in this turn is not
+    /// committed.
+    deinit {
+        let (resources, transport) = (resources, transport)
+        transport.execute {
+            resources.end(.closed)
+            // The executor ends with the transport, after this.
+            withExtendedLifetime(transport) {}
+        }
+    }
 
     /// The transport's executor.
     nonisolated public var unownedExecutor: UnownedSerialExecutor { transport.executor.asUnownedSerialExecutor() }
@@ -217,27 +216,7 @@ public actor SyncClient {
     func end(_ error: ReelError) {
         isClosed = true
         dropLink()
-        tokenQuestion?.task.cancel()
-        tokenQuestion?.deadline.cancel()
-        for stream in opened.values { release(stream, error) }
-        answerTimer?.cancel()
-        for sink in stateSinks { sink.finish() }
-        stateSinks = []
-        noticeFeeds.close()
-        store = nil
-    }
-
-    private func release(_ stream: StreamState, _ error: ReelError) {
-        stream.connectionLost()
-        stream.dropCatchUp()
-        stream.sendTimer?.cancel()
-        for publication in stream.publications.values.joined() { publication.closed(error) }
-        for commit in stream.commits { commit.resume(throwing: error) }
-        for waiter in stream.waiters { waiter.continuation.resume(throwing: error) }
-        stream.feeds.close()
-        stream.publications = [:]
-        stream.commits = []
-        stream.waiters = []
+        resources.end(error)
     }
 
     /// The store failed: nothing that is shown or sent from here on would be true, so the client stops.
@@ -247,4 +226,42 @@ public actor SyncClient {
         note(.storeFailed(error))
         end(error)
     }
+}
+
+extension SyncClient {
+    /// The present connection.
+    var link: Link? {
+        get { resources.link }
+        _modify { yield &resources.link }
+    }
+
+    var opened: OpenStreams {
+        get { resources.opened }
+        _modify { yield &resources.opened }
+    }
+
+    var tokenQuestion: TokenQuestion? {
+        get { resources.tokenQuestion }
+        _modify { yield &resources.tokenQuestion }
+    }
+
+    var pollTimer: (any TransportRequest)? {
+        get { resources.pollTimer }
+        _modify { yield &resources.pollTimer }
+    }
+
+    var answerTimer: (any TransportRequest)? {
+        get { resources.answerTimer }
+        _modify { yield &resources.answerTimer }
+    }
+
+    var stateSinks: [AsyncStream<SyncState>.Continuation] {
+        get { resources.stateSinks }
+        _modify { yield &resources.stateSinks }
+    }
+
+    var noticeFeeds: Feeds<SyncNotice> { resources.noticeFeeds }
+
+    /// Nil where nothing is kept, and once the client is closed.
+    var store: DeviceStore? { resources.store }
 }

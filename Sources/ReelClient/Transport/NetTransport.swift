@@ -110,6 +110,11 @@ public final class NetTransport: Transport {
         return request
     }
 
+    /// Calls the body on the loop: at once if the caller is on it. From any thread.
+    public func execute(_ body: @escaping @Sendable () -> Void) {
+        if loop.isCurrent { body() } else { loop.execute(body) }
+    }
+
     /// Calls the body at the end of the loop's round, before what was written goes out.
     public func atTurnEnd(_ body: @escaping @Sendable () -> Void) {
         loop.atRoundEnd(body)

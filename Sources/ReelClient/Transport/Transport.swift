@@ -36,6 +36,9 @@ public protocol Transport: AnyObject, Sendable {
     /// Calls the body once after so many milliseconds, unless it is cancelled before.
     func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportRequest
 
+    /// Calls the body on the executor: at once if the caller is on it, or else soon. From any thread.
+    func execute(_ body: @escaping @Sendable () -> Void)
+
     /// Calls the body once, when everything that has arrived by now was handed to the client: the moment to commit and
     /// to send what has gathered.
     func atTurnEnd(_ body: @escaping @Sendable () -> Void)

@@ -138,7 +138,7 @@ struct Overlay: Sendable {
             }
         }
         let affected = close(&dirty)
-        resetLost(of: affected, dirty)
+        resetLost(of: dirty)
         for key in appended.flatMap({ laid[$0]?.keys ?? [] }) { note(key, over: confirmed, &before) }
         for key in dirty {
             note(key, over: confirmed, &before)
@@ -235,10 +235,10 @@ struct Overlay: Sendable {
         return old.keys
     }
 
-    /// Takes the marks of the affected entries' sites back to those of the fold below, for the objects that are laid
-    /// again.
-    private mutating func resetLost(of affected: Set<Int64>, _ keys: Set<Key>) {
-        for site in Set(affected.compactMap { laid[$0]?.site }) {
+    /// Takes the marks of all sites back to those of the fold below, for the objects that are laid again. The entry that
+    /// has left a mark may be gone.
+    private mutating func resetLost(of keys: Set<Key>) {
+        for site in Array(lost.keys) {
             guard let confirmed = confirmedLost[site] else { continue }
             if lost[site]?.all != confirmed.all { hasOtherMarks = true }
             lost[site]?.reset(to: confirmed, ofObjects: keys)
