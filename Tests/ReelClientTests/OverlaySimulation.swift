@@ -71,7 +71,8 @@ struct OverlaySimulation {
         }
     }
 
-    /// Publishes as an app does: what the device's own view rejects is thrown. Returns the number of an entry that waits.
+    /// Publishes as an app does: what the device's own view rejects is thrown. Returns the number of an entry that
+    /// waits.
     mutating func publishChecked() -> Int64? {
         let refused = Set(stream.look().laid.values.filter { $0.refusal != nil }.flatMap(\.keys))
         let id = Self.ids.first { refused.contains(Fold.key(model: "m", id: $0)) }

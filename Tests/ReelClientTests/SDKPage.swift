@@ -121,7 +121,7 @@ enum SDKPage {
         switch try await publication.fate() {
         case .applied(let seq): print("in the stream at \(seq)")
         case .rejected(let code, _): print("the stream has rejected it: \(code)")
-        case .refused(let error): print("no gateway takes it: \(error)")
+        case .refused(let error): print("it is not in the stream: \(error)")
         case .unknown(let error): print("it was sent, and its outcome cannot be told: \(error)")
         case .consumed, .reduced: break
         }

@@ -23,8 +23,8 @@ extension World {
         }
     }
 
-    /// A device does not hear what becomes of its events, and goes. While it is away, all sites of a stream are retired,
-    /// and so many events follow that the stream forgets them.
+    /// A device does not hear what becomes of its events, and goes. While it is away, all sites of a stream are
+    /// retired, and so many events follow that the stream forgets them.
     func prepareRush() {
         let device = devices[Int(pick(0...Int64(devices.count - 1)))]
         trace(device.name, "hears nothing more")

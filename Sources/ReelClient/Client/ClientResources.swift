@@ -3,8 +3,8 @@ internal import ReelCore
 /// What a client must let go of when it ends: its connection, timers, readers, waiting calls and store.
 ///
 /// They outlive the client by a moment. The last reference to the client may go on any thread, and they may only be
-/// touched on the transport's executor. (An isolated `deinit` would do the same; Swift 6.3 cannot optimise a module that
-/// uses a public actor with one.)
+/// touched on the transport's executor. (An isolated `deinit` would do the same; Swift 6.3 cannot optimise a module
+/// that uses a public actor with one.)
 final class ClientResources: @unchecked Sendable {
     var link: SyncClient.Link?
     var opened = OpenStreams()

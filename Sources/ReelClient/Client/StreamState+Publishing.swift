@@ -6,8 +6,8 @@ extension StreamState {
     /// queue's entries whose rejection the event has to wait for.
     ///
     /// The verdict is that of the fold on what this device shows: the confirmed state with the queue laid over it. What
-    /// was not read yet is not held against an event: an object that is missing in a state that is not complete, a guard
-    /// that names a seq which was not folded here.
+    /// was not read yet is not held against an event: an object that is missing in a state that is not complete, a
+    /// guard that names a seq which was not folded here.
     /// - Parameter read: the count of withdrawals when the author read what the event is made of; nil: now.
     func checkEffect(of event: Event, base: Seq, read: Int? = nil) throws(ReelError) -> [Int64] {
         if isFromOldEpoch, event.dependsOnBase {

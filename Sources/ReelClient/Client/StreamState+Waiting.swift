@@ -5,8 +5,8 @@ extension StreamState {
     /// it from now on. Base, splices and place are committed as one; without that commit the entries wait again.
     ///
     /// Each splice is expressed among the earlier ones as they were made, not as they are expressed: offsets may count
-    /// text that others have deleted meanwhile, and an expressed splice keeps no place in such text. For the same reason
-    /// all splices that follow in the queue are expressed in the same step, also those that still wait.
+    /// text that others have deleted meanwhile, and an expressed splice keeps no place in such text. For the same
+    /// reason all splices that follow in the queue are expressed in the same step, also those that still wait.
     func placeReleased() {
         guard let first = outbox.released.keys.min(), let fold = view?.fold else { return }
         let released = outbox.released

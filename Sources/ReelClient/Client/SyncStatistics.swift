@@ -41,8 +41,8 @@ public enum SyncNotice: Sendable, Equatable {
     /// The device was cloned (restored from a backup), or an operator has retired its site: it goes on as a new site,
     /// and has moved what it had not sent.
     case newSite(stream: String, was: String, now: String)
-    /// The store's site in the stream belongs to another user, for example because the user was renamed (`adopt`), or an
-    /// operator has retired it. It is never used again. Of the events that were sent under it and not known to have
+    /// The store's site in the stream belongs to another user, for example because the user was renamed (`adopt`), or
+    /// an operator has retired it. It is never used again. Of the events that were sent under it and not known to have
     /// arrived, `consumed` are in the stream, `moved` are sent under a new site, and of `unknown` it cannot be told:
     /// these are not sent again. What was never sent goes under the new site, but for splices that count on text of the
     /// former one.

@@ -48,9 +48,10 @@ public struct SyncStream: Sendable {
     ///
     /// Throws a `ReelError`, `bad_event`, `bad_json`, `bad_number` or `too_large` for an event that no gateway would
     /// take, `bad_base` for one that is made of what is not folded yet, `epoch_changed` for a splice or guard that is
-    /// made of an epoch that has ended; `deleted`, `no_object`, `guard`, `type`, `range`, `stale` or `too_large` for one
-    /// that the objects, as this device shows them, would reject; `closed` once the client is closed; a code that begins
-    /// with `store_` if the store failed (then the event is not taken, unless the store was lost in this very moment).
+    /// made of an epoch that has ended; `deleted`, `no_object`, `guard`, `type`, `range`, `stale` or `too_large` for
+    /// one that the objects, as this device shows them, would reject; `closed` once the client is closed; a code that
+    /// begins with `store_` if the store failed (then the event is not taken, unless the store was lost in this very
+    /// moment).
     @discardableResult
     public func publish(_ event: Event, base: ReadPosition? = nil) async throws -> Publication {
         try await client.publish(event, to: name, base: base)

@@ -1,9 +1,9 @@
 internal import ReelCore
 
 extension Event {
-    /// Throws `bad_number` where the event has a number that the log cannot hold: one that is not finite, an integer that
-    /// no double holds exactly, an offset or seq beyond 2^53 − 1. Throws `bad_json` below the deepest level that an event
-    /// may have, so that no value is too deep for what encodes it.
+    /// Throws `bad_number` where the event has a number that the log cannot hold: one that is not finite, an integer
+    /// that no double holds exactly, an offset or seq beyond 2^53 − 1. Throws `bad_json` below the deepest level that
+    /// an event may have, so that no value is too deep for what encodes it.
     func checkNumbers() throws(ReelError) {
         for (index, change) in changes.enumerated() {
             let place = isBatch ? "events[\(index)]." : ""

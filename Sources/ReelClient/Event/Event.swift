@@ -155,8 +155,8 @@ public struct Event: Sendable, Equatable {
     /// The one change, unless it is a batch or a no-op.
     var single: Change? { isBatch ? nil : changes.first }
 
-    /// Its meaning depends on the state that its author saw: splices count on a text, guards on seqs. A guard of −1 names
-    /// no seq: it asks only if the field is absent.
+    /// Its meaning depends on the state that its author saw: splices count on a text, guards on seqs. A guard of −1
+    /// names no seq: it asks only if the field is absent.
     var dependsOnBase: Bool {
         hasSplices || changes.contains { change in change.guards.contains { $0.value != -1 } }
     }

@@ -56,8 +56,8 @@ extension Outbox {
 
     /// Drops the plain writes to an object that is now deleted, back to the first event that was handed over or is more
     /// than a plain write. True if the object was made by them, under an id that nobody else can know: then the delete
-    /// has nothing to do either. An insert of any other id stays in front of the delete. The stream may hold that object,
-    /// also where this device has not read it, and its tombstone has to be left in either case.
+    /// has nothing to do either. An insert of any other id stays in front of the delete. The stream may hold that
+    /// object, also where this device has not read it, and its tombstone has to be left in either case.
     private mutating func reduce(before delete: Change, isHeld: Bool) -> Bool {
         guard let numbers = touched[ObjectKey(delete)] else { return false }
         var superfluous: [Int64] = []

@@ -28,8 +28,8 @@ extension Outbox {
     }
 
     /// Puts an entry into the words for a log whose folded state is `confirmed`, before it gets an op: an insert of an
-    /// object that is there becomes an update, unless it asks for an absent field. False: the entry was refused, because
-    /// it names an object that this device has held and that is there no more.
+    /// object that is there becomes an update, unless it asks for an absent field. False: the entry was refused,
+    /// because it names an object that this device has held and that is there no more.
     mutating func express(at index: Int, over confirmed: Fold) -> Bool {
         let event = entries[index].event
         guard !event.isFiller else { return true }

@@ -25,10 +25,11 @@ struct Outbox: Sendable {
         /// The places of its changes whose objects this device has held while the event waited: such a change never
         /// brings its object back.
         var knew: [Int] = []
-        /// The numbers of the entries whose rejection this one waits for before it is handed over; nil: it does not wait.
+        /// The numbers of the entries whose rejection this one waits for before it is handed over; nil: it does not
+        /// wait.
         var waits: [Int64]?
-        /// It was handed to a connection more than once, so that an earlier copy may still reach the log. Not stored: what
-        /// has an op after a restart is handed over again.
+        /// It was handed to a connection more than once, so that an earlier copy may still reach the log. Not stored:
+        /// what has an op after a restart is handed over again.
         var isResent = false
     }
 

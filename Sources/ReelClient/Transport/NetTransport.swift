@@ -205,8 +205,8 @@ extension SyncClient {
     /// A client of these nodes, `http://HOST:PORT` or `https://HOST:PORT` each, with a `NetTransport` of its own: one
     /// thread.
     ///
-    /// Throws `bad_address` for a node or a store's path that cannot be one, `internal` if the store cannot be opened,
-    /// and what `NetTransport` throws.
+    /// Throws `bad_address` for a node or a store's path that cannot be one, a code that begins with `store_` if the
+    /// store cannot be opened, and what `NetTransport` throws.
     public init(
         nodes: [String],
         store: Store,

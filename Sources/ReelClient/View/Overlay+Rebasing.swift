@@ -1,8 +1,8 @@
 internal import ReelCore
 
 extension Overlay {
-    /// Returns the event with its splices expressed for an author who has seen all that is folded, after the events that
-    /// lie here; nil if a splice would be stale, or if an earlier part of the batch changes the same text.
+    /// Returns the event with its splices expressed for an author who has seen all that is folded, after the events
+    /// that lie here; nil if a splice would be stale, or if an earlier part of the batch changes the same text.
     /// - Parameters:
     ///   - base: the seq on which the event was made.
     ///   - waits: the event waits for a rejection, so that no lost text concerns it yet.

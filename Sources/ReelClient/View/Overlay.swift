@@ -235,8 +235,8 @@ struct Overlay: Sendable {
         return old.keys
     }
 
-    /// Takes the marks of all sites back to those of the fold below, for the objects that are laid again. The entry that
-    /// has left a mark may be gone.
+    /// Takes the marks of all sites back to those of the fold below, for the objects that are laid again. The entry
+    /// that has left a mark may be gone.
     private mutating func resetLost(of keys: Set<Key>) {
         for site in Array(lost.keys) {
             guard let confirmed = confirmedLost[site] else { continue }

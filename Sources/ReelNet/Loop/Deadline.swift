@@ -110,15 +110,15 @@ final class DeadlineWheel {
         count += 1
     }
 
-    /// The tick that looks at a deadline: at the soonest the next one, at the latest one a turn ahead. That one puts the
-    /// deadline into its next slot.
+    /// The tick that looks at a deadline: at the soonest the next one, at the latest one a turn ahead. That one puts
+    /// the deadline into its next slot.
     static func tick(due: UInt64, after last: UInt64) -> UInt64 {
         let tick = due / tickMs + (due % tickMs == 0 ? 0 : 1)
         return min(max(tick, last + 1), last + slotCount)
     }
 
-    /// What a deadline remembers of a tick: its last 31 bits, in a number that is never 0. Ticks in use lie within a turn
-    /// of each other, so their marks differ at every value of the machine's clock.
+    /// What a deadline remembers of a tick: its last 31 bits, in a number that is never 0. Ticks in use lie within a
+    /// turn of each other, so their marks differ at every value of the machine's clock.
     static func mark(_ tick: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: tick) | 1 << 31 }
 
     /// True if the tick with this mark, one within a turn of `last`, comes no later than `tick`.
