@@ -4,12 +4,14 @@ extension Fold {
         defer { advance(to: seq) }
         let by = event.by.map { value[$0] }
         let place: Dictionary<Site, SiteState>.Index
+        var lost = LostTexts()
         if let known = sites.index(forKey: event.site) {
-            if !sites.values[known].isWritten(by: by) { return .foreign }
-            let op = sites.values[known].op
-            if event.op <= op { return .duplicate }
-            if event.op > op + 1 || sites.values[known].end != .none { return .gap }
-            place = known
+            // Read as one: each access copies the state of the site.
+            let state = sites.values[known]
+            if !state.isWritten(by: by) { return .foreign }
+            if event.op <= state.op { return .duplicate }
+            if event.op > state.op + 1 || state.end != .none { return .gap }
+            (place, lost) = (known, state.lost)
         } else {
             if event.op != 0 { return .gap }
             if event.base < horizon || event.base < retired { return .stale }
@@ -20,9 +22,8 @@ extension Fold {
         sites.values[place].op = event.op
         sites.values[place].seq = seq
         if event.last { end(event.site, at: place, seq: seq) }
-        let refusal = change(event, value, seq: seq, lost: sites.values[place].lost)
-        if refusal == nil ? sites.values[place].lost.count > 0 : event.namesText {
-            var lost = sites.values[place].lost
+        let refusal = change(event, value, seq: seq, lost: lost)
+        if refusal == nil ? lost.count > 0 : event.namesText {
             let others = lostCount - lost.count
             lost.note(refusal, of: event, value, at: seq, horizon: horizon, others: others)
             setLost(lost, of: event.site, at: place)
@@ -60,10 +61,9 @@ extension Fold {
                 mark: TextMark(seq: seq, site: event.site),
                 base: event.base,
                 horizon: horizon,
-                lost: lost,
                 slot: objects.find(model: value[part.model], id: value[part.id])
             )
-            var refusal = check(part, of: event, value, context, before: undo)
+            var refusal = check(part, of: event, value, context, lost, before: undo)
             if refusal == nil {
                 let keepsUndo = event.isBatch || mayOverflow(part, value, slot: context.slot)
                 refusal = apply(part, of: event, value, context, undo: &undo, keepsUndo: keepsUndo, set: &set)
@@ -100,8 +100,6 @@ struct PartContext {
     let mark: TextMark
     let base: Seq
     let horizon: Seq
-    /// The lost texts of the site, as they were before the whole event.
-    let lost: LostTexts
     /// The slot of the part's object or tombstone.
     let slot: Int?
 

@@ -1,12 +1,14 @@
 extension Fold {
     // MARK: Checks
 
-    /// Why the part has to be rejected: each check over all names of the part before the next one.
+    /// Why the part has to be rejected: each check over all names of the part before the next one. `lost`: the lost
+    /// texts of the site, as they were before the whole event.
     mutating func check(
         _ part: ParsedEvent.Part,
         of event: ParsedEvent,
         _ value: Bytes,
         _ context: PartContext,
+        _ lost: LostTexts,
         before undo: Undo
     ) -> ErrorCode? {
         switch (part.kind, context.slot.map { objects[$0].state }) {
@@ -26,7 +28,7 @@ extension Fold {
             guard case .splice = operation.kind else { continue }
             let name = value[operation.name]
             if context.base < context.horizon { return .stale }
-            if context.lost.covers(model: value[part.model], id: value[part.id], name: name, base: context.base) {
+            if lost.covers(model: value[part.model], id: value[part.id], name: name, base: context.base) {
                 return .stale
             }
             let written = objects[slot].field(name)?.written
