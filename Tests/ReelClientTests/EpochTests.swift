@@ -172,7 +172,8 @@ import Testing
                         _ = try await add(stream)
                         added += 1
                     }
-                    try await Task.sleep(for: .milliseconds(random.next() % 8))
+                    // A random number of rounds of the network's loop passes.
+                    for _ in 0..<random.next() % 64 { try await network.on { _ in } }
                 }
                 try await network.on { network in
                     network.down = []

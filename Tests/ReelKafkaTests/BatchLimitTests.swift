@@ -1,6 +1,6 @@
 import CRdkafka
+import Dispatch
 import EventLogConformance
-import Glibc
 import ReelCore
 import ReelLog
 import Synchronization
@@ -176,11 +176,12 @@ struct BatchLimitTests {
 
     @Test("brokers that take their time to say how much they take hold up no report") func slowToSay() async throws {
         let brokers = try MockBrokers()
-        let answer = Mutex(false)
+        let answer = DispatchSemaphore(value: 0)
         let log = try brokers.log(
             leaderless: 1,
             messageBytesMax: {
-                while !answer.withLock({ $0 }) { usleep(1_000) }
+                answer.wait()
+                answer.signal()
                 return 100_000
             }
         )
@@ -195,7 +196,7 @@ struct BatchLimitTests {
         // The next producer waits for the answer.
         try await eventually("the producer has ended") { log.counts.rebuilds == 1 }
         #expect(log.recordBytesMax > 1 << 20)
-        answer.withLock { $0 = true }
+        answer.signal()
         try await log.appendOnceItGoes("on")
         #expect(log.recordBytesMax < 100_000)
     }

@@ -3,6 +3,7 @@ import EventLogConformance
 import ReelCore
 import ReelKafka
 import ReelLog
+import TestSupport
 import Testing
 
 /// librdkafka's own mock cluster: brokers in this process that speak Kafka on loopback, and fail on demand.
@@ -148,12 +149,17 @@ extension KafkaLog {
     /// Appends as soon as the log takes it.
     @discardableResult
     func appendOnceItGoes(_ text: String) async throws -> [Seq] {
-        while true {
-            do { return try await append([LogAppend("s", text)]) } catch let error as LogError {
+        var seqs: [Seq] = []
+        try await eventually("the log takes an append") {
+            do {
+                seqs = try await append([LogAppend("s", text)])
+                return true
+            } catch let error as LogError {
                 #expect([.logUnavailable, .forbidden].contains(error.code))
-                try await Task.sleep(for: .milliseconds(10))
+                return false
             }
         }
+        return seqs
     }
 }
 

@@ -1,4 +1,4 @@
-import Glibc
+import Dispatch
 import ReelCore
 import ReelLog
 import ReelNet
@@ -203,17 +203,17 @@ import Testing
 
     @Test func aLogMayTakeAsLongAsItWantsWhileItAnswers() async throws {
         // Each silence lasts until it is cut short; the log says its next word when the one before has begun.
-        let silences = Atomic(0)
+        let silence = DispatchSemaphore(value: 0)
         let cutShort = Atomic(0)
         let answer = try await lastWord {
-            silences.add(1, ordering: .relaxed)
+            silence.signal()
             do { try await Task.sleep(for: .seconds(3_600)) } catch {
                 cutShort.add(1, ordering: .relaxed)
                 throw error
             }
         } of: { heard in
-            for words in 1...20 {
-                while silences.load(ordering: .relaxed) < words { usleep(1_000) }
+            for _ in 1...20 {
+                silence.wait()
                 heard()
             }
             return 7
@@ -221,12 +221,12 @@ import Testing
         #expect(answer == 7)
         try await eventually("each silence is cut short") { cutShort.load(ordering: .relaxed) >= 20 }
 
-        let isLeft = Atomic(false)
+        let left = DispatchSemaphore(value: 0)
         let silent = try await lastWord(silence: {}) { _ in
-            while !isLeft.load(ordering: .relaxed) { usleep(1_000) }
+            left.wait()
             return 7
         }
-        isLeft.store(true, ordering: .relaxed)
+        left.signal()
         #expect(silent == nil)
     }
 

@@ -253,12 +253,10 @@ private struct LocalCluster {
 
     /// Returns once the snapshot node has folded this seq of `todo`.
     func snapshotReaches(_ seq: Int) async throws {
-        for _ in 0..<5_000 {
+        try await eventually("the snapshot node has folded seq \(seq)") {
             let head = await CommandRun(["digest", "todo", "--json", "--url", gateway.url]).output
-            if head.contains(#""seq":\#(seq),"#) { return }
-            try await Task.sleep(for: .milliseconds(20))
+            return head.contains(#""seq":\#(seq),"#)
         }
-        Issue.record("the snapshot node has not folded seq \(seq) in time")
     }
 
     private static func start(_ role: String, _ name: String, _ folder: TemporaryFolder) throws -> LocalNode {

@@ -16,18 +16,10 @@ import Testing
         return (node, proxy, socket)
     }
 
-    private func waitUntil(_ isTrue: () -> Bool) throws {
-        let end = Clock.nowMs() + 60_000
-        while !isTrue() {
-            guard Clock.nowMs() < end else { throw NeverCame(description: "what a proxy was to do") }
-            usleep(1_000)
-        }
-    }
-
-    @Test func aDelayMakesEachPieceLateBothWays() throws {
+    @Test func aDelayMakesEachPieceLateBothWays() async throws {
         let (_, proxy, socket) = try echo()
         proxy.strike(.delay(ms: 60))
-        try waitUntil { proxy.effect.connections == 1 }
+        try await eventually("the proxy has done it") { proxy.effect.connections == 1 }
         let before = Clock.nowMs()
         try socket.say("later")
         #expect(socket.hear(5) == "later")
@@ -36,49 +28,49 @@ import Testing
         proxy.end()
     }
 
-    @Test func aBlackHoleHoldsEverythingAndGivesItBack() throws {
+    @Test func aBlackHoleHoldsEverythingAndGivesItBack() async throws {
         let (_, proxy, socket) = try echo()
         proxy.strike(.blackhole)
-        try waitUntil { proxy.effect.connections == 1 }
+        try await eventually("the proxy has done it") { proxy.effect.connections == 1 }
         try socket.say("held")
         #expect(!socket.hasNews(withinMs: 100))
-        try waitUntil { proxy.effect.bytes == 4 }
+        try await eventually("the proxy has done it") { proxy.effect.bytes == 4 }
         proxy.heal()
         #expect(socket.hear(4) == "held")
         proxy.end()
     }
 
-    @Test func aResetIsFelt() throws {
+    @Test func aResetIsFelt() async throws {
         let (_, proxy, socket) = try echo()
         proxy.strike(.reset)
         #expect(socket.hear(1) == nil)
-        try waitUntil { proxy.effect.connections == 1 }
+        try await eventually("the proxy has done it") { proxy.effect.connections == 1 }
         proxy.end()
     }
 
-    @Test func aHalfOpenConnectionTakesWordsAndGivesNone() throws {
+    @Test func aHalfOpenConnectionTakesWordsAndGivesNone() async throws {
         let (node, proxy, socket) = try echo()
         proxy.strike(.halfOpen)
-        try waitUntil { node.ended == 1 }
+        try await eventually("the proxy has done it") { node.ended == 1 }
         try socket.say("anybody?")
-        try waitUntil { proxy.effect.bytes == 8 }
+        try await eventually("the proxy has done it") { proxy.effect.bytes == 8 }
         #expect(!socket.hasNews(withinMs: 50))
         proxy.heal()
         #expect(socket.hear(1) == nil)
         proxy.end()
     }
 
-    @Test func aSwallowedAnswerWasHeardByTheNode() throws {
+    @Test func aSwallowedAnswerWasHeardByTheNode() async throws {
         let (node, proxy, socket) = try echo()
         proxy.strike(.swallow)
-        try waitUntil { proxy.effect.connections == 1 }
+        try await eventually("the proxy has done it") { proxy.effect.connections == 1 }
         try socket.say("done?")
         #expect(socket.hear(1) == nil)
         #expect(node.heard == 10)
         proxy.end()
     }
 
-    @Test func aNodeThatIsNotThereEndsTheConnection() throws {
+    @Test func aNodeThatIsNotThereEndsTheConnection() async throws {
         let nobody = try HeldPort()
         let proxy = try FaultProxy(to: nobody.number)
         #expect(try PlainSocket(UInt16(proxy.port)).hear(1) == nil)
@@ -86,13 +78,13 @@ import Testing
         withExtendedLifetime(nobody) {}
     }
 
-    @Test func aConnectionThatCameAfterTheStrikeIsMetToo() throws {
+    @Test func aConnectionThatCameAfterTheStrikeIsMetToo() async throws {
         for fault in [FaultProxy.Fault.swallow, .delay(ms: 20)] {
             let (_, proxy, early) = try echo()
             proxy.strike(fault)
-            try waitUntil { proxy.effect.connections == 1 }
+            try await eventually("the proxy has done it") { proxy.effect.connections == 1 }
             let late = try PlainSocket(UInt16(proxy.port))
-            try waitUntil { proxy.effect.connections == 2 }
+            try await eventually("the proxy has done it") { proxy.effect.connections == 2 }
             try late.say("done?")
             #expect(late.hear(5) == (fault == .swallow ? nil : "done?"))
             #expect(!early.hasNews(withinMs: 0))
@@ -101,7 +93,7 @@ import Testing
     }
 
     /// Whoever takes nothing more is waited for by the poll, not by asking over and over.
-    @Test func aClientThatDoesNotReadCostsNoTurns() throws {
+    @Test func aClientThatDoesNotReadCostsNoTurns() async throws {
         let node = try TalkingNode()
         let (listener, port) = try FaultProxy.listen()
         var bell: [Int32] = [0, 0]
@@ -112,7 +104,7 @@ import Testing
         defer { line.end() }
         let client = try PlainSocket(port)
         // The node may take its time to begin, which is no wait for the client.
-        try waitUntil {
+        try await eventually("the proxy has done it") {
             line.step()
             return client.hasNews(withinMs: 0)
         }

@@ -3,6 +3,7 @@ import ReelClient
 import ReelCore
 import ReelLab
 import ReelNet
+import Synchronization
 import TestSupport
 import Testing
 
@@ -113,12 +114,18 @@ import Testing
         for (number, partitions) in [(1, 8), (2, 3), (3, 3)] {
             let other = number == 3 ? [] : ["--partitions", "\(partitions)"]
             let words = ["epoch", "new", "--log", ground.deployment.log] + other
-            async let change = BuiltProgram.run(words)
-            for _ in 0..<40 {
+            let hasEnded = Atomic(false)
+            async let change = {
+                defer { hasEnded.store(true, ordering: .relaxed) }
+                return try await BuiltProgram.run(words)
+            }()
+            repeat {
                 try await ground.device.add(2, stream)
                 added += 2
-                try await Task.sleep(for: .milliseconds(10))
-            }
+                try await eventually("they are consumed, or the epoch has changed") {
+                    await stream.queued == 0 || hasEnded.load(ordering: .relaxed)
+                }
+            } while !hasEnded.load(ordering: .relaxed)
             let run = try await change
             #expect(run.code == 0, "\(run)")
             #expect(run.output.contains("\(partitions) partitions, log number \(number)"), "\(run)")

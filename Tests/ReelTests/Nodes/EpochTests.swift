@@ -59,7 +59,9 @@ import Testing
             repeat {
                 try await busy.add(2, busyStream)
                 added += 2
-                try await Task.sleep(for: .milliseconds(5))
+                try await eventually("they are consumed, or the epoch has changed") {
+                    await busyStream.queued == 0 || hasEnded.load(ordering: .relaxed)
+                }
             } while !hasEnded.load(ordering: .relaxed)
             let run = try await change
             #expect(run.output.contains("\(partitions) partitions, log number"), "\(run)")

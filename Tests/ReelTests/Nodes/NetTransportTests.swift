@@ -85,7 +85,9 @@ import Testing
 
     @Test func aProcessThatWasStoppedHearsWhatHasComeBeforeADeadlinePasses() async throws {
         let events = Seen()
-        let answers = Atomic(true)
+        // Dispatch traps where a semaphore ends below the value that it began with.
+        let answers = DispatchSemaphore(value: 0)
+        answers.signal()
         let loop = try EventLoop()
         defer {
             loop.stop()
@@ -94,7 +96,7 @@ import Testing
         let (server, address) = try loop.sync {
             let node = Node {
                 events.add(.asked)
-                while !answers.load(ordering: .acquiring) { usleep(1_000) }
+                answers.wait()
             }
             let server = HTTPServer(on: loop, handler: node)
             return (LoopBound(server, on: loop), try server.listen(on: try SocketAddress("127.0.0.1", port: 0)))
@@ -105,7 +107,6 @@ import Testing
         }
         await device.use(ask)
         try await events.include(.asked, .heard)
-        answers.store(false, ordering: .releasing)
         await device.use(ask)
         try await events.include(.asked, .heard, .asked)
         // The loop does nothing until the answer lies in the kernel and the deadline has passed: as in a process that
@@ -113,7 +114,7 @@ import Testing
         await device.use { transport in
             _ = transport.after(50) { events.add(.deadline) }
             let due = ContinuousClock.now + .milliseconds(50)
-            answers.store(true, ordering: .releasing)
+            answers.signal()
             // What its handler has answered is written once the server's loop has gone round.
             for _ in 0..<2 { try? loop.sync {} }
             while ContinuousClock.now <= due { usleep(1_000) }

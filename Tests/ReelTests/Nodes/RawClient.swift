@@ -70,7 +70,10 @@ final class RawClient {
             if count > 0 {
                 rest = rest.dropFirst(count)
             } else if errno == EAGAIN {
-                try await Task.sleep(for: .milliseconds(1))
+                try await eventually("room to send \(rest.count) bytes") {
+                    var room = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                    return poll(&room, 1, 0) != 0
+                }
             } else {
                 return
             }
