@@ -15,7 +15,7 @@ extension Fold {
         } else {
             if event.op != 0 { return .gap }
             if event.base < horizon || event.base < retired { return .stale }
-            if sites.count - endedSites >= Limits.sites { return .tooManySites }
+            if !hasRoomForSite { return .tooManySites }
             place = begin(event.site, by: by)
         }
         touch(site: event.site, at: place)

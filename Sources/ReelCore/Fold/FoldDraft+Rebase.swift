@@ -9,8 +9,9 @@ extension FoldDraft {
         package var triple: Int?
     }
 
-    /// Returns the steps that do to a text what a splice does, for its author once it has seen all events up to
-    /// `newBase`. Elements that others have deleted meanwhile are left out, and those that others have inserted stay.
+    /// Rebases a splice: returns steps with the same effect on the text, whose offsets count all events up to
+    /// `newBase`. The steps skip elements that other sites have deleted meanwhile, and keep those that other sites have
+    /// inserted.
     ///
     /// Returns nil where the fold would reject the splice at its own base: the base lies below the horizon, another
     /// site has written the field plainly after the base, the field holds no text, or an offset lies beyond the text.
@@ -35,7 +36,8 @@ extension FoldDraft {
         return edits
     }
 
-    /// The elements of a text as both viewers count them; nil if the field holds no text that the older one may splice.
+    /// Returns the elements of a text as both viewers count them; nil if the splice would be stale for the old viewer,
+    /// or if the field holds no text.
     private func pieces(
         of name: Bytes,
         _ part: ParsedEvent.Part,
@@ -78,7 +80,7 @@ private struct TextPieces {
         pieces.append(Piece(scalars: scalars, isOld: isOld, isNew: isNew))
     }
 
-    /// Does what a triple does, and returns its steps for the new viewer; nil if it reaches beyond the text.
+    /// Applies a triple, and returns its steps for the new viewer; nil if the triple reaches beyond the text.
     ///
     /// The steps delete from the end to the beginning, so that no step moves the place of the next one.
     mutating func edit(_ triple: ParsedEvent.Triple, _ index: Int) -> [FoldDraft.Edit]? {

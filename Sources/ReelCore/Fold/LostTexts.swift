@@ -199,6 +199,11 @@ extension ParsedEvent {
         fields.contains { $0.isText || $0.removes } || operations.contains { $0.isSplice }
     }
 
+    /// The key of a part's object, as `Fold.key(ofObject:)` gives it.
+    package func key(of part: Part, _ value: Bytes) -> [UInt8] {
+        Array(value[part.model]) + [0] + Array(value[part.id])
+    }
+
     /// The names of the fields that a part names as text.
     package func texts(of part: Part) -> [Slice] {
         fields[part.fields].filter { $0.isText || $0.removes }.map(\.name)
