@@ -78,11 +78,8 @@ struct OverlaySimulation {
         let id = Self.ids.first { refused.contains(Fold.key(model: "m", id: $0)) }
         var event = chance(30) ? guardedTitle() : randomEvent(visible: true)
         if let id, chance(60) { event = .update("m", id, operations: ["text": .splice([splice(id, true)])]) }
-        guard let waits = try? stream.checkEffect(of: event, base: stream.seq) else { return nil }
-        let number = stream.outbox.add(event, base: stream.seq, waits: waits) { [stream] change in
-            stream.fold?.holds(model: change.model, id: change.id) == true
-        }
-        return waits.isEmpty ? nil : number
+        guard let number = try? stream.add(event, base: stream.seq, read: nil) else { return nil }
+        return stream.outbox.entries.last?.waits?.isEmpty == false ? number : nil
     }
 
     mutating func send() {
@@ -216,7 +213,7 @@ struct OverlaySimulation {
         guard var fold = stream.fold else { return nil }
         var ops: [Site: Op] = [:]
         for var entry in stream.outbox.entries {
-            let gone = entry.knew.filter { place in
+            let gone = entry.held.filter { place in
                 let change = entry.event.changes[place]
                 return stream.fold?.holds(model: change.model, id: change.id) == false
             }

@@ -120,12 +120,7 @@ struct LoggedDevice {
 
     @discardableResult
     func publish(_ event: Event, read object: SyncObject? = nil) throws -> Int64 {
-        let base = object?.readAt.seq ?? stream.seq
-        let waits = try stream.checkEffect(of: event, base: base, read: object?.readAt.withdrawals)
-        let merges = stream.outbox.entries.last.map { !stream.look().isRefused($0.number) } ?? false
-        return stream.outbox.add(event, base: base, waits: waits, merges: merges) { [stream] change in
-            stream.fold?.holds(model: change.model, id: change.id) == true
-        }
+        try stream.add(event, base: object?.readAt.seq ?? stream.seq, read: object?.readAt.withdrawals)
     }
 
     func send(_ window: Outbox.Window = OutboxTests.wide) -> [[UInt8]] {

@@ -87,18 +87,31 @@ import Testing
         await client.close()
     }
 
+    /// The device goes offline, and an operator retires its site. `isForgotten`: so many events follow that the stream
+    /// forgets the site.
+    private func beRetired(
+        _ network: FakeNetwork,
+        _ path: String,
+        _ last: Last,
+        isForgotten: Bool,
+        isNewEpoch: Bool
+    ) async throws {
+        try await leave(network, path, last)
+        try await network.on { [name] network in
+            network.retire(before: network.head, name)
+            if isForgotten { for _ in 0..<16 * 4_096 { network.author(.noop) } }
+            if isNewEpoch { network.goOver(to: Epoch(2), lagging: []) }
+            network.down = []
+        }
+    }
+
     @Test("a device that returns after its site was retired counts each event once", arguments: Last.allCases)
     func returns(last: Last) async throws {
         for isNewEpoch in [false, true] {
             let network = try FakeNetwork()
             let path = temporaryPath()
             defer { removeStore(path) }
-            try await leave(network, path, last)
-            try await network.on { [name] network in
-                network.retire(before: network.head, name)
-                if isNewEpoch { network.goOver(to: Epoch(2), lagging: []) }
-                network.down = []
-            }
+            try await beRetired(network, path, last, isForgotten: false, isNewEpoch: isNewEpoch)
             let client = try network.client(store: .file(path))
             let notices = await client.notices
             let stream = try await client.open("s")
@@ -117,13 +130,7 @@ import Testing
             let network = try FakeNetwork()
             let path = temporaryPath()
             defer { removeStore(path) }
-            try await leave(network, path, last)
-            try await network.on { [name] network in
-                network.retire(before: network.head, name)
-                for _ in 0..<16 * 4_096 { network.author(.noop) }
-                if isNewEpoch { network.goOver(to: Epoch(2), lagging: []) }
-                network.down = []
-            }
+            try await beRetired(network, path, last, isForgotten: true, isNewEpoch: isNewEpoch)
             let before = last == .arrived ? 2.0 : 1
             #expect(try await count(network) == before)
             let client = try network.client(store: .file(path))

@@ -171,28 +171,40 @@ import Testing
         #expect(fates(bases: [20, 19]).count == 1)
     }
 
-    @Test("no site begins with what was made before the barrier and cannot be made again: it is refused, and not sent")
-    func beginning() throws {
+    @Test("a guard that is the first event of a new site gets a base after the barrier, and the rest keeps its own")
+    func beginningWithAGuard() throws {
         let guarded = Event(.update("m", "1", ["n": 1]).guarded(["n": 3]))
         let splice = Event.update("m", "1", operations: ["text": .splice([Splice(0, 0, "x")])])
-        let entries = [guarded, splice, .insert("m", "2"), guarded].enumerated().map {
-            entry(Op($0), $1, isSent: false)
-        }
-        for isSent in [false, true] {
-            var outbox = Outbox(site: site, nextOp: 0, entries: entries, seed: 1)
-            outbox.position = position(10, retired: -1)
-            if isSent { _ = outbox.handOver(Self.wide, base: 10, horizon: -1, nowMs: 0) }
-            outbox.connected()
-            outbox.position = position(90, retired: 50)
-            outbox.leaveEndedSites { _ in nil }
-            let fates = settled(outbox.takeNotices())
-            #expect(fates.keys.sorted() == [1, 2])
-            for case .refused(let error) in fates.values { #expect(error.code == .stale) }
-            #expect(outbox.handOver(Self.wide, base: 90, horizon: 50, nowMs: 0)?.events.count == 2)
-            let site = outbox.site
-            outbox.leaveEndedSites { _ in nil }
-            #expect(outbox.site == site && outbox.takeNotices() == [])
-        }
+        let entries = [guarded, splice].enumerated().map { entry(Op($0), $1, isSent: false) }
+        var outbox = Outbox(site: site, nextOp: 0, entries: entries, seed: 1)
+        outbox.position = position(90, retired: 50)
+        outbox.leaveEndedSites { _ in nil }
+        #expect(outbox.takeNotices() == [])
+        let sent = outbox.handOver(Self.wide, base: 90, horizon: 50, nowMs: 0)?.events
+        let expected =
+            [guarded.encoded(base: 90, author: .init(site: outbox.site, op: 0))]
+            + [splice.encoded(base: 9, author: .init(site: outbox.site, op: 1))]
+        #expect(sent == expected)
+    }
+
+    @Test("a splice that is the first event of a new site is rebased, and counts")
+    func beginningWithASplice() throws {
+        var device = LoggedDevice(.insert("m", "0", ["text": "title"]))
+        try device.publish(LoggedDevice.edit(5, "x"))
+        try device.publish(LoggedDevice.edit(6, "y"))
+        device.write(.update("m", "0", operations: ["text": .splice([Splice(0, 0, "My ")])]))
+        device.log.fold.apply(.retire(before: -1, stream: OverlaySimulation.name), seq: device.log.fold.seq + 1)
+        device.read()
+        let stream = device.stream
+        stream.outbox.position = .init(device.log.fold)
+        stream.outbox.leaveEndedSites { _ in nil }
+        stream.placeReleased()
+        let sent = device.send()
+        #expect(sent.count == 2)
+        for value in sent { #expect(device.log.take(value) == .applied) }
+        device.read()
+        #expect(stream.confirmed("m", "0")?["text"] == "My titlexy")
+        #expect(stream.outbox.takeNotices() == [])
     }
 
     @Test("an op that another device has used is not waited for once the site has ended")

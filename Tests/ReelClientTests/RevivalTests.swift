@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import ReelClient
@@ -205,5 +206,39 @@ import Testing
             try #require(sent.count == 1)
             #expect(log.take(sent[0]) == (isTaken ? .rejected(.guard) : .applied))
         }
+    }
+
+    @Test("a device that was away while its object was deleted and forgotten revives it not", arguments: [false, true])
+    func deviceThatWasAway(isNewEpoch: Bool) async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        var client = try network.client(store: .file(path))
+        var stream = try await client.open("s")
+        try await stream.publish(.insert("n", "x", ["a": 0])).fate()
+        try await network.on { $0.kill("a") }
+        // One event depends on nothing, and the other asks for an absent field of an object that nobody has made.
+        try await stream.publish(.insert("n", "x", ["a": 1]))
+        let guarded = Event(Change.insert("n", "y", ["a": 1]).guarded(["a": -1]))
+        try await stream.publish(guarded)
+        await client.close()
+        try await network.on { network in
+            network.author(.delete("n", "x"))
+            for _ in 0..<17 * 4_096 { network.author(.noop) }
+            if isNewEpoch { network.goOver(to: Epoch(2), lagging: []) }
+            network.down = []
+        }
+        client = try network.client(store: .file(path))
+        let notices = await client.notices
+        stream = try await client.open("s")
+        for await case .notApplied("s", let event, .refused(let error)) in notices {
+            #expect(event == .insert("n", "x", ["a": 1]) && error.code == .deleted)
+            break
+        }
+        try await eventually { await stream.queued == 0 }
+        #expect(await stream.objects("n").map(\.name.id) == ["y"])
+        let nodes = try await network.on { $0.fold(StreamName("s")!) }
+        #expect(nodes.object(model: "n", id: "x") == nil && nodes.object(model: "n", id: "y") != nil)
+        await client.close()
     }
 }

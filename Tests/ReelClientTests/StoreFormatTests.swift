@@ -29,7 +29,7 @@ import Testing
         #expect(first.entries.map(\.number) == [2, 3, 4, 5, 6])
         #expect(first.entries.map(\.base) == [4, 4, 4, 4, 4])
         #expect(first.entries.map(\.author?.op) == [1, nil, nil, nil, nil])
-        #expect(first.entries.allSatisfy { $0.firstSent == nil && $0.knew.isEmpty && $0.waits == nil })
+        #expect(first.entries.allSatisfy { $0.firstSent == nil && $0.held.isEmpty && $0.waits == nil })
         #expect(first.entries[2].event == .update("m", "own", operations: ["text": .splice([Splice(5, 0, " word")])]))
         var events = 0
         try store.readEvents(first.row) { _, _ in events += 1 }
@@ -89,7 +89,7 @@ import Testing
         let site = try #require(Site("00000000-0000-4000-8000-000000000000"))
         var entry = Outbox.Entry(number: 7, event: .insert("m", "1"), base: 4)
         entry.firstSent = .init(epoch: Epoch(9), seq: -1)
-        entry.knew = [0, 3]
+        entry.held = [0, 3]
         entry.waits = [3, 5]
         var other = Outbox.Entry(number: 8, event: .insert("m", "2"), base: 4)
         other.waits = []

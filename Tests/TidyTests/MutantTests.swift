@@ -20,6 +20,14 @@ import Testing
         #expect(git.terminationStatus == 0, "\(patch) does not apply any more")
     }
 
+    @Test("docs/testing.md has a row for each mutant") func eachHasARow() throws {
+        let rows = try Repository.file("docs/testing.md").lines.map(\.text)
+        for patch in Self.patches {
+            let name = patch.dropFirst("Tests/Mutants/".count).dropLast(".patch".count)
+            #expect(rows.contains { $0.hasPrefix("| `\(name)` |") }, "no row of \(name)")
+        }
+    }
+
     /// Its header says what is broken, what sees that, and how to look at it; the suites that it names exist.
     @Test(arguments: patches) func eachSaysWhatItIs(_ patch: String) throws {
         let header = try Repository.file(patch).lines.prefix { !$0.text.hasPrefix("diff ") }.map(\.text)

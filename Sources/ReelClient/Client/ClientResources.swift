@@ -1,10 +1,10 @@
 internal import ReelCore
 
-/// What a client must let go of when it ends: its connection, timers, readers, waiting calls and store.
+/// The connection, timers, streams, readers, waiting calls and store of a client. `end` releases all of them.
 ///
-/// They outlive the client by a moment. The last reference to the client may go on any thread, and they may only be
-/// touched on the transport's executor. (An isolated `deinit` would do the same; Swift 6.3 cannot optimise a module
-/// that uses a public actor with one.)
+/// The last reference to a client can go away on any thread, and the resources belong to the transport's executor. So
+/// the client's `deinit` passes this object to the executor. An isolated `deinit` would be shorter, but Swift 6.3 fails
+/// to compile an optimised module that uses a public actor with one ("circular reference").
 final class ClientResources: @unchecked Sendable {
     var link: SyncClient.Link?
     var opened = OpenStreams()
@@ -13,7 +13,7 @@ final class ClientResources: @unchecked Sendable {
     var answerTimer: (any TransportRequest)?
     var stateSinks: [AsyncStream<SyncState>.Continuation] = []
     let noticeFeeds = Feeds(SyncNotices.gather)
-    /// Nil where nothing is kept, and once the client is closed.
+    /// The device's file; nil for a client that keeps nothing, and for a closed client.
     var store: DeviceStore?
 
     init(store: DeviceStore?) {
@@ -33,7 +33,7 @@ final class ClientResources: @unchecked Sendable {
         for stream in opened.values { stream.connectionLost() }
     }
 
-    /// Lets go of everything. Each call that waits for something throws the error.
+    /// Releases everything. Each call that still waits throws the error.
     func end(_ error: ReelError) {
         dropLink()
         tokenQuestion?.task.cancel()

@@ -1,14 +1,29 @@
 internal import ReelCore
 
-// What `publish` throws, because this device knows already that the event would have no effect.
+// `publish` throws the errors of events that this device knows to be without effect.
 extension StreamState {
-    /// Throws why the event would be refused or rejected, as far as that is known here. Returns the numbers of the
-    /// queue's entries whose rejection the event has to wait for.
+    /// Queues an event that this device does not know to be without effect, and returns the number of its entry.
+    /// - Parameters:
+    ///   - base: the seq on which the event was made.
+    ///   - read: the count of withdrawals at the moment when the author read the objects; nil: now.
+    func add(_ event: Event, base: Seq, read: Int?) throws(ReelError) -> Int64 {
+        let waits = try checkEffect(of: event, base: base, read: read)
+        // An update would share the fate of the entry into which it is merged.
+        let merges = outbox.entries.last.map { overlay?.isRefused($0.number) == false } ?? false
+        return outbox.add(event, base: base, waits: waits, merges: merges) { change in
+            fold?.holds(model: change.model, id: change.id) == true
+        }
+    }
+
+    /// Predicts the fold's verdict on an event, and throws the code of a rejection.
     ///
-    /// The verdict is that of the fold on what this device shows: the confirmed state with the queue laid over it. What
-    /// was not read yet is not held against an event: an object that is missing in a state that is not complete, a
-    /// guard that names a seq which was not folded here.
-    /// - Parameter read: the count of withdrawals when the author read what the event is made of; nil: now.
+    /// The prediction is based on the objects as this device shows them: the confirmed state with the queue laid over
+    /// it. Two things are not predicted: an object that an incomplete state lacks, and a guard that names a seq which
+    /// this device has not folded.
+    /// - Parameters:
+    ///   - base: the seq on which the event was made.
+    ///   - read: the count of withdrawals at the moment when the author read the objects; nil: now.
+    /// - Returns: the numbers of the queue's entries whose rejection the event has to wait for.
     func checkEffect(of event: Event, base: Seq, read: Int? = nil) throws(ReelError) -> [Int64] {
         if isFromOldEpoch, event.dependsOnBase {
             throw ReelError(
@@ -33,8 +48,8 @@ extension StreamState {
         }
     }
 
-    /// The changes about which this device can know something. In a state that is not complete a missing object may be
-    /// there; only what an earlier change of the event makes is sure to be.
+    /// Returns the changes whose effect this device can predict: in an incomplete state those of objects that the
+    /// device has, or that an earlier change of the event makes.
     private func decidable(_ changes: [Change], _ overlay: Overlay) -> [Change] {
         if isComplete { return changes }
         var made: Set<Overlay.Key> = []

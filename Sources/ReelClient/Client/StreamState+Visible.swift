@@ -30,7 +30,7 @@ extension StreamState {
         self.overlay = overlay
     }
 
-    /// Tells the queue which of the objects that it names are there now.
+    /// Reports to the queue which of the changed objects exist now.
     private func see(_ changes: ReelCore.Changes, of fold: Fold) {
         let states = changes.objects.map { (fold.isAlive(at: $0), $0) }
         outbox.saw(states.lazy.filter(\.0).map { ObjectName(fold.key(ofObject: $0.1)) })

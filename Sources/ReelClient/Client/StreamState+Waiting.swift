@@ -1,12 +1,13 @@
 internal import ReelCore
 
 extension StreamState {
-    /// Places the queue's entries that no longer wait: their splices are expressed for the present state, and count on
-    /// it from now on. Base, splices and place are committed as one; without that commit the entries wait again.
+    /// Rebases the splices of the entries that no longer wait: their offsets count the present text afterwards. The
+    /// entries' new base and splices are committed in the same turn. If the process ends before that commit, the
+    /// entries wait again.
     ///
-    /// Each splice is expressed among the earlier ones as they were made, not as they are expressed: offsets may count
-    /// text that others have deleted meanwhile, and an expressed splice keeps no place in such text. For the same
-    /// reason all splices that follow in the queue are expressed in the same step, also those that still wait.
+    /// Each splice is rebased among the earlier ones as they were made, and all later splices of the queue are rebased
+    /// in the same step. An offset may count text that other devices have deleted meanwhile, and a rebased splice has
+    /// no place in such text.
     func placeReleased() {
         guard let first = outbox.released.keys.min(), let fold = view?.fold else { return }
         let released = outbox.released

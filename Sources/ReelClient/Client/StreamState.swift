@@ -78,8 +78,8 @@ final class StreamState {
     var catchUpFailures = 0
     /// The app was told that no node has the stream's state.
     var isToldToWait = false
-    /// The state was complete at some moment: it came as a snapshot, or was folded up to the head of a subscription.
-    /// What is missing in it was not there.
+    /// True once the device has had the whole stream: from a snapshot, or by folding up to the head of a subscription.
+    /// An object that a complete state lacks did not exist at that moment.
     var isComplete = false
     /// A snapshot or delta was read since the stream was opened.
     var isCaughtUp = false

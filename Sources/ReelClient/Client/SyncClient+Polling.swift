@@ -46,15 +46,23 @@ extension SyncClient {
         stream.pollPauseMs = Self.pollMs
         // It has no moment from which on events are pushed.
         stream.hasBeenLive = true
+        note(.notSubscribed(stream.name, noPlace))
         if !stream.isLimitTold {
             stream.isLimitTold = true
-            let most = link?.welcome?.limits.subscriptions ?? 0
-            let reason =
-                "the node allows \(most) subscriptions of a connection: this stream is read every"
-                + " \(Self.idlePollMs / 1_000) s, and sends what it has queued"
-            notify(.stopped(stream: stream.name.description, reason: "\(ErrorCode.limit.rawValue): \(reason)"))
+            let reason = "\(noPlace.code.rawValue): \(noPlace.message)"
+            notify(.stopped(stream: stream.name.description, reason: reason))
         }
         askToPoll(stream, atMs: transport.nowMs)
+    }
+
+    /// The reason why a stream is polled.
+    private var noPlace: ReelError {
+        let most = link?.welcome?.limits.subscriptions ?? 0
+        return ReelError(
+            .limit,
+            "the node allows \(most) subscriptions of a connection: this stream is read every"
+                + " \(Self.idlePollMs / 1_000) s, and sends what it has queued"
+        )
     }
 
     /// The node has refused the subscription for its limit, which `welcome` does not show. It is tried again with a
@@ -171,6 +179,7 @@ extension SyncClient {
             return advance(stream)
         }
         guard stream.seq >= events.head else { return askToPoll(stream, atMs: transport.nowMs) }
+        note(.polled(stream.name, noPlace))
         // As a live stream at its head: what is handed over now meets this state.
         stream.isCurrent = true
         stream.sendsFrom = events.head

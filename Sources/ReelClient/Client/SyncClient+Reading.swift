@@ -13,12 +13,7 @@ extension SyncClient {
         try event.encoded(base: base, author: author).lend { (bytes) throws(ReelError) in
             try intake.take(bytes, stamp: .init(by: nil, atMs: 0, base: base), into: &checked)
         }
-        let waits = try stream.checkEffect(of: event, base: base, read: position?.withdrawals)
-        let last = stream.outbox.entries.last
-        let merges = last.map { stream.overlay?.isRefused($0.number) == false } ?? false
-        let number = stream.outbox.add(event, base: base, waits: waits, merges: merges) { change in
-            stream.fold?.holds(model: change.model, id: change.id) == true
-        }
+        let number = try stream.add(event, base: base, read: position?.withdrawals)
         let publication = Publication(event)
         stream.publications[number, default: []].append(publication)
         markDirty(stream)

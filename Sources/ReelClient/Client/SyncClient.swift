@@ -42,7 +42,7 @@ public actor SyncClient {
     /// What it says to nodes that have keys; nil: nothing.
     var token: String?
     let renewToken: TokenSource?
-    /// What ends with the client.
+    /// The connection, timers, streams and store, which the client's `deinit` releases on the executor.
     nonisolated let resources: ClientResources
     var random: SeededGenerator
     var failover: Failover
@@ -140,13 +140,13 @@ public actor SyncClient {
         }
     }
 
-    /// The last reference to the client is gone, and the connection goes with it. What was received in this turn is not
+    /// Ends the connection with the last reference to the client. Events that were received in this turn are not
     /// committed.
     deinit {
         let (resources, transport) = (resources, transport)
         transport.execute {
             resources.end(.closed)
-            // The executor ends with the transport, after this.
+            // The transport owns the executor, so it must live until this body has run.
             withExtendedLifetime(transport) {}
         }
     }
@@ -262,6 +262,6 @@ extension SyncClient {
 
     var noticeFeeds: Feeds<SyncNotice> { resources.noticeFeeds }
 
-    /// Nil where nothing is kept, and once the client is closed.
+    /// The device's file; nil for a client that keeps nothing, and for a closed client.
     var store: DeviceStore? { resources.store }
 }

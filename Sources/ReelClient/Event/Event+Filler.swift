@@ -32,7 +32,7 @@ extension Event {
     }
 
     /// For each object the fields that the event names as text, with empty texts.
-    private var textFields: [Change] {
+    var textFields: [Change] {
         var texts: [Change] = []
         for change in changes {
             var names = change.fields.filter { $0.value.isTextOrNull }.map(\.name)

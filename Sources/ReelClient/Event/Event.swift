@@ -150,7 +150,7 @@ public struct Event: Sendable, Equatable {
     var isInternal: Bool { isFiller || endsSite }
 
     /// A part names a field as text: later splices of the author may count on that text.
-    var namesText: Bool { filler != .noop }
+    var namesText: Bool { !textFields.isEmpty }
 
     /// The one change, unless it is a batch or a no-op.
     var single: Change? { isBatch ? nil : changes.first }

@@ -25,7 +25,7 @@ public enum Fate: Sendable, Equatable {
         }
     }
 
-    /// The stream has the event, and it had an effect as far as is known.
+    /// True if the stream has the event, and did not reject it as far as is known.
     var isApplied: Bool {
         switch self {
         case .applied, .consumed: true

@@ -1,8 +1,8 @@
 internal import ReelCore
 
-// How an event comes into the queue, and what it makes superfluous there.
+// Adding an event to the queue. A delete removes the waiting writes of its object, and plain updates are merged.
 extension Outbox {
-    /// So many objects are remembered whose insert and delete have cancelled each other.
+    /// The number of cancelled objects (see `isCancelled`) that the queue remembers.
     static let cancelledMax = 4_096
 
     /// Queues an event, made on a fold of `base`, and returns the number of the entry that carries it.
@@ -24,8 +24,8 @@ extension Outbox {
         } else if event.isBatch, event.changes.isEmpty {
             return settleAtOnce()
         }
-        let knew = event.changes.indices.filter { event.changes[$0].kind != .delete && holds(event.changes[$0]) }
-        var entry = Entry(number: nextNumber, event: event, base: base, knew: knew)
+        let held = event.changes.indices.filter { event.changes[$0].kind != .delete && holds(event.changes[$0]) }
+        var entry = Entry(number: nextNumber, event: event, base: base, held: held)
         if !waits.isEmpty {
             entry.waits = waits
             wait(entry.number, for: waits)
@@ -37,11 +37,11 @@ extension Outbox {
         return entry.number
     }
 
-    /// True if the object was made and deleted here, and the stream will never hear of it.
+    /// True if the insert and the delete of the object have cancelled each other, so that neither was sent.
     func isCancelled(_ change: Change) -> Bool { !cancelled.isEmpty && cancelled.contains(ObjectKey(change)) }
 
-    /// The event without deletes of objects that the stream never hears of: there they would find nothing, where an
-    /// object that was deleted would be left as it is.
+    /// Returns the event without its deletes of cancelled objects. The stream does not have these objects, so it would
+    /// reject the event with `no_object`; a second delete of any other object is applied.
     func withoutCancelled(_ event: Event) -> Event {
         guard !cancelled.isEmpty else { return event }
         let rest = event.changes.filter { $0.kind != .delete || !$0.guards.isEmpty || !isCancelled($0) }
@@ -54,10 +54,12 @@ extension Outbox {
         return nextNumber
     }
 
-    /// Drops the plain writes to an object that is now deleted, back to the first event that was handed over or is more
-    /// than a plain write. True if the object was made by them, under an id that nobody else can know: then the delete
-    /// has nothing to do either. An insert of any other id stays in front of the delete. The stream may hold that
-    /// object, also where this device has not read it, and its tombstone has to be left in either case.
+    /// Removes the waiting plain writes of an object before its delete is added, back to the first entry that was
+    /// handed over or that is no plain write.
+    ///
+    /// Returns true if nothing is left to delete: the removed writes made the object, under a random id that no other
+    /// device can know. The insert of any other id stays in the queue, because the stream may have that object although
+    /// this device has not read it, and its tombstone is needed in either case.
     private mutating func reduce(before delete: Change, isHeld: Bool) -> Bool {
         guard let numbers = touched[ObjectKey(delete)] else { return false }
         var superfluous: [Int64] = []
@@ -93,7 +95,7 @@ extension Outbox {
         let merged = Event(change)
         guard merged.encoded(base: base).count <= Self.mergeMaxBytes else { return nil }
         entries[index].base = base
-        put(merged, knew: isHeld ? [0] : entries[index].knew, at: index)
+        put(merged, held: isHeld ? [0] : entries[index].held, at: index)
         return entries[index].number
     }
 }

@@ -1,8 +1,8 @@
 internal import ReelCore
 
-// Sites that the stream has ended: an operator retires idle ones, and every fold forgets them in time.
+// The stream can end a site of this device: an operator retires idle sites, and the fold later forgets ended ones.
 extension Outbox {
-    /// Where the own fold is, and what it says of sites that it does not have.
+    /// How far this device has folded, and which sites that fold may have forgotten.
     struct FoldPosition: Sendable, Equatable {
         var moment: FoldedMoment
         /// The seq of the last barrier that retired sites; −1: none has.
@@ -14,17 +14,18 @@ extension Outbox {
             self.init(moment: .init(epoch: fold.epoch, seq: fold.seq), retired: fold.retired, horizon: fold.horizon)
         }
 
-        /// A position of these parts.
+        /// A position of the given parts.
         init(moment: FoldedMoment, retired: Seq, horizon: Seq) {
             self.moment = moment
             self.retired = retired
             self.horizon = horizon
         }
 
-        /// True if a site that the fold does not have may have consumed something that was first sent at that moment.
+        /// True if the event may have been consumed under a site that the fold has forgotten.
         ///
-        /// A site that consumed it was retired at a later seq, and is forgotten only once the horizon has passed that
-        /// seq. What an earlier epoch has forgotten, the present one does not say. nil: a moment that was not stored.
+        /// Such a site was retired after it had consumed the event, and the fold forgets a retired site only after the
+        /// horizon has passed the barrier. A fold does not say what earlier epochs have forgotten.
+        /// - Parameter moment: how far this device had folded when it first sent the event; nil: not stored.
         func mayHaveForgotten(since moment: FoldedMoment?) -> Bool {
             guard retired > .none else { return false }
             guard let moment, moment.epoch == self.moment.epoch else { return true }
@@ -32,42 +33,43 @@ extension Outbox {
         }
     }
 
-    /// The error of an event of which nobody can tell whether a retired site has consumed it.
+    /// The error of an event that a retired and forgotten site may or may not have consumed.
     static let forgotten = ReelError(
         .stale,
         "an operator has retired the site under which it was sent, and whether it arrived cannot be told"
     )
 
-    /// Leaves the sites of the queue that the fold has ended or forgotten. `position` is that of the fold.
+    /// Leaves the queue's sites that the fold has ended or forgotten. `position` must be that of the fold.
     ///
-    /// The entry of an ended site is exact: what it does not cover was not consumed, and never will be. Of a forgotten
-    /// site, nobody can tell.
+    /// The version vector is exact for an ended site: events that it does not cover were not consumed, and never will
+    /// be. For a forgotten site it says nothing.
     mutating func leaveEndedSites(_ known: (Site) -> KnownSite?) {
         guard !entries.isEmpty || nextOp > 0 else { return }
         for left in formerSites.union([site]).subtracting(leftSites) {
             let state = known(left)
             if let state {
-                // A site of another name is left by `leaveForeignSites`, which knows whose events took its ops.
+                // `leaveForeignSites` leaves the sites of another user: it knows whose events have their ops.
                 guard state.isEnded, !state.isForeign else { continue }
             } else {
                 guard isForgotten(left) else { continue }
             }
             leaveEnded(left, state)
         }
-        refuseWhatCannotBegin()
+        renewFirst()
     }
 
-    /// No site begins with an event that was made before sites were retired. Where that depends on what its author saw,
-    /// it cannot be made again: it is refused until the queue begins with another one.
-    private mutating func refuseWhatCannotBegin() {
-        guard nextOp == 0, let retired = position?.retired else { return }
-        let error = ReelError(.stale, "it was made before sites of the stream were retired, and its site has not begun")
-        while let index = entries.firstIndex(where: { $0.author == nil }), entries[index].base < retired,
-            entries[index].event.dependsOnBase
-        {
-            let losesText = entries[index].event.namesText
-            remove(at: index, .refused(error))
-            if losesText { refuseSplices() }
+    /// Gives the first event of a new site a base after the barrier, because no site begins with an older one. The
+    /// offsets of a splice are rebased; a guard compares seqs and does not depend on the base.
+    private mutating func renewFirst() {
+        guard nextOp == 0, let position, let index = entries.firstIndex(where: { $0.author == nil }),
+            entries[index].base < position.retired, entries[index].event.dependsOnBase, entries[index].waits == nil
+        else { return }
+        if entries[index].event.hasSplices {
+            entries[index].waits = []
+            released[entries[index].number] = false
+        } else {
+            entries[index].base = position.moment.seq
+            write(.put(entries[index]))
         }
     }
 
@@ -82,11 +84,11 @@ extension Outbox {
         if isPresent { notify(.newSite(was: left, now: site)) }
     }
 
-    /// True if no event of this site, which the fold does not have, can be consumed any more.
+    /// True if the fold, which does not have this site, will never consume another event of it.
     private func isForgotten(_ left: Site) -> Bool {
         guard let position, position.retired > .none else { return false }
         guard let first = entries.first(where: { $0.author?.site == left }), let op = first.author?.op else {
-            // It has ops that are settled, so it had begun.
+            // Some of its ops are settled, so the site had begun.
             return left == site && nextOp > 0
         }
         return op > 0 || first.base < position.retired || position.mayHaveForgotten(since: first.firstSent)

@@ -82,10 +82,7 @@ extension Outbox {
         for (former, op) in next where op != (consumed(former)?.op ?? -1) + 1 {
             if former == site { changeSite() }
             for index in entries.indices where entries[index].author?.site == former {
-                entries[index].author = nil
-                entries[index].acked = nil
-                entries[index].firstSent = nil
-                write(.put(entries[index]))
+                takeBackOp(at: index)
             }
         }
     }
@@ -99,10 +96,7 @@ extension Outbox {
                 return remove(at: index, fate)
             }
             // Another device spoke as this site: its event took the op.
-            entries[index].author = nil
-            entries[index].acked = nil
-            entries[index].firstSent = nil
-            write(.put(entries[index]))
+            takeBackOp(at: index)
             if author.site == site { takeNewSite() } else { refuseSplices() }
             rewind()
         } else if author.site == site, author.op >= nextOp {
@@ -120,9 +114,10 @@ extension Outbox {
         refuseSplices()
     }
 
-    /// What waits goes under another site than the one under which this device wrote what it may count on.
-    /// `seq`: what has a base of at least that is kept, up to the first splice that is refused: later ones may count on
-    /// its text.
+    /// Refuses the waiting splices after a change of the site: they may count on text that this device wrote under the
+    /// former site.
+    /// - Parameter seq: splices with at least this base are kept, as long as no earlier splice was refused. A splice
+    ///   after a refused one may count on its text.
     mutating func refuseSplices(madeBelow seq: Seq = .max) {
         let error = ReelError(.stale, "it counts on what this device has written under another site")
         var refusesAll = false
@@ -150,33 +145,30 @@ extension Outbox {
         sendAgain(afterMs: 0, nowMs: nowMs)
     }
 
-    /// The site never began, because its first event was too old. The horizon only rises: that event can never be
-    /// consumed, so all of it is made anew under a new site. Only what depends on what its author saw cannot, and what
-    /// a site that was retired and forgotten may have consumed.
+    /// The site never began, because its first event was too old. The horizon only rises, so the fold will never
+    /// consume that event. All events of the site move to a new site, with two exceptions. An event that depends on its
+    /// base is refused. An event that the site may have consumed before it was retired and forgotten is `unknown`.
     private mutating func wasStale(_ author: Event.Author, seq: Seq, base: Seq) {
         guard let index = index(of: author), lies(entries[index], atOrBelow: seq) else { return }
         let old = author.site
         if site == old { changeSite() }
         let error = ReelError(.stale, "it was made on a state that is older than the stream's history reaches")
         var losesText = false
-        for index in entries.indices.reversed() where entries[index].author?.site == old {
-            let mayBeThere = position?.mayHaveForgotten(since: entries[index].firstSent) == true
-            if mayBeThere, !entries[index].event.isInternal {
-                losesText = losesText || entries[index].event.namesText
-                remove(at: index, .unknown(Self.forgotten))
-                continue
+        var fates: [Int64: Fate] = [:]
+        for index in entries.indices where entries[index].author?.site == old {
+            let event = entries[index].event
+            if !event.isInternal, position?.mayHaveForgotten(since: entries[index].firstSent) == true {
+                losesText = losesText || event.namesText
+                fates[entries[index].number] = .unknown(Self.forgotten)
+            } else if event.dependsOnBase {
+                losesText = losesText || event.namesText
+                fates[entries[index].number] = .refused(error)
+            } else {
+                entries[index].base = base
+                takeBackOp(at: index)
             }
-            guard !entries[index].event.dependsOnBase else {
-                losesText = losesText || entries[index].event.hasSplices
-                remove(at: index, .refused(error))
-                continue
-            }
-            entries[index].author = nil
-            entries[index].acked = nil
-            entries[index].firstSent = nil
-            entries[index].base = base
-            write(.put(entries[index]))
         }
+        removeAll { fates[$0.number] }
         if losesText { refuseSplices() }
         rewind()
     }

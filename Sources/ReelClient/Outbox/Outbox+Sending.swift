@@ -54,10 +54,14 @@ extension Outbox {
         rewind()
     }
 
-    /// The next events for the connection, at least one if there is one; nil: nothing to send now. Those that never
-    /// had an op get it here: commit the writes before the parcel is sent. `base`: the last seq folded; what was made
-    /// on less than the `horizon`, and does not depend on what its author saw, is made anew on that. `confirmed`:
-    /// the folded state, whose objects decide how an event is expressed; nil: none is known.
+    /// Returns the next events for the connection, at least one if there is one; nil: nothing to send now. Events get
+    /// their op here, so commit the writes before the parcel is sent.
+    /// - Parameters:
+    ///   - base: the last seq that the device has folded.
+    ///   - horizon: an event without an op gets the new base if its own base is below this seq, unless it depends on
+    ///     its base.
+    ///   - confirmed: the folded state. An insert of an object that it holds is sent as an update. nil: no state is
+    ///     known.
     mutating func handOver(
         _ window: Window,
         base: Seq,
@@ -166,8 +170,8 @@ extension Outbox {
         }
     }
 
-    /// Tells of an event that is not sent, or not sent again. Another one fills its op, so that those behind it find
-    /// their way. Of an event that was handed over before, a copy may still reach the log.
+    /// Settles an event that is not sent, or not sent again: as `refused`, or as `unknown` if an earlier copy may still
+    /// reach the log. A filler event takes its op, so that the ops of later events leave no gap.
     mutating func refuse(at index: Int, _ error: ReelError) {
         notify(.settled(number: entries[index].number, entries[index].isResent ? .unknown(error) : .refused(error)))
         replace(at: index, by: entries[index].event.filler)

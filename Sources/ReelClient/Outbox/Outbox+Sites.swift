@@ -9,7 +9,7 @@ extension Outbox {
         var seq: Seq
         /// It began under another name than the one that events of this device get now.
         var isForeign: Bool
-        /// It consumes nothing more.
+        /// True if the site has ended and consumes no more events.
         var isEnded = false
     }
 
@@ -59,14 +59,14 @@ extension Outbox {
         notify(.leftSite(result))
     }
 
-    /// What becomes of an event that was handed over under a site that is left.
+    /// The outcome of an event that was handed over under a site which the queue leaves.
     enum Leaving {
         case moved
         case consumed(Seq?)
         case unknown(ReelError)
     }
 
-    /// Leaves a site, and decides on each event that was handed over under it.
+    /// Leaves a site, and settles or moves each event that was handed over under it.
     mutating func leave(
         _ left: Site,
         _ known: KnownSite?,
@@ -78,31 +78,30 @@ extension Outbox {
         if contested?.site == left { contested = nil }
         var result = LeftSite(site: left)
         var losesText = false
-        for index in entries.indices.reversed() {
+        var fates: [Int64: Fate] = [:]
+        for index in entries.indices {
             let entry = entries[index]
             guard let author = entry.author, author.site == left else { continue }
             if entry.event.isInternal {
-                // The op that it fills is needed by nobody any more.
+                // Nothing needs the op of a filler any more.
                 losesText = losesText || entry.event.namesText
-                remove(at: index, .reduced)
+                fates[entry.number] = .reduced
                 continue
             }
             switch deciding(entry, author.op) {
             case .moved:
                 result.moved += 1
-                entries[index].author = nil
-                entries[index].acked = nil
-                entries[index].firstSent = nil
-                write(.put(entries[index]))
+                takeBackOp(at: index)
             case .consumed(let seq):
                 result.consumed += 1
-                remove(at: index, .consumed(seq))
+                fates[entry.number] = .consumed(seq)
             case .unknown(let error):
                 result.unknown += 1
                 losesText = losesText || entry.event.namesText
-                remove(at: index, .unknown(error))
+                fates[entry.number] = .unknown(error)
             }
         }
+        removeAll { fates[$0.number] }
         refuseSplices(madeBelow: losesText ? .max : known?.seq ?? .none)
         rewind()
         return result

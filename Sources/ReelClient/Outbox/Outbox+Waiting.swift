@@ -1,15 +1,15 @@
 internal import ReelCore
 
-// A splice that was made while the rejection of an earlier event of the same text was only expected. Sent at once, it
-// would be rejected with that event, because the fold cannot tell that its author knew. So it waits without an op until
-// the rejection is certain, and everything published after it waits in order.
+// A splice can be made while this device only expects the rejection of an earlier event that names the same text. The
+// fold would reject such a splice too, because it cannot tell that the author knew. So the splice waits without an op
+// until the rejection is certain, and all entries after it wait as well.
 extension Outbox {
-    /// Begins to wait for the rejection of earlier entries.
+    /// Registers an entry that waits for the rejection of earlier entries.
     mutating func wait(_ number: Int64, for blockers: [Int64]) {
         for blocker in blockers { waiting[blocker, default: []].append(number) }
     }
 
-    /// Takes up the waits of stored entries. An entry that is not in the queue is not waited for.
+    /// Registers the stored waits. Numbers of entries that are not in the queue are dropped.
     mutating func restoreWaits() {
         for index in entries.indices {
             guard let waits = entries[index].waits else { continue }
@@ -23,8 +23,8 @@ extension Outbox {
         }
     }
 
-    /// An entry has left the queue. Those that have waited for its rejection wait no longer; where the event was not
-    /// rejected after all, they have waited in vain.
+    /// Releases the entries that waited for the rejection of an entry that has left the queue. If that event was not
+    /// rejected, they have waited in vain and are refused.
     mutating func settled(_ number: Int64, _ fate: Fate) {
         guard let numbers = waiting.removeValue(forKey: number) else { return }
         let isInVain =
@@ -42,15 +42,18 @@ extension Outbox {
         }
     }
 
-    /// Puts an event into the place of an entry's, as if it had been made on `base`. `waits`: it still waits.
+    /// Replaces the event of an entry by its rebased form.
+    /// - Parameters:
+    ///   - base: the seq that the offsets of the new event count.
+    ///   - waits: the entry still waits.
     mutating func place(_ event: Event, base: Seq, waits: Bool, at index: Int) {
         if !waits { entries[index].waits = nil }
         entries[index].base = base
-        put(event, knew: entries[index].knew, at: index)
+        put(event, held: entries[index].held, at: index)
     }
 
-    /// Refuses an entry that cannot be placed. What was published after it may count on its text, so an event with the
-    /// same fields takes its place.
+    /// Refuses an entry that cannot be rebased. A filler that names the same texts takes its place, because later
+    /// splices may count on them.
     mutating func refuseUnplaced(at index: Int, base: Seq) {
         (entries[index].waits, entries[index].base) = (nil, base)
         let error = ReelError(

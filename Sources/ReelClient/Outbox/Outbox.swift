@@ -19,17 +19,15 @@ struct Outbox: Sendable {
         var author: Event.Author?
         /// Where a gateway says it stands. Not stored: after a restart it is sent again.
         var acked: Seq?
-        /// How far the device's own fold was when the event was first handed to a connection; nil: it never was, or an
-        /// earlier version of the client has done so. Under another site or in another epoch it begins again.
+        /// How far the device had folded when it first handed the event to a connection, under the present site and in
+        /// the present epoch. nil: it has not, or an earlier version of the client has.
         var firstSent: FoldedMoment?
-        /// The places of its changes whose objects this device has held while the event waited: such a change never
-        /// brings its object back.
-        var knew: [Int] = []
-        /// The numbers of the entries whose rejection this one waits for before it is handed over; nil: it does not
-        /// wait.
+        /// The indices of the changes whose objects this device has held since the event was published.
+        var held: [Int] = []
+        /// The numbers of the entries whose rejection this entry waits for; nil: the entry does not wait.
         var waits: [Int64]?
-        /// It was handed to a connection more than once, so that an earlier copy may still reach the log. Not stored:
-        /// what has an op after a restart is handed over again.
+        /// True if the entry was handed to a connection more than once, so that an earlier copy may still reach the
+        /// log. Not stored: after a restart every entry with an op is handed over again.
         var isResent = false
     }
 
@@ -42,7 +40,7 @@ struct Outbox: Sendable {
     /// A change of what is stored.
     enum Write: Sendable, Equatable {
         case put(Entry)
-        /// `isInStream`: the stream has the event, and it had an effect as far as is known.
+        /// `isInStream`: the stream has the event, and did not reject it as far as is known.
         case remove(number: Int64, isInStream: Bool)
         case site(Site, next: Op)
     }
@@ -76,7 +74,7 @@ struct Outbox: Sendable {
     var foreignSites: Set<Site> = []
     /// Sites that are never used again.
     var leftSites: Set<Site> = []
-    /// Where the own fold is: set before the fold decides on anything here, and before events are handed over.
+    /// How far this device has folded. Set it before `folded`, `bootstrapped`, `epochChanged` and `handOver`.
     var position: FoldPosition?
     /// The stream has no room for another site, as far as the fold goes.
     var waitsForRoom = false
@@ -104,14 +102,14 @@ struct Outbox: Sendable {
     private(set) var notices: [Notice] = []
     /// The numbers of the entries that name an object, in order.
     private(set) var touched: [ObjectKey: ArraySlice<Int64>] = [:]
-    /// How many changes of the queue make or change the object, and wait for it to be seen.
+    /// For each object that this device has not held: the number of changes in the queue that make or update it.
     private(set) var unseen: [ObjectKey: Int] = [:]
-    /// The last objects whose insert and delete have cancelled each other, and the same in order.
+    /// The last objects whose insert and delete have cancelled each other, as a set and in order.
     var cancelled: Set<ObjectKey> = []
     var cancelledInOrder: ArraySlice<ObjectKey> = []
-    /// For each entry that others wait for, their numbers.
+    /// The numbers of waiting entries, by the number of the entry that they wait for.
     var waiting: [Int64: [Int64]] = [:]
-    /// The entries that no longer wait and have not been placed yet: true for one whose wait was in vain.
+    /// The numbers of entries that no longer wait and are not rebased yet; true if the entry has waited in vain.
     var released: [Int64: Bool] = [:]
 
     /// The queue of a device that is new to the stream.
@@ -206,15 +204,23 @@ struct Outbox: Sendable {
         for (number, fate) in fates { settled(number, fate) }
     }
 
-    /// Puts another event in the place of an entry's, which keeps its number and its op.
-    mutating func replace(at index: Int, by event: Event) {
-        put(event, knew: [], at: index)
+    /// Takes the op of an entry back. The event was not consumed under it, and is sent as a new one of the present
+    /// site.
+    mutating func takeBackOp(at index: Int) {
+        (entries[index].author, entries[index].acked, entries[index].firstSent) = (nil, nil, nil)
+        entries[index].isResent = false
+        write(.put(entries[index]))
     }
 
-    /// Writes what an entry says now, and of which objects it knows.
-    mutating func put(_ event: Event, knew: [Int], at index: Int) {
+    /// Puts another event in the place of an entry's, which keeps its number and its op.
+    mutating func replace(at index: Int, by event: Event) {
+        put(event, held: [], at: index)
+    }
+
+    /// Replaces the event of an entry, and the indices of its held objects.
+    mutating func put(_ event: Event, held: [Int], at index: Int) {
         touch(entries[index], -1)
-        (entries[index].event, entries[index].knew) = (event, knew)
+        (entries[index].event, entries[index].held) = (event, held)
         touch(entries[index], 1)
         write(.put(entries[index]))
     }
@@ -224,7 +230,7 @@ struct Outbox: Sendable {
             let key = ObjectKey(change)
             touched[key, default: []].set(entry.number, isIn: count > 0)
             if touched[key]?.isEmpty == true { touched[key] = nil }
-            guard change.kind != .delete, !entry.knew.contains(place) else { continue }
+            guard change.kind != .delete, !entry.held.contains(place) else { continue }
             let rest = (unseen[key] ?? 0) + count
             unseen[key] = rest > 0 ? rest : nil
         }
@@ -235,7 +241,7 @@ struct Outbox: Sendable {
 }
 
 extension ArraySlice<Int64> {
-    /// Puts a number into this sorted list, or takes it out.
+    /// Inserts a number into this sorted list, or removes it.
     fileprivate mutating func set(_ number: Int64, isIn: Bool) {
         if isIn, last ?? .min < number {
             append(number)

@@ -51,6 +51,8 @@ struct ProblemList: Sendable {
         case notSubscribed(StreamName, ReelError)
         /// A subscription is live.
         case live(StreamName)
+        /// A stream without a subscription was polled: the error says why it has none.
+        case polled(StreamName, ReelError)
         /// No node gave a snapshot or delta.
         case noState(StreamName, ReelError)
         /// A snapshot or delta was read.
@@ -95,6 +97,9 @@ struct ProblemList: Sendable {
         case .storeFailed(let error): return begin(.store, error, nowMs)
         case .notSubscribed(let stream, let error): return begin(.reading(stream), error, nowMs)
         case .live(let stream): return end(.reading(stream), .state(stream))
+        case .polled(let stream, let error):
+            let hasState = end(.state(stream))
+            return begin(.reading(stream), error, nowMs) || hasState
         case .noState(let stream, let error): return begin(.state(stream), error, nowMs)
         case .stateCame(let stream): return end(.state(stream))
         case .nacked(let stream, let error):

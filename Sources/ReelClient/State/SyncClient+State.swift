@@ -58,9 +58,10 @@ extension SyncClient {
 
     /// Looks again when the oldest publish that is not late yet will be.
     private func lookForAnswers() {
+        if answerTimer != nil { return }
         let nowMs = transport.nowMs
         let waiting = opened.values.compactMap(\.unansweredSinceMs).filter { nowMs - $0 < Self.answerMs }
-        guard answerTimer == nil, let oldestMs = waiting.min() else { return }
+        guard let oldestMs = waiting.min() else { return }
         answerTimer = after(max(10, oldestMs + Self.answerMs - nowMs)) { client in
             client.answerTimer = nil
             for stream in client.opened.values {

@@ -138,8 +138,8 @@ extension DeviceStore {
             }
             entry.firstSent = .init(epoch: epoch, seq: row.integer(5))
         }
-        guard let knew = numbers(row.text(6)) else { return nil }
-        entry.knew = knew.map { Int($0) }
+        guard let held = numbers(row.text(6)) else { return nil }
+        entry.held = held.map { Int($0) }
         if !row.isNull(7) {
             guard let waits = numbers(row.text(7)) else { return nil }
             entry.waits = waits
@@ -171,7 +171,7 @@ extension DeviceStore {
                 if let op = entry.author?.op { putEntry.bind(5, op) } else { putEntry.bindNull(5) }
                 putEntry.bind(6, entry.firstSent?.epoch.description)
                 if let seq = entry.firstSent?.seq { putEntry.bind(7, seq) } else { putEntry.bindNull(7) }
-                putEntry.bind(8, entry.knew.isEmpty ? nil : entry.knew.map(String.init).joined(separator: ","))
+                putEntry.bind(8, entry.held.isEmpty ? nil : entry.held.map(String.init).joined(separator: ","))
                 putEntry.bind(9, entry.waits?.map(String.init).joined(separator: ","))
                 try putEntry.run()
             case .remove(let number, _):

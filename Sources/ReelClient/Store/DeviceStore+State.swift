@@ -9,7 +9,7 @@ extension DeviceStore {
         var partition: Int
         var partitions: Int
         var covered: SeqRanges
-        /// The state was complete at some moment.
+        /// True once the device has had the whole stream.
         var isComplete: Bool
     }
 

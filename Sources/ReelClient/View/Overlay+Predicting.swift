@@ -1,6 +1,6 @@
 internal import ReelCore
 
-/// What this device knows of an event before it is published.
+/// The predicted effect of an event that is about to be published.
 enum Prediction: Equatable {
     /// The fold would reject the event with this code if it came next.
     case rejected(ErrorCode)
@@ -9,11 +9,10 @@ enum Prediction: Equatable {
 }
 
 extension Overlay {
-    /// Returns what the fold would make of the event if it came next, after the events that lie here. Nothing is laid.
+    /// Returns the effect that the fold would give the event if it came next, after the laid events. Lays nothing.
     ///
-    /// The rejection of an event that lies here is only predicted, so the fold does not know of it. A splice whose
-    /// author has read the text without that event has to wait for the rejection. A splice of an author who has read
-    /// another one of the own texts than is shown now is stale.
+    /// A splice has to wait if its author read the text without a laid event whose rejection is only predicted. A
+    /// splice is stale if its author read another version of the own texts than the one that is shown now.
     /// - Parameters:
     ///   - site: the site of the event.
     ///   - read: the count of withdrawals when the author read the text; nil: the author has read what is shown now.
@@ -48,18 +47,19 @@ extension Overlay {
         }
     }
 
-    /// A draft that holds the objects of an event as they are shown.
+    /// Returns a draft with the objects that an event names, as they are shown.
     func scratch(for event: ParsedEvent, _ value: Bytes, over confirmed: Fold?) -> FoldDraft {
         var scratch = FoldDraft(of: draft.stream)
         scratch.takeHorizon(of: confirmed)
         for part in event.parts {
-            let key = Array(value[part.model]) + [0] + Array(value[part.id])
+            let key = event.key(of: part, value)
             if covers(key) { scratch.reset(key, to: draft) } else { scratch.reset(key, to: confirmed) }
         }
         return scratch
     }
 
-    /// The entries of the site that are predicted to be rejected and that name one of these fields as text.
+    /// Returns the numbers of the site's entries that name one of these fields as text and whose rejection is
+    /// predicted.
     private func blockers(of fields: Set<Withdrawals.Field>, by site: Site) -> [Int64] {
         // A site with too many lost texts has one mark for all its fields.
         let isAny = lost[site]?.all ?? .none > confirmedLost[site]?.all ?? .none
@@ -74,7 +74,7 @@ extension Overlay {
     private static func splicedFields(of event: ParsedEvent, _ value: Bytes) -> Set<Withdrawals.Field> {
         var fields: Set<Withdrawals.Field> = []
         for part in event.parts {
-            let key = Array(value[part.model]) + [0] + Array(value[part.id])
+            let key = event.key(of: part, value)
             for operation in event.operations[part.ops] where operation.isSplice {
                 fields.insert(key + [0] + Array(value[operation.name]))
             }
@@ -95,7 +95,7 @@ extension Overlay.Laid {
             var event = ParsedEvent()
             guard (try? event.parse(value)) != nil else { return [] }
             return event.parts.flatMap { part in
-                let key = Array(value[part.model]) + [0] + Array(value[part.id])
+                let key = event.key(of: part, value)
                 return event.texts(of: part).map { key + [0] + Array(value[$0]) }
             }
         }

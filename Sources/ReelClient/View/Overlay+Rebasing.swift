@@ -1,11 +1,11 @@
 internal import ReelCore
 
 extension Overlay {
-    /// Returns the event with its splices expressed for an author who has seen all that is folded, after the events
-    /// that lie here; nil if a splice would be stale, or if an earlier part of the batch changes the same text.
+    /// Returns the event with splices that count the present text: the folded state with the laid events. Returns nil
+    /// if a splice would be stale, or if an earlier part of the batch changes the same text.
     /// - Parameters:
     ///   - base: the seq on which the event was made.
-    ///   - waits: the event waits for a rejection, so that no lost text concerns it yet.
+    ///   - waits: the event still waits for a rejection, so lost texts do not apply to it yet.
     func rebased(_ event: Event, base: Seq, over confirmed: Fold, waits: Bool) -> Event? {
         let value = event.encoded(base: base, author: Event.Author(site: site, op: 0))
         return value.withUnsafeBytes { value in
@@ -14,7 +14,7 @@ extension Overlay {
             let scratch = scratch(for: parsed, value, over: confirmed)
             var (changes, changed) = (event.changes, Set<Withdrawals.Field>())
             for (place, part) in parsed.parts.enumerated() {
-                let key = Array(value[part.model]) + [0] + Array(value[part.id])
+                let key = parsed.key(of: part, value)
                 // The hand-over refuses a splice of an object that is gone.
                 guard scratch.holds(key) else { continue }
                 for operation in parsed.operations[part.ops] where operation.isSplice {

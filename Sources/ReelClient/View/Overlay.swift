@@ -21,14 +21,14 @@ struct Overlay: Sendable {
         var value: [UInt8]
         var site: Site
         var keys: [Key]
-        /// It waits until the rejection of an earlier event is certain, so that no lost text concerns it.
+        /// True if the entry waits until the rejection of an earlier event is certain. Lost texts do not apply to it.
         var waits: Bool
         /// The reason for which the fold would reject it as things stand.
         var refusal: ErrorCode?
-        /// It has been laid before, so that the app may have read it.
+        /// True if the event was laid before, so that the app may have read its effect.
         var wasLaid = false
-        /// The objects that this device has held and without which it refuses the event.
-        var knew: [Key] = []
+        /// The objects that this device has held. The queue refuses the event if one of them no longer exists.
+        var held: [Key] = []
     }
 
     private(set) var draft: FoldDraft
@@ -41,13 +41,13 @@ struct Overlay: Sendable {
     private(set) var confirmedLost: [Site: LostTexts] = [:]
     /// The same after all of these events: a rejection that is predicted counts as later than every base.
     private(set) var lost: [Site: LostTexts] = [:]
-    /// The same without the rejections that are only predicted.
+    /// The lost texts after all of these events, without those of rejections that are only predicted.
     private(set) var certainLost: [Site: LostTexts] = [:]
     /// True if a step has changed the mark for all fields of a site, which entries that were not laid again may pass.
     private var hasOtherMarks = false
     /// The site of events that have none yet.
     private(set) var site: Site
-    /// Own texts that were shown and withdrawn, or the other way round.
+    /// The changes of own texts that were shown and then withdrawn, or withdrawn and then shown.
     private(set) var withdrawals = Withdrawals()
     private var event = ParsedEvent()
 
@@ -56,7 +56,7 @@ struct Overlay: Sendable {
         self.init(of: outbox.entries, site: outbox.site, over: confirmed, stream: stream)
     }
 
-    /// The overlay of some entries, the first ones of a queue. `site`: of those that have none yet.
+    /// The overlay of the first entries of a queue. `site`: the site of entries that have none yet.
     init(of entries: ArraySlice<Outbox.Entry>, site: Site, over confirmed: Fold?, stream: StreamName) {
         draft = FoldDraft(of: stream)
         self.site = site
@@ -67,7 +67,7 @@ struct Overlay: Sendable {
     /// No own event waits.
     var isEmpty: Bool { laid.isEmpty }
 
-    /// True if the event of this entry would be rejected as things stand.
+    /// True if the fold would reject the event of this entry in the present state.
     func isRefused(_ number: Int64) -> Bool { laid[number]?.refusal != nil }
 
     /// Whether own events touch the object, so that it is to be read here and not in the fold.
@@ -138,7 +138,7 @@ struct Overlay: Sendable {
             }
         }
         let affected = close(&dirty)
-        resetLost(of: dirty)
+        if !dirty.isEmpty { resetLost(of: dirty) }
         for key in appended.flatMap({ laid[$0]?.keys ?? [] }) { note(key, over: confirmed, &before) }
         for key in dirty {
             note(key, over: confirmed, &before)
@@ -207,9 +207,9 @@ struct Overlay: Sendable {
         let value = entry.event.encoded(base: base, author: Event.Author(site: site, op: 0))
         return value.withUnsafeBytes { bytes in
             guard (try? event.parse(bytes)) != nil else { return nil }
-            let keys = event.parts.map { Array(bytes[$0.model]) + [0] + Array(bytes[$0.id]) }
-            let knew = entry.author == nil ? entry.knew.filter(keys.indices.contains).map { keys[$0] } : []
-            return Laid(value: value, site: site, keys: Array(Set(keys)), waits: entry.waits != nil, knew: knew)
+            let keys = event.parts.map { event.key(of: $0, bytes) }
+            let held = entry.author == nil ? entry.held.filter(keys.indices.contains).map { keys[$0] } : []
+            return Laid(value: value, site: site, keys: Array(Set(keys)), waits: entry.waits != nil, held: held)
         }
     }
 
@@ -235,8 +235,8 @@ struct Overlay: Sendable {
         return old.keys
     }
 
-    /// Takes the marks of all sites back to those of the fold below, for the objects that are laid again. The entry
-    /// that has left a mark may be gone.
+    /// Resets the lost texts of these objects to those of the fold below, for all sites: an entry that is gone may have
+    /// left some.
     private mutating func resetLost(of keys: Set<Key>) {
         for site in Array(lost.keys) {
             guard let confirmed = confirmedLost[site] else { continue }
@@ -249,13 +249,13 @@ struct Overlay: Sendable {
     private mutating func lay(_ number: Int64, over confirmed: Fold?) {
         guard var entry = laid[number], var lost = lost[entry.site] else { return }
         let (all, before, seq) = (lost.all, entry.refusal, Self.firstSeq + number)
-        // The queue refuses an event whose object is gone.
-        let gone = entry.knew.filter { confirmed?.holds($0) == false }
+        // The queue refuses an event if an object that this device has held no longer exists.
+        let gone = entry.held.filter { confirmed?.holds($0) == false }
         entry.value.withUnsafeBytes { value in
             guard (try? event.parse(value)) != nil else { return }
             guard gone.isEmpty else {
                 entry.refusal = .deleted
-                // Where the event names texts of other objects, one with the same texts takes its place.
+                // If the event names texts of other objects, a filler that names the same texts is sent.
                 let isCounted = entry.texts.contains { text in
                     !gone.contains { text.starts(with: $0 + [0]) }
                 }
@@ -275,8 +275,8 @@ struct Overlay: Sendable {
         laid[number] = entry
     }
 
-    /// Notes the texts of an entry that leaves the queue and is not, or that is against all expectation, in the stream;
-    /// and those of an entry whose event another one replaces that no fold applies.
+    /// Notes the withdrawn texts of an entry that leaves the queue with another outcome than the predicted one, or
+    /// whose event is replaced by a filler.
     private mutating func noteWithdrawal(by write: Outbox.Write) {
         switch write {
         case .remove(let number, let isInStream):

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Counts the times that own text was shown and then withdrawn, or withdrawn and then shown.
+/// A counter of own texts that the device showed and then withdrew, or withdrew and then showed.
 ///
-/// The fold knows what an author had read of others by a seq. It cannot know which of its own texts the author had in
-/// front of it: a splice counts all of them. So a splice that was made before such a change must not be published.
+/// The base of a splice says which events of other devices its author had read. It does not say which own texts were
+/// shown at that moment: the fold counts all of them. So a splice that was made before such a change is stale.
 struct Withdrawals: Sendable {
     /// Model, a zero byte, id, a zero byte, field name.
     typealias Field = [UInt8]
@@ -11,14 +11,15 @@ struct Withdrawals: Sendable {
     private static let made = Atomic(0)
     private static let fieldsMax = 4_096
 
-    /// Grows with each change. Each value begins above all counts of the values made before it.
+    /// The number of changes so far. A new counter begins above all counts of earlier counters, so that a position that
+    /// was read in a former run of the client is older than every change.
     private(set) var count: Int
     /// The count after the last change of a field.
     private var last: [Field: Int] = [:]
-    /// The count after the last change of any field that is not listed.
+    /// The count after the last change of any field that `last` does not list.
     private var others: Int
 
-    /// A counter of changes to come.
+    /// A counter without changes.
     init() {
         count = Self.made.add(1, ordering: .relaxed).newValue << 40
         others = count
@@ -32,6 +33,6 @@ struct Withdrawals: Sendable {
         for field in fields { last[field] = count }
     }
 
-    /// True if the text has changed in this way since the count was this.
+    /// True if the text was withdrawn or shown again after the given count.
     func concern(_ field: Field, since count: Int) -> Bool { max(others, last[field] ?? 0) > count }
 }
