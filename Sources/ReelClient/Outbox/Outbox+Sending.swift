@@ -113,6 +113,7 @@ extension Outbox {
     mutating func give(_ author: Event.Author, at index: Int) {
         nextOp = author.op + 1
         entries[index].author = author
+        lastGiven = max(lastGiven, entries[index].number)
         entries[index].firstSent = position?.moment
         if firstOps[site] == nil { firstOps[site] = author.op }
         write(.put(entries[index]))

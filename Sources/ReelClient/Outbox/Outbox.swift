@@ -79,6 +79,8 @@ struct Outbox: Sendable {
     /// The stream has no room for another site, as far as the fold goes.
     var waitsForRoom = false
     var entries: ArraySlice<Entry> = []
+    /// No entry behind this number has an op.
+    var lastGiven: Int64 = 0
     var nextNumber: Int64 = 1
     var random: SeededGenerator
 
@@ -128,6 +130,7 @@ struct Outbox: Sendable {
         self.entries = ArraySlice(entries)
         nextNumber = (entries.last?.number ?? 0) + 1
         formerSites = Set(entries.compactMap(\.author?.site))
+        lastGiven = entries.last { $0.author != nil }?.number ?? 0
         for entry in entries { touch(entry, 1) }
         restoreWaits()
     }
@@ -173,7 +176,7 @@ struct Outbox: Sendable {
             let guess = entries.startIndex + Int(author.op - first.op)
             if entries[guess].author == author { return guess }
         }
-        return entries.firstIndex { $0.author == author }
+        return entries[..<self.index(behind: lastGiven)].firstIndex { $0.author == author }
     }
 
     mutating func remove(at index: Int, _ fate: Fate) {
