@@ -125,6 +125,16 @@ import Testing
         #expect(try await network.on { $0.log.count } == 2, "nothing is said where nothing was written")
     }
 
+    @Test("a client that keeps nothing ends its sites also in streams without a subscription")
+    func polled() async throws {
+        let network = try FakeNetwork()
+        (network.subscriptionsMax, network.subscriptionsTaken) = (1, 1)
+        let client = try network.client()
+        for name in ["read", "todo"] { try await client.open(name).publish(.insert("task", "1")).fate() }
+        await client.close()
+        #expect(try await ends(network) == [true])
+    }
+
     @Test("a client with a store does not end its sites when it closes")
     func file() async throws {
         let network = try FakeNetwork()

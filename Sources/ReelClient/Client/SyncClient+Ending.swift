@@ -17,7 +17,8 @@ extension SyncClient {
         if store == nil, !isEnding {
             isEnding = true
             let isReady: (StreamState) -> Bool = { stream in
-                stream.phase == .live && !stream.outbox.isHeld && stream.outbox.entries.isEmpty
+                (stream.phase == .live || stream.phase == .polled)
+                    && !stream.outbox.isHeld && stream.outbox.entries.isEmpty
             }
             await endSites(of: opened.values.filter(isReady), ms: Self.closeMs)
             if isClosed { return }
