@@ -1,0 +1,77 @@
+import Foundation
+import ReelClient
+import ReelCore
+import ReelLab
+import TestSupport
+import Testing
+
+/// `reel site retire` against a real broker that is killed meanwhile.
+@Suite(.realKafka, .serialized, .timeLimit(.minutes(8))) struct KafkaSiteRetirementTests {
+    @Test("an idle site ends on a real Kafka, and its device goes on as another one without a loss")
+    func retired() async throws {
+        let deployment = try await KafkaDeployment()
+        let snapshot = try NodeProcess(
+            ["snapshot", "--log", deployment.log, "--data", deployment.folder.path + "/state"],
+            in: deployment.folder,
+            name: "snapshot"
+        )
+        let nodes = [deployment.gateway.url]
+        let away = try CountingDevice("away", nodes, in: deployment.folder)
+        var client = try away.open()
+        var stream = try await client.open("todo")
+        try await away.make(stream)
+        try await away.add(3, stream)
+        try await eventually("the device has sent all") { await stream.queued == 0 }
+        await client.close()
+
+        let busy = try CountingDevice("busy", nodes, in: deployment.folder)
+        let other = try busy.open()
+        let busyStream = try await other.open("todo")
+        try await busy.make(busyStream)
+        try await busy.add(40, busyStream)
+        try await eventually("the other device has sent all") { await busyStream.queued == 0 }
+        client = try away.open(isOnline: false)
+        stream = try await client.open("todo")
+        try await away.add(2, stream)
+        await client.close()
+
+        // The operator's command meets a dead broker, and is run again.
+        let seq = await busyStream.seq
+        _ = try await snapshot.snapshot(of: "todo", upTo: seq)
+        let place = ["todo", "--url", snapshot.url]
+        let retire = ["site", "retire"] + place + ["--idle-events", "20", "--log", deployment.log]
+        deployment.kafka.kill(1)
+        let failed = try await BuiltProgram.run(retire)
+        #expect(failed.code != 0 && failed.errors.contains("log_unavailable"), "\(failed)")
+        try deployment.kafka.start([1])
+        let run = try await BuiltProgram.run(retire)
+        #expect(run.code == 0, "\(run)")
+        #expect(try await barriers(deployment) == 1)
+        let again = try await BuiltProgram.run(retire)
+        #expect(again.code == 0, "\(again)")
+        #expect(try await barriers(deployment) == 1, "the same retirement is not written twice: \(again)")
+
+        client = try away.open()
+        stream = try await client.open("todo")
+        try await eventually("the device that was away has sent all") { await stream.queued == 0 }
+        #expect(await away.count(on: stream) == 5)
+        try await busy.add(1, busyStream)
+        try await eventually("the device that stayed goes on") { await busyStream.queued == 0 }
+        #expect(await busy.count(on: busyStream) == 41)
+
+        _ = try await snapshot.snapshot(of: "todo", upTo: await busyStream.seq)
+        let living = try await BuiltProgram.run(["site", "list", "--json"] + place)
+        let ended = try await BuiltProgram.run(["site", "list", "--json", "--ended"] + place)
+        #expect(living.output.split(separator: "\n").count == 2, "\(living)")
+        #expect(ended.output.split(separator: "\n").count == 1, "\(ended)")
+        let fromLog = try await BuiltProgram.run(["site", "list", "todo", "--json", "--log", deployment.log])
+        #expect(fromLog.output == living.output, "\(fromLog), \(living)")
+        await client.close()
+        await other.close()
+    }
+
+    /// How many barriers of a retirement the log has.
+    private func barriers(_ deployment: KafkaDeployment) async throws -> Int {
+        try await deployment.dump().filter { $0.key == "~reel" && $0.value.contains("retire") }.count
+    }
+}
