@@ -1,0 +1,70 @@
+import ReelCore
+import Testing
+
+@testable import ReelClient
+
+/// The event that takes the op of one that cannot go into the log.
+@Suite struct FillerTests {
+    /// One object, which another site made, and a site that writes to it.
+    private struct Ground {
+        var fold = Fold(stream: StreamName("s")!, partition: 0, epoch: Epoch(1))
+        let (maker, site): (Site, Site)
+        var op: Op = 0
+
+        init(fields: [String]) {
+            var random = SeededGenerator(seed: 1)
+            (maker, site) = (Site.random(using: &random), Site.random(using: &random))
+            let texts = fields.reduce(into: Members<JSON>()) { $0[$1] = "text" }
+            #expect(apply(.insert("m", "1", texts), maker, 0, base: -1) == .applied)
+        }
+
+        private mutating func apply(_ event: Event, _ site: Site, _ op: Op, base: Seq) -> Outcome {
+            let value = event.encoded(base: base, author: Event.Author(site: site, op: op))
+            return OverlaySimulation.apply(value, to: &fold, at: fold.seq + 1)
+        }
+
+        /// An event of the site that knows the object as it was made.
+        mutating func write(_ event: Event) -> Outcome {
+            defer { op += 1 }
+            return apply(event, site, op, base: 0)
+        }
+    }
+
+    @Test(
+        "behind a filler no splice is applied that may count on a text of the event that it stands for",
+        arguments: [1, 2, 15, 16, 17, 18, 40],
+        [1, 3]
+    )
+    func behindIt(count: Int, changes: Int) {
+        for length in [1, 60] {
+            let fields = (0..<count).map { "f\($0)" + String(repeating: "x", count: length) }
+            var ground = Ground(fields: fields + ["other"])
+            let parts = (0..<changes).map { part in
+                let own = fields.indices.filter { $0 % changes == part }
+                return Change.update("m", "1", own.reduce(into: Members<JSON>()) { $0[fields[$1]] = "new" })
+            }
+            let event = changes == 1 ? Event(parts[0]) : .batch(parts)
+            let filler = event.filler
+            #expect(filler.isFiller && filler.encoded(base: 0).count < 10 << 10)
+            guard case .rejected = ground.write(filler) else {
+                Issue.record("a fold takes the filler")
+                return
+            }
+            for field in fields {
+                let splice = Event.update("m", "1", operations: [field: .splice([Splice(0, 0, "x")])])
+                #expect(ground.write(splice) == .rejected(.stale), "\(count) fields of \(length), \(field.prefix(5))")
+            }
+            // Too many fields to name cost the site's splices everywhere, up to this moment.
+            let splice = Event.update("m", "1", operations: ["other": .splice([Splice(0, 0, "x")])])
+            #expect(ground.write(splice) == (count <= 16 ? .applied : .rejected(.stale)), "\(count) of \(length)")
+            #expect(ground.write(.update("m", "1", [fields[0]: "plain"])) == .applied)
+        }
+    }
+
+    @Test("an event without a text needs no mark")
+    func noText() {
+        for event in [Event.update("m", "1", ["n": 1, "b": true]), .delete("m", "1"), .insert("m", "2"), .noop] {
+            #expect(event.filler == .noop)
+        }
+    }
+}
