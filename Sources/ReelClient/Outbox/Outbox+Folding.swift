@@ -60,8 +60,10 @@ extension Outbox {
         removeAll { $0.author == nil && $0.event.dependsOnBase ? .refused(error) : nil }
         for index in entries.indices {
             entries[index].base = seq
-            // The former log has not consumed it: in this one nothing was sent before this moment.
+            // The former log has not consumed it: in this one nothing was sent before this moment, and no copy of a
+            // publish to the former one can reach it.
             if entries[index].author != nil { entries[index].firstSent = position?.moment }
+            entries[index].isResent = false
             guard entries[index].event.dependsOnBase else {
                 write(.put(entries[index]))
                 continue
