@@ -33,7 +33,8 @@ struct WarmStart: Equatable {
                 next = start.from
                 start.from = max(first, vouched + 1, start.from - (end - start.from))
             }
-            if start.from > 0, first == 0 {
+            // Also where all is read anyway: devices may subscribe before it was.
+            if first == 0, end > 0 {
                 start.hasSeeds = try isSeed(0, partition, of: log)
                 if start.hasSeeds { start.isInSeeds = try isSeed(start.from, partition, of: log) }
             }

@@ -115,6 +115,8 @@ import Testing
         let start = try start(log, records: 20)
         #expect(start == WarmStart(from: 25, hasSeeds: true, isInSeeds: true))
         #expect(try self.start(log, records: 5) == WarmStart(from: 40, hasSeeds: true, isInSeeds: false))
+        // A device may subscribe before anything was read, and no event tells it of the seeds.
+        #expect(try self.start(log, records: 1_000) == WarmStart(from: 0, hasSeeds: true, isInSeeds: true))
         try await LiveGateway.with(log, { $0.warmRecords = 20 }) { live in
             let socket = try await live.connect()
             socket.send(.subscribe(.init(stream: todo, position: .after(40), epoch: log.epoch)))
