@@ -40,7 +40,8 @@ final class GatewayShare: Sendable {
 
         /// Why a partition is not read any further.
         func stop(of partition: Int) -> ReelError? {
-            readiness.stops[partition].map { ReelError(.internal, $0) }
+            // Another node, or this one in a newer version, goes on: what was sent is not to be given up.
+            readiness.stops[partition].map { ReelError(.internal, $0, retryMs: 10_000) }
         }
 
         var log: LogState {

@@ -101,6 +101,21 @@ import Testing
         #expect(found.first?.text.hasSuffix("the first in the log is op 3 at seq 4, not op 0") == true, "\(found)")
     }
 
+    @Test("a site that the stream has forgotten takes a new site, and does not begin again")
+    func forgottenSite() throws {
+        var fold = try fold(upTo: 7)
+        fold.apply(.retire(before: 7, stream: fold.stream), seq: 8)
+        fold.advance(to: 9)
+        var report = try report([.success(fold)])
+        report.site = site
+        report.siteEvents = [0, 1].map { StreamReport.SiteEvent(seq: 3 + $0, op: $0, atMs: nil) }
+        let found = findings(report).filter { $0.about == "site" }
+        #expect(found.map(\.level) == [.warning])
+        #expect(found.first?.text.contains("whose op 0 stands at seq 3: its horizon") == true, "\(found)")
+        #expect(found.first?.text.contains("sites were retired at seq 8") == true, "\(found)")
+        #expect(found.first?.advice?.hasPrefix("The device takes a new site.") == true)
+    }
+
     @Test func aSiteWhoseEventsAreNotFoldedYetWaits() throws {
         var report = try report([.success(fold(upTo: 9))], head: 12)
         report.site = site

@@ -90,7 +90,7 @@ public struct SiteRetirement {
         throw LogError(
             .logUnavailable,
             "the barrier was handed to the log and is not found there within \(readBackMs) ms\(reason): once the log"
-                + " answers again, run the same command; if the barrier is there by then, it finds nothing to retire"
+                + " answers again, run the same command, which counts from the end that the log then has"
         )
     }
 

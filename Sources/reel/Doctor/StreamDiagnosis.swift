@@ -164,7 +164,12 @@ struct StreamDiagnosis {
     private func unknown(_ site: Site, _ fold: Fold) -> [Finding] {
         let isFolded = report.siteEvents.isEmpty || report.siteEvents.contains { $0.seq <= fold.seq }
         guard isFolded else { return later(fold, after: -1, false) }
-        let first = report.siteEvents.first.map { "the first in the log is op \($0.op) at seq \($0.seq), not op 0" }
+        if let begin = report.siteEvents.first, begin.op == 0, begin.seq < max(fold.horizon, fold.retired) {
+            return [forgotten(site, begin.seq, fold)]
+        }
+        let first = report.siteEvents.first.map {
+            "the first in the log is op \($0.op) at seq \($0.seq)" + ($0.op == 0 ? "" : ", not op 0")
+        }
         let start = (try? report.head.get().first) ?? 0
         let begin = start > 0 ? ", which begins at seq \(start)" : ""
         return [
@@ -177,6 +182,18 @@ struct StreamDiagnosis {
                     : "The device sends its events again from op 0; if it cannot, it takes a new site."
             )
         ]
+    }
+
+    private func forgotten(_ site: Site, _ first: Seq, _ fold: Fold) -> Finding {
+        let retired = fold.retired >= 0 ? ", and sites were retired at seq \(fold.retired)" : ""
+        return Finding(
+            .warning,
+            "site",
+            "the stream does not know \(site), whose op 0 stands at seq \(first): its horizon is at seq"
+                + " \(fold.horizon)\(retired), so the site has ended and was forgotten, or it never began",
+            do: "The device takes a new site. It sends under that only what it never handed to a node: what it did may"
+                + " have counted."
+        )
     }
 
     /// What the log has of the site beyond what was consumed.

@@ -42,7 +42,7 @@ struct RetirementPlan {
     /// What an operator is told before anything is written.
     func lines(nowMs: Int64, isDry: Bool) -> [String] {
         guard let first = ending.first, let last = ending.last else {
-            let most = living.first.map { "; the most idle one wrote \(listing.idleSeqs($0)) records ago" } ?? ""
+            let most = living.first.map { "; the most idle one wrote \(idleness(of: $0)) ago" } ?? ""
             return [
                 listing.summary,
                 "nothing to retire: no site has been idle for \(idle) records of the partition\(most)",
@@ -65,6 +65,8 @@ struct RetirementPlan {
 
     private func words(of site: ListedSite, _ nowMs: Int64) -> String {
         let time = site.idleMs(nowMs: nowMs).map { ", \(age(ms: $0)) ago" } ?? ""
-        return "\(site.site) of \(site.by ?? "no user"), \(listing.idleSeqs(site)) records ago\(time)"
+        return "\(site.site) of \(site.by ?? "no user"), \(idleness(of: site)) ago\(time)"
     }
+
+    private func idleness(of site: ListedSite) -> String { counted(Int(clamping: listing.idleSeqs(site)), "record") }
 }

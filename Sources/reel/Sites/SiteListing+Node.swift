@@ -8,16 +8,18 @@ extension SiteListing {
         from caller: NodeCaller,
         isEnough: ([ListedSite]) -> Bool = { _ in false }
     ) async throws {
-        var first: Page?
+        var (first, latestPage): (Page?, Page?)
         var after = Seq.none
         // A site that writes while the pages are read comes once more, in a later one.
         var latest: [Site: ListedSite] = [:]
         while true {
-            let place = first.map { "&after=\(after)&epoch=\($0.epoch)&min_seq=\(after)" } ?? ""
+            // A node that has folded less than the last one may have a site still before `after` that is behind it now.
+            let place = latestPage.map { "&after=\(after)&epoch=\($0.epoch)&min_seq=\($0.seq)" } ?? ""
             let target = "/v1/streams/\(stream)/sites?limit=\(StateRequest.sitesMax)\(place)"
             let page = try Page(try await caller.get(target))
             for site in page.sites { latest[site.site] = site }
             if first == nil { first = page }
+            latestPage = page
             guard page.to > after, page.to < page.seq, !isEnough(Array(latest.values)) else { break }
             after = page.to
         }
