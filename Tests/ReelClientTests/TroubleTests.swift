@@ -234,6 +234,54 @@ import Testing
         throw Wrong()
     }
 
+    @Test("a log that was restored from a backup stops the stream, also if a launch meets it first")
+    func restoredLog() async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        var client = try network.client(store: .file(path))
+        var stream = try await client.open("s")
+        for id in 0..<3 { try await stream.publish(.insert("m", "\(id)")).fate() }
+        await client.close()
+        // The last two are lost, and others have written since.
+        try await network.on { network in
+            network.log.removeLast(2)
+            network.streams.removeLast(2)
+            for id in 10..<15 { network.author(.insert("m", "\(id)")) }
+            network.refusal = ReelError(.diverged, "another event stands there")
+        }
+        client = try network.client(store: .file(path))
+        stream = try await client.open("s")
+        try await eventually { await stream.problems.map(\.code) == [.diverged] }
+        try await stream.publish(.insert("m", "after"))
+        try await eventually { await client.phases("s") == [.stopped] }
+        #expect(await stream.queued == 1, "it keeps what it made")
+        #expect(await stream.confirmed.objects("m").count == 3, "and shows what it has")
+        await client.close()
+    }
+
+    @Test("a state that does not fit the log's is read anew")
+    func contradictedState() async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        var client = try network.client(store: .file(path))
+        var stream = try await client.open("s")
+        for id in 0..<3 { try await stream.publish(.insert("m", "\(id)")).fate() }
+        await client.close()
+        // As if this device had folded the first event wrongly: the log's last record is the one that it knows.
+        try await network.on { network in
+            let text = String(decoding: network.log[0], as: UTF8.self).replacing(#""id":"0""#, with: #""id":"9""#)
+            network.log[0] = Array(text.utf8)
+            for id in 10..<12 { network.author(.insert("m", "\(id)")) }
+        }
+        client = try network.client(store: .file(path))
+        stream = try await client.open("s")
+        try await eventually { await stream.confirmed.object("m", "9") != nil }
+        #expect(await stream.problems.isEmpty)
+        await client.close()
+    }
+
     @Test func aNodeWhoseOwnLogIsLostIsLeftForAnotherOne() async throws {
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a", "b"])

@@ -195,6 +195,9 @@ import Testing
         await client.close()
         try await network.on { ($0.dropsAcks, $0.isSilent, $0.down) = (false, false, []) }
 
+        let typo = path + "-typo"
+        #expect(code { try SyncClient.adopt(store: typo, from: nil, to: "anna") } == .storeFailed)
+        #expect(!FileManager.default.fileExists(atPath: typo))
         #expect(code { try SyncClient.adopt(store: path, from: "bob", to: "anna") } == .storeUser)
         #expect(try SyncClient.adopt(store: path, from: "ann", to: "anna") == 4)
         #expect(try SyncClient.adopt(store: path, from: "ann", to: "anna") == 4, "once more does nothing")

@@ -84,7 +84,8 @@ extension StreamState {
         let message =
             switch code {
             case .deleted: "found \(name), which was deleted: make a new object with another id"
-            case .noObject: "found \(change.kind.rawValue) of \(name), which this stream does not have: insert it first"
+            case .noObject where change.kind == .delete: "found a delete of \(name), which this stream does not have"
+            case .noObject: "found an update of \(name), which this stream does not have: insert it first"
             case .guard: "found a guard of \(name) that does not hold: read the object again, and decide again"
             case .type: "found an operation on \(name) that does not fit what the field holds"
             case .range: "found a splice beyond a text of \(name), or a sum beyond the largest number"

@@ -101,6 +101,9 @@ final class StreamState {
     var isLimitTold = false
     /// A delta does not reach so far back.
     var needsSnapshot = false
+    /// A delta does not fit the folded state. Whether the log is still the one that was folded here, a subscription
+    /// tells, since it names the last record.
+    var isContradicted = false
     var fetching: Fetching?
     var fetchFailures = 0
     var retry: (any TransportRequest)?

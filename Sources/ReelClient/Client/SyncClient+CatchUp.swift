@@ -31,9 +31,9 @@ extension SyncClient {
     func wantsSnapshot(_ stream: StreamState) -> Bool {
         guard stream.arrived == nil else { return false }
         if stream.needsSnapshot || stream.isFromOldEpoch { return true }
-        guard stream.start != .all, !stream.beginsNow, stream.catchUpFailures < Self.catchUpFailuresMax else {
-            return false
-        }
+        guard stream.start != .all, !stream.beginsNow, !stream.isContradicted,
+            stream.catchUpFailures < Self.catchUpFailuresMax
+        else { return false }
         if stream.start == .snapshot, !stream.isCaughtUp { return true }
         return isFarBehind(stream)
     }
@@ -112,9 +112,16 @@ extension SyncClient {
         stream.dropCatchUp()
         stream.catchUpFailures += 1
         switch error.code {
-        case .truncated, .aheadOfLog, .diverged, .badRange: stream.needsSnapshot = true
+        case .aheadOfLog, .diverged:
+            if stream.phase != .live, stream.view != nil, !stream.needsSnapshot {
+                stream.isContradicted = true
+            } else {
+                stream.needsSnapshot = true
+            }
+        case .truncated, .badRange: stream.needsSnapshot = true
         case .epochChanged: break
-        default: note(.noState(stream.name, error))
+        // Without a connection that says nothing more than the problem that there is none.
+        default: if link?.welcome != nil { note(.noState(stream.name, error)) }
         }
         if stream.catchUpFailures >= Self.catchUpFailuresMax, !stream.isToldToWait,
             stream.needsSnapshot || stream.isFromOldEpoch
@@ -130,6 +137,7 @@ extension SyncClient {
     func install(_ fold: Fold, isDelta: Bool, _ stream: StreamState) {
         guard let welcome = link?.welcome else { return }
         stream.arrived = nil
+        let isNeeded = stream.needsSnapshot && !isDelta
         stream.needsSnapshot = false
         guard fold.epoch == welcome.epoch, fold.stream == stream.name, fold.partition < welcome.partitions else {
             // Of another log: the node that answered is not where the connected one is.
@@ -140,7 +148,7 @@ extension SyncClient {
         let hadView = stream.view != nil
         if !hadView {
             stream.view = View(fold, partitions: welcome.partitions)
-        } else if stream.view?.install(fold, owns: stream.outbox.owns, &progress) != true {
+        } else if stream.view?.install(fold, isNeeded: isNeeded, owns: stream.outbox.owns, &progress) != true {
             return
         }
         stream.outbox.position = .init(fold)

@@ -42,7 +42,11 @@ extension SyncClient {
         let waiting = held.filter { $0.queued > 0 }
         if !discardsQueue, let first = waiting.first {
             let count = waiting.reduce(0) { $0 + $1.queued }
-            throw ReelError(.storeWaits, "found \(count) own events that wait, in the stream \(first.id) and others")
+            throw ReelError(
+                .storeWaits,
+                "found \(count) own events that wait, the first in the stream \(first.id): wait until they are sent, or"
+                    + " discard the queue"
+            )
         }
         isEnding = true
         for name in try store?.writtenStreams() ?? [] where opened[name] == nil { try begin(name, .snapshot) }

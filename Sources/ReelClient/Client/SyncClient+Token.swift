@@ -92,7 +92,7 @@ extension SyncClient {
     /// Also for the connection after the one that it was asked for.
     private func tokenCame(_ token: String) {
         answered()
-        guard takes(token) else { return goOnWithoutToken("it is another user's") }
+        guard takes(token) else { return goOnWithoutToken("its subject is not the user of this device") }
         note(.tokenCame)
         self.token = token
         if link?.awaitsToken == true {

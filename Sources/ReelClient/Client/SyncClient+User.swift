@@ -44,14 +44,14 @@ extension SyncClient {
     /// The former site itself stays in the stream, as only events of the former name could end it: an operator can
     /// retire it.
     ///
-    /// Returns how many events wait. Throws `store_user` if the store belongs to neither of the two, and another code
-    /// that begins with `store_` if it cannot be opened.
+    /// Returns how many events wait. Throws `store_user` if the store belongs to neither of the two, `store_failed` if
+    /// there is no file, and another code that begins with `store_` if it cannot be opened.
     @discardableResult
     public static func adopt(store path: String, from former: String?, to user: String) throws(ReelError) -> Int {
         guard UserName.isValid(user) else {
             throw ReelError(.storeUser, "found the user \(user.debugDescription), expected \(UserName.rule)")
         }
-        let store = try DeviceStore(path: path)
+        let store = try DeviceStore(path: path, makesFile: false)
         try store.adopt(from: former, to: user)
         return try store.queued().values.reduce(0, +)
     }

@@ -34,10 +34,13 @@ final class DeviceStore {
     let dropSiteRow: Statement
     let dropSiteRows: Statement
 
-    /// Opens or makes the file. Throws `store_busy`, `store_full`, `store_failed`, `store_format`, `store_damaged` or
+    /// Opens the file, or makes it if `makesFile`. Throws `store_busy`, `store_full`, `store_failed`, `store_format`, `store_damaged` or
     /// `store_lost` if that is not possible.
-    init(path: String) throws(ReelError) {
+    init(path: String, makesFile: Bool = true) throws(ReelError) {
         var file = try StoreFile(path)
+        guard makesFile || FileLook(file.path) != nil else {
+            throw ReelError(.storeFailed, "the device's store: found no file at \(file.path)")
+        }
         do throws(SQLiteError) {
             let connection = try Connection(path: file.path, mode: .create)
             try connection.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -136,8 +136,14 @@ struct View: Sendable {
     }
 
     /// A snapshot takes the place of the fold, if it reaches further; what is held above it stays. False: it does not.
-    mutating func install(_ snapshot: Fold, owns: (Site) -> Bool, _ progress: inout Progress) -> Bool {
-        guard snapshot.epoch == fold.epoch, snapshot.seq > seq else { return false }
+    /// `isNeeded`: also if it reaches as far.
+    mutating func install(
+        _ snapshot: Fold,
+        isNeeded: Bool = false,
+        owns: (Site) -> Bool,
+        _ progress: inout Progress
+    ) -> Bool {
+        guard snapshot.epoch == fold.epoch, snapshot.seq > seq || isNeeded && snapshot.seq == seq else { return false }
         fold = snapshot
         last = nil
         head = max(head, snapshot.seq)
