@@ -19,6 +19,9 @@ import Testing
                 let base =
                     simulation.chance(50)
                     ? simulation.stream.seq : Seq.random(in: -1...simulation.stream.seq, using: &simulation.random)
+                // An entry that waits is shown as it will be sent, and the fold would find it stale now.
+                let waiting = simulation.stream.outbox.entries.filter { $0.waits != nil }.flatMap(\.event.changes)
+                if event.changes.contains(where: { change in waiting.contains { $0.id == change.id } }) { continue }
                 guard let verdict = Self.verdict(event, base, simulation) else { continue }
                 let stream = simulation.stream
                 var (predicted, waits): (ErrorCode?, [Int64]) = (nil, [])
@@ -40,6 +43,8 @@ import Testing
                 if simulation.chance(30) { _ = try? stream.add(event, base: base, read: nil) }
             }
         }
+        // One seed that is played again need not bring all about.
+        guard TestSeed.given == nil else { return }
         #expect(waited > 0)
         #expect(codes.isSuperset(of: [.deleted, .noObject, .guard, .type, .range, .stale]), "\(codes)")
     }

@@ -34,8 +34,8 @@ final class DeviceStore {
     let dropSiteRow: Statement
     let dropSiteRows: Statement
 
-    /// Opens the file, or makes it if `makesFile`. Throws `store_busy`, `store_full`, `store_failed`, `store_format`, `store_damaged` or
-    /// `store_lost` if that is not possible.
+    /// Opens the file, or makes it if `makesFile`. Throws `store_busy`, `store_full`, `store_failed`, `store_format`,
+    /// `store_damaged` or `store_lost` if that is not possible.
     init(path: String, makesFile: Bool = true) throws(ReelError) {
         var file = try StoreFile(path)
         guard makesFile || FileLook(file.path) != nil else {
