@@ -133,6 +133,38 @@ import Testing
         }
     }
 
+    @Test("a publish in one segment with a hello counts behind it, and not before it", arguments: [true, false])
+    func oneSegment(isBehind: Bool) async throws {
+        try await guarded { live, keys in
+            let hello = ClientFrame(.hello(.init(client: "test/1", token: try keys.token(publish: "*")))).encoded()
+            let publish = ClientFrame(.publish(.init(stream: todo, events: [Sent.insert(site, 0, "a")]))).encoded()
+            let client = try RawClient(live.gateway.address)
+            let request =
+                "GET /v1/socket HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+                + "Sec-WebSocket-Protocol: reel.v1\r\n\r\n"
+            let frames = isBehind ? [hello, publish] : [publish, hello]
+            client.send(Array(request.utf8) + frames.flatMap(Self.masked))
+            let events = "/v1/streams/todo-7/events"
+            let reader = bearer(try keys.token(publish: "*"))
+            if isBehind {
+                try await eventually("the event is in the log") {
+                    let answer = try await live.ask("GET", events, headers: reader)
+                    return String(decoding: answer.body, as: UTF8.self).contains(#""op":0"#)
+                }
+            } else {
+                #expect(client.readAll().contains("expected hello first"), "and the connection ends")
+                let answer = try await live.ask("GET", events, headers: reader)
+                #expect(!String(decoding: answer.body, as: UTF8.self).contains(#""op":0"#))
+            }
+        }
+    }
+
+    /// A text message as a client sends it, with a mask of zeros.
+    private static func masked(_ text: [UInt8]) -> [UInt8] {
+        [0x81, 0x80 | 126, UInt8(text.count >> 8), UInt8(text.count & 0xff), 0, 0, 0, 0] + text
+    }
+
     @Test func aTokenOfTheHandshakeServesToo() async throws {
         try await guarded { live, keys in
             let token = try keys.token(publish: "*")
