@@ -141,6 +141,27 @@ import Testing
         await client.close()
     }
 
+    @Test("a token that has expired while the device slept is renewed once")
+    func expiredInSleep() async throws {
+        let network = try FakeNetwork()
+        try await network.on { network in
+            (network.tokens, network.tokenS) = (["old"], 60)
+            network.heldPauses = [SyncClient.tokenMs]
+        }
+        let client = try network.client(token: "old", renewToken: Office(["new"]).source)
+        let stream = try await client.open("todo")
+        try await stream.publish(.insert("task", "1")).fate()
+        try await network.on { network in
+            (network.tokens, network.tokenS) = (["new"], nil)
+            network.aheadMs += 3_600_000
+            for connection in network.connections { connection.end("closed with 4401") }
+        }
+        try await stream.publish(.insert("task", "2")).fate()
+        // The clock of the device decides nothing: the node says that the old one has expired.
+        #expect(try await network.on { $0.said } == ["old", "old", "new"])
+        await client.close()
+    }
+
     @Test func aTokenThatIsNotTakenIsNotSaidAgain() async throws {
         let network = try FakeNetwork()
         try await network.on { ($0.tokens, $0.haste, $0.heldPauses) = (["good"], 1_000, [SyncClient.tokenMs]) }
