@@ -33,7 +33,7 @@ struct WarmStart: Equatable {
                 next = start.from
                 start.from = max(first, vouched + 1, start.from - (end - start.from))
             }
-            // Also where all is read anyway: devices may subscribe before it was.
+            // Also for a start at the first record: a device may subscribe before the gateway has read the seeds.
             if first == 0, end > 0 {
                 start.hasSeeds = try isSeed(0, partition, of: log)
                 if start.hasSeeds { start.isInSeeds = try isSeed(start.from, partition, of: log) }

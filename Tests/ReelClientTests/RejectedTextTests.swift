@@ -6,8 +6,9 @@ import Testing
 
 /// A rejected event costs only the splices that can count on its text.
 @Suite(.timeLimit(.minutes(5))) struct RejectedTextTests {
-    /// What another device does to the object `m/a` while this one is offline, and what this one writes there. A splice
-    /// beyond the text is not among them: `publish` throws it, and the fold counts the text as of its base.
+    /// A reason why the stream rejects this device's offline write to the object `m/a`. `others` is the event of another
+    /// device that causes the rejection, `own` the rejected write. A splice beyond the text is missing, because
+    /// `publish` throws for it.
     enum Rejection: CaseIterable {
         case deleted, guarded, type, replaced, tooLarge
 

@@ -87,8 +87,11 @@ import Testing
         await client.close()
     }
 
-    /// The device goes offline, and an operator retires its site. `isForgotten`: so many events follow that the stream
-    /// forgets the site.
+    /// Takes the device offline, and retires its site.
+    /// - Parameters:
+    ///   - last: where the last event of the device is at that moment.
+    ///   - isForgotten: events follow until the horizon passes the retirement, so that the stream forgets the site.
+    ///   - isNewEpoch: a new epoch begins after that.
     private func beRetired(
         _ network: FakeNetwork,
         _ path: String,

@@ -234,15 +234,20 @@ import Testing
         throw Wrong()
     }
 
-    @Test("a log that was restored from a backup stops the stream, also if a launch meets it first")
+    /// A device publishes three events, folds them, and closes its store.
+    private func storeThreeEvents(at path: String, _ network: FakeNetwork) async throws {
+        let client = try network.client(store: .file(path))
+        let stream = try await client.open("s")
+        for id in 0..<3 { try await stream.publish(.insert("m", "\(id)")).fate() }
+        await client.close()
+    }
+
+    @Test("a log that was restored from a backup stops the stream after a restart of the app")
     func restoredLog() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
-        var client = try network.client(store: .file(path))
-        var stream = try await client.open("s")
-        for id in 0..<3 { try await stream.publish(.insert("m", "\(id)")).fate() }
-        await client.close()
+        try await storeThreeEvents(at: path, network)
         // The last two are lost, and others have written since.
         try await network.on { network in
             network.log.removeLast(2)
@@ -250,8 +255,8 @@ import Testing
             for id in 10..<15 { network.author(.insert("m", "\(id)")) }
             network.refusal = ReelError(.diverged, "another event stands there")
         }
-        client = try network.client(store: .file(path))
-        stream = try await client.open("s")
+        let client = try network.client(store: .file(path))
+        let stream = try await client.open("s")
         try await eventually { await stream.problems.map(\.code) == [.diverged] }
         try await stream.publish(.insert("m", "after"))
         try await eventually { await client.phases("s") == [.stopped] }
@@ -260,23 +265,21 @@ import Testing
         await client.close()
     }
 
-    @Test("a state that does not fit the log's is read anew")
+    @Test("a device whose folded state is wrong replaces it by a snapshot")
     func contradictedState() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
-        var client = try network.client(store: .file(path))
-        var stream = try await client.open("s")
-        for id in 0..<3 { try await stream.publish(.insert("m", "\(id)")).fate() }
-        await client.close()
-        // As if this device had folded the first event wrongly: the log's last record is the one that it knows.
+        try await storeThreeEvents(at: path, network)
+        // The first event of the log changes, so the device's state is wrong; the last record, which the subscription
+        // compares, stays the same.
         try await network.on { network in
             let text = String(decoding: network.log[0], as: UTF8.self).replacing(#""id":"0""#, with: #""id":"9""#)
             network.log[0] = Array(text.utf8)
             for id in 10..<12 { network.author(.insert("m", "\(id)")) }
         }
-        client = try network.client(store: .file(path))
-        stream = try await client.open("s")
+        let client = try network.client(store: .file(path))
+        let stream = try await client.open("s")
         try await eventually { await stream.confirmed.object("m", "9") != nil }
         #expect(await stream.problems.isEmpty)
         await client.close()

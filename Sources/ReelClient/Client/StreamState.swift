@@ -101,8 +101,8 @@ final class StreamState {
     var isLimitTold = false
     /// A delta does not reach so far back.
     var needsSnapshot = false
-    /// A delta does not fit the folded state. Whether the log is still the one that was folded here, a subscription
-    /// tells, since it names the last record.
+    /// True if a delta did not fit the folded state. The next subscription decides: it compares the last record with
+    /// the log. If the log is the same, the state is wrong and is replaced by a snapshot.
     var isContradicted = false
     var fetching: Fetching?
     var fetchFailures = 0

@@ -120,7 +120,7 @@ extension SyncClient {
             }
         case .truncated, .badRange: stream.needsSnapshot = true
         case .epochChanged: break
-        // Without a connection that says nothing more than the problem that there is none.
+        // Without a connection the problem `offline` is enough.
         default: if link?.welcome != nil { note(.noState(stream.name, error)) }
         }
         if stream.catchUpFailures >= Self.catchUpFailuresMax, !stream.isToldToWait,
@@ -184,6 +184,7 @@ extension SyncClient {
         stream.view = nil
         stream.unwritten = []
         stream.isFromOldEpoch = true
+        stream.isContradicted = false
         stream.isCaughtUp = false
         let waiters = stream.waiters
         stream.waiters = []

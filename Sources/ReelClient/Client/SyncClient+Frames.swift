@@ -80,7 +80,7 @@ extension SyncClient {
             stream.view = View(fold, partitions: welcome.partitions)
         }
         stream.view?.subscribed(after: subscribed.after, head: subscribed.head)
-        // The log is the one that was folded here, so this device, or the node of the delta, has folded it wrongly.
+        // The subscription compared the last record: the log is the same, so the folded state is wrong.
         if stream.isContradicted { (stream.isContradicted, stream.needsSnapshot) = (false, true) }
         if wantsSnapshot(stream) {
             // Only this head says how far behind it is.
