@@ -6,9 +6,9 @@ import Testing
 
 /// A rejected event costs only the splices that can count on its text.
 @Suite(.timeLimit(.minutes(5))) struct RejectedTextTests {
-    /// A reason why the stream rejects this device's offline write to the object `m/a`. `others` is the event of another
-    /// device that causes the rejection, `own` the rejected write. A splice beyond the text is missing, because
-    /// `publish` throws for it.
+    /// A reason why the stream rejects this device's offline write to the object `m/a`. `others` is the event of
+    /// another device that causes the rejection, and `own` is the rejected write. A splice beyond the text is missing,
+    /// because `publish` throws for it.
     enum Rejection: CaseIterable {
         case deleted, guarded, type, replaced, tooLarge
 
