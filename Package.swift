@@ -149,7 +149,7 @@ let package = Package(
             "ReelTests",
             [
                 "reel", "CRdkafka", "ReelCheck", "ReelClient", "ReelCore", "ReelGateway", "ReelKafka", "ReelLab",
-                "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "TestSupport",
+                "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "ReelSnapshot", "TestSupport",
             ]
         ),
         // Client, gateway and fold in virtual time.

@@ -25,7 +25,8 @@ public final class Gateway: Sendable {
 
     /// Opens a gateway on a log and listens. `number`: how many logs were the current one before; nil for `deployment`:
     /// the log is the first of its own. `state` answers questions about state in this process; without it they are
-    /// passed on to a snapshot node. The log is the caller's to close, after the end. Not on an event loop.
+    /// passed on to a snapshot node. `notice` says what an operator must see to though the node serves; nil: nothing.
+    /// The log is the caller's to close, after the end. Not on an event loop.
     ///
     /// Throws `LogError` where the log cannot be read and `NetError` where the address cannot be listened on.
     public init(
@@ -35,7 +36,8 @@ public final class Gateway: Sendable {
         settings: GatewaySettings = GatewaySettings(),
         journal: Journal = Journal(),
         metrics: Metrics = Metrics(),
-        state: (any StateSource)? = nil
+        state: (any StateSource)? = nil,
+        notice: @escaping @Sendable () -> String? = { nil }
     ) throws {
         let wanted = try SocketAddress(parsing: settings.node.listen)
         var bounds: [LogBounds] = []
@@ -58,16 +60,17 @@ public final class Gateway: Sendable {
             settings: settings,
             journal: journal,
             metrics: metrics,
-            state: state
+            state: state,
+            notice: notice
         )
         self.share = share
         let url = Mutex(settings.node.nodeURL ?? "")
-        let role = state == nil ? "gateway" : "serve"
         let announcer = Announcer(log: log, journal: journal) {
-            share.announcement(role: role, url: url.withLock { $0 })
+            share.announcement(url: url.withLock { $0 })
         }
         self.announcer = announcer
-        let answers = NodeAnswers(log: current, announcer: announcer, metrics: metrics) { share.readiness }
+        let answers = NodeAnswers(log: current, announcer: announcer, metrics: metrics) { share.health }
+        HealthWatch.register({ share.health }, metrics)
         var parts: [LoopBound<Part>] = []
         for (index, loop) in try Self.loops(settings.node.loops).enumerated() {
             parts.append(
@@ -94,10 +97,20 @@ public final class Gateway: Sendable {
                         gate: share.gate.connections,
                         handler: http
                     )
+                    let losses = LossWatch(share, on: loop)
+                    if index == 0 {
+                        let probe = LogProbe(share, on: loop)
+                        loop.timer(after: .milliseconds(500), every: .milliseconds(500)) {
+                            probe.tick(nowMs: gateway.nowMs)
+                        }
+                    }
+                    let watch = HealthWatch({ share.health }, journal: journal)
                     loop.timer(after: .seconds(1), every: .seconds(1)) {
                         if index == 0 {
+                            watch.look()
                             share.gate.look()
                             share.look(at: announcer.awake, nowMs: gateway.nowMs)
+                            losses.look(at: announcer.awake, nowMs: gateway.nowMs)
                         }
                         gateway.neighbours = Self.others(announcer.awake, than: settings.node.advertise)
                         gateway.tick()
@@ -222,7 +235,8 @@ public final class Gateway: Sendable {
                 feed.start()
                 return true
             } then: { hasBegun in
-                if !hasBegun { goOn(feed, share: share, on: loop) }
+                guard hasBegun else { return goOn(feed, share: share, on: loop) }
+                share.journal.info("the tail resumed", ["partition": "\(feed.partition)"])
             }
         }
     }

@@ -6,7 +6,8 @@ import Synchronization
 /// What the loops of a gateway share. Nothing of it is touched for each event.
 final class GatewayShare: Sendable {
     private struct Standing {
-        var readiness: Readiness
+        var progress: ReadProgress
+        var isLeaving = false
         var lag: Lag
         var firsts: [Seq]
         /// What each loop waits for.
@@ -14,8 +15,12 @@ final class GatewayShare: Sendable {
         var divergence: ReelError?
         /// For each partition why the log does not let it be read at present.
         var losses: [ReelError?]
+        /// For each partition why the log does not say where it ends; nil: it does.
+        var silences: [ReelError?]
         /// Why appends fail; nil: the last one went well.
         var failing: LogState.Failing?
+        /// For each partition what the log has lost of it, as another node witnessed and the log confirmed.
+        var witnessed: [ReelError?]
         /// For each partition where the epoch has ended.
         var ends: [EpochEnd?]
         /// For each partition the seq behind the seeds that it begins with; 0: it has none.
@@ -29,23 +34,43 @@ final class GatewayShare: Sendable {
         /// What more there is to say of the log's state.
         var detail: String? {
             let refusal = (failing?.lastedMs ?? 0) > settings.degradedMs ? failing?.error : nil
-            if let failure = divergence ?? loss ?? refusal { return "\(failure.code.rawValue): \(failure.message)" }
+            if let failure = divergence ?? witnessed.lazy.compactMap(\.self).first ?? loss ?? refusal {
+                return "\(failure.code.rawValue): \(failure.message)"
+            }
             return log == .ok || log == .ended ? nil : "the oldest publish has waited for \(backlog.waitedMs) ms"
         }
 
         /// Why some partition cannot be read or written at present. A right holds for all partitions alike.
         var loss: ReelError? {
-            losses.lazy.compactMap(\.self).first ?? (failing?.error.code == .forbidden ? failing?.error : nil)
+            losses.lazy.compactMap(\.self).first ?? silences.lazy.compactMap(\.self).first
+                ?? (failing?.error.code == .forbidden ? failing?.error : nil)
         }
 
         /// Why a partition is not read any further.
         func stop(of partition: Int) -> ReelError? {
             // Another node, or this one in a newer version, goes on: what was sent is not to be given up.
-            readiness.stops[partition].map { ReelError(.internal, $0, retryMs: 10_000) }
+            progress.stop(of: partition).map { ReelError($0.code, $0.reason, retryMs: 10_000) }
+        }
+
+        /// How the gateway stands in each partition.
+        var health: RoleHealth {
+            let trouble = divergence.map { PartitionHealth.Stop($0.code, $0.message) }
+            return RoleHealth(
+                .gateway,
+                log: log,
+                detail: detail,
+                isBehind: lag.isTooLong,
+                partitions: losses.indices.map { partition in
+                    let loss = (losses[partition] ?? silences[partition]).map {
+                        PartitionHealth.Stop($0.code, $0.message)
+                    }
+                    return progress.health(of: partition, trouble: trouble ?? loss)
+                }
+            )
         }
 
         var log: LogState {
-            switch divergence?.code {
+            switch (divergence ?? witnessed.lazy.compactMap(\.self).first)?.code {
             case nil where ends.contains { $0 != nil }: .ended
             case nil where loss != nil: .unavailable
             case nil: LogState(waitedMs: max(backlog.waitedMs, failing?.lastedMs ?? 0), settings)
@@ -70,6 +95,7 @@ final class GatewayShare: Sendable {
     let rate: Mutex<PublishRate>
     /// Answers questions about state in this process; nil: they are passed on.
     let state: (any StateSource)?
+    private let notice: @Sendable () -> String?
     /// What is known of the log's records.
     let sound: SoundSeqs
     /// What is read of the log for those who catch up.
@@ -89,8 +115,10 @@ final class GatewayShare: Sendable {
         settings: GatewaySettings,
         journal: Journal,
         metrics: Metrics,
-        state: (any StateSource)?
+        state: (any StateSource)?,
+        notice: @escaping @Sendable () -> String? = { nil }
     ) {
+        self.notice = notice
         self.nodeID = nodeID
         self.log = log
         self.settings = settings
@@ -105,16 +133,18 @@ final class GatewayShare: Sendable {
         sound = SoundSeqs(partitions: log.partitions)
         pages = LogPages(log, sound: sound, byteLimit: settings.pageBytes)
         meters = GatewayMeters(metrics, epoch: log.epoch, journal: journal)
-        var readiness = Readiness(goals: bounds.map(\.last))
+        var progress = ReadProgress(goals: bounds.map(\.last))
         // What lies before a start is not read: of a partition that was trimmed up to its end that is all.
-        for (partition, start) in starts.enumerated() { readiness.read(partition, to: start.from - 1) }
+        for (partition, start) in starts.enumerated() { progress.read(partition, to: start.from - 1) }
         standing = Mutex(
             Standing(
-                readiness: readiness,
+                progress: progress,
                 lag: Lag(partitions: log.partitions, limitMs: settings.readyLagMs),
                 firsts: bounds.map(\.first),
                 backlogs: [Backlog](repeating: Backlog(), count: settings.node.loops),
                 losses: [ReelError?](repeating: nil, count: log.partitions),
+                silences: [ReelError?](repeating: nil, count: log.partitions),
+                witnessed: [ReelError?](repeating: nil, count: log.partitions),
                 ends: [EpochEnd?](repeating: nil, count: log.partitions),
                 seedsEnds: starts.map { $0.hasSeeds ? 1 : 0 },
                 settings: settings
@@ -125,9 +155,10 @@ final class GatewayShare: Sendable {
 
     // MARK: Where the node stands
 
-    /// Whether the node can serve, and how the log does.
-    var readiness: (readiness: Readiness, log: LogState, detail: String?) {
-        standing.withLock { ($0.readiness, $0.log, $0.detail) }
+    /// How the node does: the worst of its roles.
+    var health: NodeHealth {
+        let (own, isLeaving) = standing.withLock { ($0.health, $0.isLeaving) }
+        return NodeHealth([own] + (state.map { [$0.health] } ?? []), isLeaving: isLeaving, notice: notice())
     }
 
     /// How the log does.
@@ -150,19 +181,21 @@ final class GatewayShare: Sendable {
 
     /// Why nothing more can be published to a partition; nil: it can.
     func refusal(of partition: Int) -> ReelError? {
-        standing.withLock {
-            $0.divergence ?? $0.stop(of: partition) ?? $0.ends[partition].map { ReelError.ended($0.next) }
+        let refusal = standing.withLock {
+            $0.divergence ?? $0.witnessed[partition] ?? $0.stop(of: partition)
+                ?? $0.ends[partition].map { ReelError.ended($0.next) }
         }
+        return refusal ?? state?.loss(of: partition)
     }
 
     /// Why a partition is not read any further; nil: it is.
     func stop(of partition: Int) -> ReelError? { standing.withLock { $0.stop(of: partition) } }
 
     /// The last seq that a partition held when the node started; −1: none.
-    func goal(_ partition: Int) -> Seq { standing.withLock { $0.readiness.goals[partition] } }
+    func goal(_ partition: Int) -> Seq { standing.withLock { $0.progress.goals[partition] } }
 
     /// The last seq that was read of a partition; −1: none.
-    func seq(_ partition: Int) -> Seq { standing.withLock { $0.readiness.positions[partition] } }
+    func seq(_ partition: Int) -> Seq { standing.withLock { $0.progress.positions[partition] } }
 
     /// The first seq of a partition that can be read; −1 if it is empty. Seeds cannot: what they say is in a snapshot.
     func first(_ partition: Int) -> Seq {
@@ -185,7 +218,7 @@ final class GatewayShare: Sendable {
             change { $0.ends[batch.partition] = end }
         }
         let wasLost = standing.withLock { standing in
-            standing.readiness.read(batch.partition, to: batch.last)
+            standing.progress.read(batch.partition, to: batch.last)
             if let seedsEnd = batch.seedsEnd { standing.seedsEnds[batch.partition] = seedsEnd }
             if standing.firsts[batch.partition] < 0 { standing.firsts[batch.partition] = batch.seqs.lowerBound }
             return standing.losses[batch.partition] != nil
@@ -198,25 +231,24 @@ final class GatewayShare: Sendable {
         meters.trimsSkipped.add()
         journal.warning("the log was trimmed before it was read", ["partition": "\(partition)", "first": "\(first)"])
         standing.withLock { standing in
-            standing.readiness.skip(partition, to: first)
+            standing.progress.skip(partition, to: first)
             standing.firsts[partition] = first
         }
     }
 
     /// What the node announces to the others.
-    func announcement(role: String, url: String) -> NodeAnnouncement {
-        NodeAnnouncement(
+    func announcement(url: String) -> NodeAnnouncement {
+        var node = NodeAnnouncement(
             id: nodeID,
-            role: role,
+            role: state == nil ? "gateway" : "serve",
             url: url,
             advertised: settings.node.advertise,
             build: settings.node.build,
             epoch: epoch,
-            positions: readiness.readiness.positions.enumerated().map {
-                NodeAnnouncement.Position(partition: $0.offset, seq: $0.element)
-            },
             atMs: WallClock.nowMs()
         )
+        node.take(health)
+        return node
     }
 
     /// Looks how far the other gateways are, of what is known of the nodes; about once a second.
@@ -227,18 +259,8 @@ final class GatewayShare: Sendable {
                 others[position.partition] = max(others[position.partition], position.seq)
             }
         }
-        let (was, lag) = standing.withLock { [others] standing in
-            let was = standing.readiness.isBehind
-            standing.lag.look(read: standing.readiness.positions, others: others, nowMs: nowMs)
-            standing.readiness.isBehind = standing.lag.isTooLong
-            return (was, standing.lag)
-        }
-        guard was != lag.isTooLong else { return }
-        let fields: KeyValuePairs = ["lag_ms": "\(lag.ms)", "limit_ms": "\(settings.readyLagMs)"]
-        if lag.isTooLong {
-            journal.warning("not ready: the other gateways are ahead", fields)
-        } else {
-            journal.info("ready again: with the other gateways", fields)
+        standing.withLock { [others] standing in
+            standing.lag.look(read: standing.progress.positions, others: others, nowMs: nowMs)
         }
     }
 
@@ -253,12 +275,17 @@ final class GatewayShare: Sendable {
 
     /// A partition is not read any further: it holds what this version does not know.
     func stopped(_ partition: Int, _ error: ReelError) {
-        standing.withLock { $0.readiness.stop(partition, error.message) }
+        standing.withLock { $0.progress.stop(partition, PartitionHealth.Stop(error.code, error.message)) }
     }
 
     /// The log does not let a partition be read at present; nil: it does again.
     func reading(_ partition: Int, fails error: ReelError?) {
         change { $0.losses[partition] = error }
+    }
+
+    /// The log does not say where a partition ends; nil: it does.
+    func silence(_ partition: Int, is error: ReelError?) {
+        change { $0.silences[partition] = error }
     }
 
     /// An append failed, though nothing was wrong with its records. One alone says nothing of the log.
@@ -277,6 +304,11 @@ final class GatewayShare: Sendable {
             standing.failing = nil
             isFailing.store(false, ordering: .relaxed)
         }
+    }
+
+    /// The log has lost what another node has processed of a partition, which was confirmed; nil: none says so any more.
+    func witnessed(_ partition: Int, loss: ReelError?) {
+        change { $0.witnessed[partition] = loss }
     }
 
     /// The log is not what was read before. All loops are told.
@@ -312,10 +344,10 @@ final class GatewayShare: Sendable {
     }
 
     /// Whether the node is about to end.
-    var isLeaving: Bool { standing.withLock { $0.readiness.isLeaving } }
+    var isLeaving: Bool { standing.withLock { $0.isLeaving } }
 
     func leave() {
-        standing.withLock { $0.readiness.isLeaving = true }
+        standing.withLock { $0.isLeaving = true }
     }
 }
 

@@ -50,6 +50,11 @@ extension KafkaLogStore {
         return findings.filter { $0.weight == .error } + findings.filter { $0.weight == .warning }
     }
 
+    /// What `check` finds by which acknowledged events can be lost.
+    public func complaints() throws(LogError) -> [String] {
+        try check().filter { $0.weight == .error }.map(\.description)
+    }
+
     /// What there is to say where no log is the current one: none was made yet, or the topic that names it was lost.
     public func absence() throws(LogError) -> KafkaFinding {
         let written = try writtenLogs()

@@ -17,6 +17,26 @@ public struct NodeAnnouncement: Equatable, Sendable {
         }
     }
 
+    /// A partition that a role of the node does not process.
+    public struct Stop: Equatable, Sendable {
+        /// The role: `gateway` or `snapshot`.
+        public var role: String
+        /// The partition.
+        public var partition: Int
+        /// The code of the reason.
+        public var code: ErrorCode
+        /// The last record that the role has processed, where the log has it no more or has another one.
+        public var lost: Witness?
+
+        /// A partition that this role does not process.
+        public init(role: String, partition: Int, code: ErrorCode, lost: Witness? = nil) {
+            self.role = role
+            self.partition = partition
+            self.code = code
+            self.lost = lost
+        }
+    }
+
     /// Unique per process.
     public var id: String
     /// `gateway`, `snapshot` or `serve`.
@@ -29,10 +49,19 @@ public struct NodeAnnouncement: Equatable, Sendable {
     public var build: String
     /// The log that the node reads; nil: it does not say.
     public var epoch: Epoch?
-    /// One for each partition that the node reads.
+    /// One for each partition that the node reads, as a gateway or, in the role `snapshot`, to fold it.
     public var positions: [Position]
+    /// How far a node of the role `serve` has folded each partition; empty: the node has another role.
+    public var folded: [Position] = []
+    /// Whether all its roles can serve; nil: a node of an older build, which does not say it.
+    public var isReady: Bool?
+    /// The partitions that are not processed.
+    public var stops: [Stop] = []
     /// When it was announced, milliseconds since 1970, of the announcing node's clock.
     public var atMs: Int64
+    /// When a reader of the log heard it, milliseconds since 1970, as well as the reader can tell: the announcing node's
+    /// clock may be wrong. It is not part of what is announced.
+    public var heardMs: Int64
     /// It leaves in good order, or has left: nobody need look for it.
     public var hasLeft = false
 
@@ -44,7 +73,7 @@ public struct NodeAnnouncement: Equatable, Sendable {
         advertised: String?,
         build: String,
         epoch: Epoch? = nil,
-        positions: [Position],
+        positions: [Position] = [],
         atMs: Int64
     ) {
         self.id = id
@@ -55,11 +84,29 @@ public struct NodeAnnouncement: Equatable, Sendable {
         self.epoch = epoch
         self.positions = positions
         self.atMs = atMs
+        heardMs = atMs
     }
 
     /// How far the node is in the partitions of a log; nothing if it reads another one.
     public func positions(in epoch: Epoch) -> [Position] {
         self.epoch ?? epoch == epoch ? positions : []
+    }
+
+    /// The roles of the node, each with how far it is in the partitions of a log; no position if it reads another one.
+    public func roles(in epoch: Epoch) -> [(role: String, positions: [Position])] {
+        guard role == "serve" else { return [(role, positions(in: epoch))] }
+        return [("gateway", positions(in: epoch)), ("snapshot", folded(in: epoch))]
+    }
+
+    /// Why a role does not process a partition; nil: it does.
+    public func stop(of role: String, _ partition: Int) -> ErrorCode? {
+        stops.first { $0.role == role && $0.partition == partition }?.code
+    }
+
+    /// How far the node has folded the partitions of a log; nothing if it reads another one, or folds nothing.
+    public func folded(in epoch: Epoch) -> [Position] {
+        guard self.epoch ?? epoch == epoch, role != "gateway" else { return [] }
+        return folded.isEmpty ? positions : folded
     }
 
     /// What was announced before this moment, ten minutes ago, is forgotten.

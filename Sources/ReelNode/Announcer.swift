@@ -13,6 +13,8 @@ public final class Announcer: Sendable {
     private let isAnnouncing = Atomic<Bool>(false)
     private let hasLeft = Atomic<Bool>(false)
     private let failures = Mutex(LineLimiter(lines: 1, windowMs: 60_000))
+    /// The journal has a line of a failure, and none of its end.
+    private let hasFailed = Atomic<Bool>(false)
 
     /// `describe` says what holds of this node at the moment; it is called on a thread that may block.
     public init(log: any EventLog, journal: Journal, describe: @escaping @Sendable () -> NodeAnnouncement) {
@@ -51,7 +53,9 @@ public final class Announcer: Sendable {
                 try self.log.announce(node)
                 let nodes = try self.log.nodes()
                 self.known.withLock { $0.hear(nodes, now: .now) }
+                if self.hasFailed.exchange(false, ordering: .relaxed) { self.journal.info("announcing resumed") }
             } catch {
+                self.hasFailed.store(true, ordering: .relaxed)
                 guard let unsaid = self.failures.withLock({ $0.admit(nowMs: WallClock.nowMs()) }) else { return }
                 self.journal.warning(
                     "announcing failed",
@@ -84,14 +88,19 @@ public final class Announcer: Sendable {
             object.member("advertised", node.advertised)
             object.member("build", node.build)
             object.member("at", node.atMs)
-            object.member("age_ms", max(0, nowMs - node.atMs))
+            object.member("age_ms", max(0, nowMs - node.heardMs))
             if node.hasLeft { object.member("left", true) }
+            if let isReady = node.isReady { object.member("ready", isReady) }
             object.member("epoch", node.epoch?.description)
-            object.objects("partitions", node.positions(in: log.epoch)) { object, position in
-                let head = heads.indices.contains(position.partition) ? heads[position.partition] : position.seq
-                object.member("partition", position.partition)
-                object.member("seq", position.seq)
-                object.member("lag", max(0, head - position.seq))
+            object.objects("roles", node.roles(in: log.epoch)) { object, role in
+                object.member("role", role.role)
+                object.objects("partitions", role.positions) { object, position in
+                    let head = heads.indices.contains(position.partition) ? heads[position.partition] : position.seq
+                    object.member("partition", position.partition)
+                    object.member("seq", position.seq)
+                    object.member("lag", max(0, head - position.seq))
+                    object.member("code", node.stop(of: role.role, position.partition)?.rawValue)
+                }
             }
         }
         return body.finish()

@@ -27,20 +27,19 @@ public struct NodeAnswers: Sendable {
     private let log: CurrentLog
     private let announcer: Announcer
     private let metrics: Metrics
-    private let readiness: @Sendable () -> (readiness: Readiness, log: LogState, detail: String?)
+    private let health: @Sendable () -> NodeHealth
 
-    /// `readiness` says where the node stands now and how the log does and, where there is more to say of that, a
-    /// sentence.
+    /// `health` says how the node does now; it is called for each request.
     public init(
         log: CurrentLog,
         announcer: Announcer,
         metrics: Metrics,
-        readiness: @escaping @Sendable () -> (readiness: Readiness, log: LogState, detail: String?)
+        health: @escaping @Sendable () -> NodeHealth
     ) {
         self.log = log
         self.announcer = announcer
         self.metrics = metrics
-        self.readiness = readiness
+        self.health = health
     }
 
     /// The answer to a request of one of these routes.
@@ -51,10 +50,10 @@ public struct NodeAnswers: Sendable {
         case .health:
             return .json(Array(#"{"healthy":true}"#.utf8))
         case .readiness:
-            let (readiness, state, detail) = readiness()
+            let health = health()
             return .json(
-                readiness.body(log: state, detail: detail, epoch: log.epoch, deployment: log.deployment),
-                status: readiness.isReady ? 200 : 503
+                health.body(epoch: log.epoch, deployment: log.deployment),
+                status: health.isReady ? 200 : 503
             )
         case .metrics:
             return HTTPResponse(

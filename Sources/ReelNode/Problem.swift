@@ -23,6 +23,9 @@ public struct Problem: Error, Equatable, Sendable {
     public var index: Int?
     /// The seq that the answer is about, such as a tombstone's.
     public var seq: Seq?
+    /// With `node_behind`: the seq up to which the node has to process the log before it can answer. `seq` says how far
+    /// it is.
+    public var goal: Seq?
     /// With 405: the methods that the path has.
     public var allow: [String] = []
 
@@ -66,6 +69,7 @@ public struct Problem: Error, Equatable, Sendable {
         body.member("retry_ms", retryMs)
         body.member("index", index)
         body.member("seq", seq)
+        body.member("goal", goal)
         return body.finish()
     }
 

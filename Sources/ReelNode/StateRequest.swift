@@ -158,6 +158,16 @@ public protocol StateSource: Sendable {
 
     /// The streams that have half or more of the sites that a stream may have. On any thread.
     var crowdedStreams: [CrowdedStream] { get }
+
+    /// How the folded state stands in each partition. On any thread.
+    var health: RoleHealth { get }
+
+    /// What the log has lost of a partition, as the folded state shows it; nil: nothing. On any thread, for each
+    /// publish.
+    func loss(of partition: Int) -> ReelError?
+
+    /// True if a question can be answered now; false if another node may know more. On any thread.
+    func canAnswer(_ request: StateRequest) -> Bool
 }
 
 extension Access {

@@ -18,7 +18,9 @@ final class PartitionKeeper: @unchecked Sendable {
         var phase = PartitionRules.Phase.seeds
         /// The file's last record is the log's.
         var isVerified = false
-        /// The last seq of the log when the file was opened.
+        /// The last record that the file was folded to when it was opened; nil: none.
+        var last: Witness?
+        /// The last seq of the log when the file was compared with it: what is folded up to less is a part of the state.
         var goal = Seq.none
         /// The streams that have many sites.
         var crowd = SiteCrowd()
@@ -33,6 +35,12 @@ final class PartitionKeeper: @unchecked Sendable {
             case .logUnavailable, .forbidden, .damaged: .unavailable
             default: if case .ended = phase { .ended } else { .ok }
             }
+        }
+
+        /// The seq that an answer to this question must be true of. Without a bound that the asker names, it is all that
+        /// there was when the file was opened.
+        func seqNeeded(by request: StateRequest) -> Seq {
+            request.seqMin == .none ? goal : request.seqMin
         }
 
         /// Why nothing is answered from the file. A log that is merely away stops no reader.
@@ -101,6 +109,14 @@ final class PartitionKeeper: @unchecked Sendable {
     /// How it stands now. From any thread.
     var now: Status { status.withLock { $0 } }
 
+    /// What the log has lost of the partition. From any thread, for each publish.
+    var loss: ReelError? {
+        status.withLock { status in
+            guard let problem = status.problem, [.aheadOfLog, .diverged].contains(problem.code) else { return nil }
+            return ReelError(problem.code, problem.message)
+        }
+    }
+
     func start() throws(LogError) {
         thread = try LogThread("reel-fold-\(identity.partition)") { self.run() }
     }
@@ -163,11 +179,13 @@ final class PartitionKeeper: @unchecked Sendable {
         if position.deployment != deployment {
             try file.setMeta("deployment", Int64(bitPattern: deployment.value))
         }
+        status.withLock { $0.last = position.last }
         let folder = try PartitionFolder(file: file, identity: identity, settings: settings)
         let bounds = try log.bounds(identity.partition)
         var verifier = try TailVerifier.resuming(position, partition: identity.partition, of: log, bounds)
         status.withLock {
-            $0.goal = bounds.last
+            // After a full disk or an outage of the log the same state goes on; it may be old, but it is no part.
+            if !$0.isVerified { $0.goal = bounds.last }
             $0.seq = folder.next - 1
             $0.phase = folder.phase
             $0.isVerified = true
@@ -218,14 +236,26 @@ final class PartitionKeeper: @unchecked Sendable {
     private func lookWhetherItIsWell(_ folder: PartitionFolder) throws(LogError) {
         guard status.withLock({ $0.problem != nil }) else { return }
         guard try log.bounds(identity.partition).last == folder.next - 1 else { return }
-        status.withLock { $0.problem = nil }
+        setWell()
+    }
+
+    /// The partition is folded again, or still. What was logged as begun is logged as ended.
+    private func setWell(_ change: (inout Status) -> Void = { _ in }) {
+        let problem = status.withLock { status in
+            change(&status)
+            return status.problem.take()
+        }
+        guard let problem else { return }
+        journal.info(
+            "folding resumed",
+            ["partition": "\(identity.partition)", "code": problem.code.rawValue, "seq": "\(now.seq)"]
+        )
     }
 
     private func note(_ report: PartitionFolder.Report, _ folder: PartitionFolder) {
-        status.withLock {
+        setWell {
             $0.seq = folder.next - 1
             $0.phase = folder.phase
-            $0.problem = nil
             $0.crowd = folder.crowd
         }
         crowdWatch.look(at: folder.crowd, journal)
@@ -258,7 +288,7 @@ final class PartitionKeeper: @unchecked Sendable {
             if error.code == .diverged || error.code == .aheadOfLog { waitMs = 5_000 }
         case PartitionFolder.Stop.unknownBarrier(let seq):
             problem = SnapshotError(
-                .nodeBehind,
+                .internal,
                 "found a barrier at seq \(seq) that this version does not know; run a newer one"
             )
             waitMs = 10_000

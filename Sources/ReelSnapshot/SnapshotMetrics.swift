@@ -56,12 +56,5 @@ struct SnapshotMetrics: Sendable {
                 labels: ["state": state.rawValue]
             ) { keepers.logState == state ? 1 : 0 }
         }
-        for code in ErrorCode.allCases {
-            metrics.gauge(
-                "reel_snapshot_stopped_partitions",
-                "Partitions that do not go on, by the code of the reason.",
-                labels: ["code": code.rawValue]
-            ) { keepers.filter { $0.now.problem?.code == code }.count }
-        }
     }
 }

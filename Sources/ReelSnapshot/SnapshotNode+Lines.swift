@@ -15,12 +15,13 @@ extension SnapshotNode {
     ) {
         let (epoch, reader) = (log.epoch, reader(of: keeper))
         do throws(Problem) {
-            try Self.check(keeper, epoch, request.kind.epoch)
+            try Self.check(keeper, epoch, request)
         } catch {
             return exchange.respond(error.response)
         }
+        let needed = max(keeper.now.seqNeeded(by: request), after)
         guard exchange.request.headers["if-none-match"] != nil, request.preamble.isEmpty else {
-            return shareLines(request, after: after, keeper, exchange)
+            return shareLines(request, from: needed, after: after, keeper, exchange)
         }
         exchange.loop.offload {
             Result { () throws(Problem) in
@@ -31,10 +32,10 @@ extension SnapshotNode {
             case .failure(let problem): exchange.respond(problem.response)
             case .success(let seq):
                 // What the client holds may be all that this node has, and not what was asked for.
-                guard seq >= max(request.seqMin, after),
+                guard seq >= needed,
                     let held = exchange.request.held(etag: Self.etag(epoch, seq))
                 else {
-                    return shareLines(request, after: after, keeper, exchange)
+                    return shareLines(request, from: needed, after: after, keeper, exchange)
                 }
                 let headers: HTTPHeaders = ["etag": held, "cache-control": "no-cache"]
                 exchange.respond(HTTPResponse(status: 304, headers: headers))
@@ -42,8 +43,10 @@ extension SnapshotNode {
         }
     }
 
+    /// `needed`: the seq that the lines must be true of, or a later one.
     private func shareLines(
         _ request: StateRequest,
+        from needed: Seq,
         after: Seq,
         _ keeper: PartitionKeeper,
         _ exchange: HTTPExchange
@@ -70,9 +73,7 @@ extension SnapshotNode {
             guard exchange.isOpen else { return false }
             do throws(Problem) {
                 let made = try result.get()
-                guard request.seqMin <= made.lines.seq else {
-                    throw Self.problem(of: StateReader.behind(made.lines.seq, request.seqMin), keeper)
-                }
+                guard needed <= made.lines.seq else { throw StateReader.behind(made.lines.seq, needed) }
                 guard let place = made.place(openAnswers) else { throw problem }
                 let etag = Self.etag(epoch, made.lines.seq)
                 LineAnswer(made.lines, preamble: request.preamble, etag: etag, place).send(through: exchange)

@@ -1,3 +1,4 @@
+import Glibc
 public import ReelCore
 public import ReelLog
 public import ReelNet
@@ -73,9 +74,50 @@ public final class SnapshotNode: StateSource {
     }
 
     /// Why partitions do not go on, code and sentence each; empty if all do.
-    public var problems: [String] {
+    var problems: [String] {
         keepers.compactMap { keeper in
             keeper.now.problem.map { "partition \(keeper.identity.partition): \($0.code.rawValue): \($0.message)" }
+        }
+    }
+
+    /// How the folded state stands in each partition.
+    public var health: RoleHealth {
+        let problems = problems
+        return RoleHealth(
+            .snapshot,
+            log: logState,
+            detail: problems.isEmpty ? nil : problems.joined(separator: "; "),
+            partitions: keepers.map { keeper in
+                let status = keeper.now
+                return PartitionHealth(
+                    seq: status.seq,
+                    goal: status.goal,
+                    isOpen: status.isVerified,
+                    stop: status.problem.map { problem in
+                        var stop = PartitionHealth.Stop(problem.code, problem.message)
+                        if stop.isLoss { stop.lost = status.last }
+                        return stop
+                    }
+                )
+            }
+        )
+    }
+
+    /// What the log has lost of a partition, as the folded state shows it; nil: nothing.
+    public func loss(of partition: Int) -> ReelError? { keepers[partition].loss }
+
+    /// True if a question can be answered from this node's state now.
+    public func canAnswer(_ request: StateRequest) -> Bool {
+        let status = keepers[request.stream.partition(of: log.partitions)].now
+        return status.refusal == nil && status.seq >= status.seqNeeded(by: request)
+    }
+
+    /// Returns once every file was compared with the log, or it is known why one cannot be, or after this time. A
+    /// gateway in the same process that starts after it acknowledges nothing into a log that has lost something. Blocks.
+    public func waitUntilCompared(ms: Int64) {
+        let until = ContinuousClock.now + .milliseconds(ms)
+        while ContinuousClock.now < until, keepers.contains(where: { !$0.now.isVerified && $0.now.problem == nil }) {
+            usleep(1_000)
         }
     }
 
@@ -110,29 +152,23 @@ public final class SnapshotNode: StateSource {
 
     private func answer(_ request: StateRequest, _ keeper: PartitionKeeper, _ exchange: HTTPExchange) {
         guard exchange.isOpen else { return }
+        do throws(Problem) {
+            try Self.check(keeper, log.epoch, request)
+        } catch {
+            return exchange.respond(error.response)
+        }
         metrics.answers.add()
         switch request.kind {
         case .snapshot: answerWithLines(request, after: .none, keeper, exchange)
         case .delta(let after, _): answerWithLines(request, after: after, keeper, exchange)
         case .object(let model, let id):
-            answerWhole(request, keeper, exchange) { reader in
-                // The answer names no seq by which one could tell that it is of long ago.
-                let status = keeper.now
-                guard status.seq >= status.goal else {
-                    throw SnapshotError(
-                        .nodeBehind,
-                        "this node has folded to seq \(status.seq) of \(status.goal) that were there when it began"
-                    )
-                }
-                return try Self.object(model, id, of: request.stream, reader)
-            }
+            answerWhole(request, keeper, exchange) { try Self.object(model, id, of: request.stream, $0) }
         case .outcomes(let acks, let epoch):
             answerWhole(request, keeper, exchange) { try Self.outcomes(of: acks, request.stream, epoch, $0) }
         case .sites(let after, let limit, _):
             let stream = request.stream
             answerWhole(request, keeper, exchange) { reader in
                 let page = try reader.sites(of: stream, after: after, limit: limit)
-                guard request.seqMin <= page.seq else { throw StateReader.behind(page.seq, request.seqMin) }
                 return .json(page.json(of: stream, reader.identity, nowMs: WallClock.nowMs()))
             }
         }
@@ -145,10 +181,12 @@ public final class SnapshotNode: StateSource {
         _ body: @escaping @Sendable (StateReader) throws -> HTTPResponse
     ) {
         guard let place = openAnswers.take() else { return exchange.respond(tooManyAnswers.response) }
-        let (epoch, reader) = (log.epoch, reader(of: keeper))
+        let epoch = log.epoch
+        // A file that is put aside meanwhile is replaced by one that has less.
+        let reader = reader(of: keeper, from: keeper.now.seqNeeded(by: request))
         exchange.loop.offload {
             Result { () throws(Problem) in
-                try Self.check(keeper, epoch, request.kind.epoch)
+                try Self.check(keeper, epoch, request)
                 do { return try body(reader) } catch { throw Self.problem(of: error, keeper) }
             }
         } then: { result in
@@ -160,8 +198,9 @@ public final class SnapshotNode: StateSource {
         }
     }
 
-    func reader(of keeper: PartitionKeeper) -> StateReader {
-        StateReader(place: keeper.place, identity: keeper.identity, folder: settings.folder)
+    /// A reader that answers with nothing older than this seq.
+    func reader(of keeper: PartitionKeeper, from seqMin: Seq = .none) -> StateReader {
+        StateReader(place: keeper.place, identity: keeper.identity, folder: settings.folder, seqMin: seqMin)
     }
 
     /// Calls back once a partition is folded up to a seq; also after a while without.
@@ -294,6 +333,17 @@ public final class SnapshotNode: StateSource {
             throw problem
         }
         if let refusal = keeper.now.refusal { throw Problem(refusal.code, refusal.message) }
+    }
+
+    /// The same of a question about state, which is answered only once all is folded that there was at the start.
+    static func check(_ keeper: PartitionKeeper, _ epoch: Epoch, _ request: StateRequest) throws(Problem) {
+        try check(keeper, epoch, request.kind.epoch)
+        let status = keeper.now
+        let needed = status.seqNeeded(by: request)
+        guard status.seq < needed else { return }
+        var problem = StateReader.behind(status.seq, needed)
+        if let stop = status.problem { problem.detail += "; it has stopped: \(stop.code.rawValue): \(stop.message)" }
+        throw problem
     }
 
     static func etag(_ epoch: Epoch, _ seq: Seq) -> String { "\"\(epoch):\(seq)\"" }

@@ -15,7 +15,7 @@ public final class SnapshotServer: Sendable {
 
     /// Opens a snapshot node on a log and listens. The log must be this node's own, and is the caller's to close, after
     /// the end. `number`: how many logs were the current one before; nil for `deployment`: the log is the first of its
-    /// own. Not on an event loop.
+    /// own. `notice` says what an operator must see to though the node serves; nil: nothing. Not on an event loop.
     ///
     /// Throws `LogError` where the log cannot be read, `SnapshotError` where the folder cannot be had, and `NetError`
     /// where the address cannot be listened on.
@@ -26,11 +26,12 @@ public final class SnapshotServer: Sendable {
         settings: SnapshotSettings,
         common: NodeSettings = NodeSettings(),
         journal: Journal = Journal(),
-        metrics: Metrics = Metrics()
+        metrics: Metrics = Metrics(),
+        notice: @escaping @Sendable () -> String? = { nil }
     ) throws {
         let wanted = try SocketAddress(parsing: common.listen)
-        var goals: [Seq] = []
-        for partition in 0..<log.partitions { goals.append(try log.bounds(partition).last) }
+        // A log that cannot be read is said at the start.
+        for partition in 0..<log.partitions { _ = try log.bounds(partition) }
         let node = try SnapshotNode(
             log: log,
             number: number,
@@ -40,26 +41,24 @@ public final class SnapshotServer: Sendable {
             metrics: metrics
         )
         self.node = node
-        let readiness = Mutex(Readiness(goals: goals))
-        let standing: @Sendable () -> Readiness = {
-            readiness.withLock { readiness in
-                for (partition, seq) in node.positions.enumerated() { readiness.read(partition, to: seq) }
-                return readiness
-            }
+        let isLeaving = Atomic<Bool>(false)
+        let health: @Sendable () -> NodeHealth = {
+            NodeHealth([node.health], isLeaving: isLeaving.load(ordering: .relaxed), notice: notice())
         }
         let id = common.id
         let url = Mutex(common.nodeURL ?? "")
         let announcer = Announcer(log: log, journal: journal) {
-            NodeAnnouncement(
+            var node = NodeAnnouncement(
                 id: id,
                 role: "snapshot",
                 url: url.withLock { $0 },
                 advertised: common.advertise,
                 build: common.build,
                 epoch: log.epoch,
-                positions: node.positions.enumerated().map { .init(partition: $0, seq: $1) },
                 atMs: WallClock.nowMs()
             )
+            node.take(health())
+            return node
         }
         let current = CurrentLog(
             epoch: log.epoch,
@@ -67,9 +66,8 @@ public final class SnapshotServer: Sendable {
             number: number,
             deployment: deployment
         )
-        let answers = NodeAnswers(log: current, announcer: announcer, metrics: metrics) {
-            (standing(), node.logState, node.problems.isEmpty ? nil : node.problems.joined(separator: "; "))
-        }
+        let answers = NodeAnswers(log: current, announcer: announcer, metrics: metrics, health: health)
+        HealthWatch.register(health, metrics)
         let gate = NodeGate(common, metrics: metrics, journal: journal)
         let loop: EventLoop
         do {
@@ -92,7 +90,11 @@ public final class SnapshotServer: Sendable {
                     gate: gate.connections,
                     handler: http
                 )
-                loop.timer(after: .seconds(1), every: .seconds(1)) { gate.look() }
+                let watch = HealthWatch(health, journal: journal)
+                loop.timer(after: .seconds(1), every: .seconds(1)) {
+                    gate.look()
+                    watch.look()
+                }
                 return (LoopBound(server, on: loop), try server.listen(on: wanted))
             }
         } catch {
@@ -107,7 +109,7 @@ public final class SnapshotServer: Sendable {
         end = NodeEnd(on: loop, settings: common, journal: journal) {
             announcer.leave(on: loop)
         } sendAway: { _ in
-            readiness.withLock { $0.isLeaving = true }
+            isLeaving.store(true, ordering: .relaxed)
             server.value.drain {}
         } connections: {
             server.value.counters.open

@@ -9,6 +9,8 @@ struct StateReader: Sendable {
     let identity: SnapshotFile.Identity
     /// Where large answers are spooled.
     let folder: String
+    /// Nothing older than this is answered with.
+    var seqMin = Seq.none
 
     /// The rows are not what was written.
     struct Damage: Error {
@@ -55,9 +57,18 @@ struct StateReader: Sendable {
         return Lines(seq: fold.seq, spool: spool)
     }
 
-    /// What is true of one seq is not enough for who needs another.
-    static func behind(_ seq: Seq, _ needed: Seq) -> SnapshotError {
-        SnapshotError(.nodeBehind, "this node has folded to seq \(seq), expected at least \(needed)")
+    /// A node that has processed the log up to a seq cannot answer what must be true of a later one.
+    static func behind(_ seq: Seq, _ needed: Seq) -> Problem {
+        let percent = Int(100 * Double(seq + 1) / Double(needed + 1))
+        var problem = Problem(
+            .nodeBehind,
+            "this node has folded to seq \(seq), expected at least \(needed) (\(percent) % are done); ask again, or"
+                + " another node"
+        )
+        problem.seq = seq
+        problem.goal = needed
+        problem.retryMs = 1_000
+        return problem
     }
 
     /// A stream as of the file's position.
@@ -218,6 +229,7 @@ struct StateReader: Sendable {
             guard !position.isInsideSeeds else {
                 throw SnapshotError(.nodeBehind, "this node is still reading what the epoch begins with; ask again")
             }
+            guard position.seq >= seqMin else { throw Self.behind(position.seq, seqMin) }
             return try body(connection, position)
         } catch let error where SnapshotFile.isDamage(error) {
             throw Damage(file: file, reason: "\(error)")

@@ -18,6 +18,11 @@ final class NeighbourLog: EventLog {
         neighbour.withLock { $0.positions = [.init(partition: 0, seq: seq)] }
     }
 
+    /// From now on the neighbour says this.
+    func neighbour(says announcement: NodeAnnouncement) {
+        neighbour.withLock { $0 = announcement }
+    }
+
     var epoch: Epoch { log.epoch }
     var partitions: Int { log.partitions }
 

@@ -127,41 +127,6 @@ import Testing
     }
 }
 
-@Suite struct ReadinessTests {
-    @Test func readyOnceReadToTheEndAsOfTheStart() {
-        var readiness = Readiness(goals: [4, -1])
-        #expect(!readiness.isReady)
-        readiness.read(0, to: 3)
-        #expect(!readiness.isReady)
-        readiness.read(0, to: 9)
-        #expect(readiness.isReady)
-        readiness.isBehind = true
-        #expect(!readiness.isReady)
-        readiness.isBehind = false
-        #expect(readiness.isReady)
-        readiness.read(7, to: 1)
-        readiness.isLeaving = true
-        #expect(!readiness.isReady)
-        #expect(
-            String(decoding: readiness.body(log: .ok, epoch: Epoch(1), deployment: Deployment(2)), as: UTF8.self)
-                == #"{"ready":false,"leaving":true,"behind":false,"log":"ok","epoch":"0000000000000001","#
-                + #""deployment":"0000000000000002","#
-                + #""partitions":[{"partition":0,"seq":9,"goal":4},{"partition":1,"seq":-1,"goal":-1}]}"#
-        )
-    }
-
-    @Test func whatWasTrimmedUnreadIsReadOverAndSaid() {
-        var readiness = Readiness(goals: [4])
-        readiness.skip(0, to: 5)
-        #expect(readiness.isReady && readiness.positions == [4])
-        #expect(
-            String(decoding: readiness.body(log: .aheadOfLog, epoch: Epoch(1)), as: UTF8.self)
-                == #"{"ready":true,"leaving":false,"behind":false,"log":"ahead_of_log","epoch":"0000000000000001","#
-                + #""partitions":[{"partition":0,"seq":4,"goal":4,"skipped_to":5}]}"#
-        )
-    }
-}
-
 @Suite struct ProblemTests {
     @Test func saysCodeStatusAndWhereToGoOn() {
         var problem = Problem(.truncated, "found 3, expected 10 or more \"here\"")

@@ -19,10 +19,11 @@ struct LostLogTests {
         node.close()
     }
 
-    /// The states and codes that the metrics show, as labels.
-    private func shown(_ metrics: Metrics) -> [Substring] {
+    /// The states and codes that the metrics of a node show, as labels.
+    private func shown(_ metrics: Metrics, _ node: SnapshotNode) -> [Substring] {
+        HealthWatch.register({ NodeHealth([node.health]) }, metrics)
         let lines = metrics.text().split(separator: "\n").filter { $0.hasSuffix("} 1") }
-        return ["reel_snapshot_log_state", "reel_snapshot_stopped_partitions"].flatMap { name in
+        return ["reel_snapshot_log_state", "reel_node_ready", "reel_node_stopped_partitions"].flatMap { name in
             lines.filter { $0.hasPrefix(name + "{") }.map { $0.dropFirst(name.count).dropLast(2) }
         }
     }
@@ -38,7 +39,10 @@ struct LostLogTests {
         try await eventually("a refusal") { node.refusals == [.aheadOfLog] }
         #expect(node.logState == .aheadOfLog)
         #expect(node.problems.first?.hasPrefix("partition 0: ahead_of_log: ") == true, "\(node.problems)")
-        #expect(shown(metrics) == [#"{state="ahead_of_log"}"#, #"{code="ahead_of_log"}"#])
+        #expect(shown(metrics, node) == [#"{state="ahead_of_log"}"#, #"{code="ahead_of_log",role="snapshot"}"#])
+        #expect(node.loss(of: 0)?.code == .aheadOfLog)
+        let stop = try #require(node.health.partitions[0].stop)
+        #expect(stop.lost?.seq == 19, "what it announces to the gateways")
     }
 
     @Test("the answer to `/readyz` names the log's state, and of each partition the code and what was found")
@@ -57,8 +61,16 @@ struct LostLogTests {
         var request = HTTPClientRequest("GET", host: host, port: port, target: "/readyz")
         request.timeout = .seconds(1_000)
         var body = ""
-        while !body.contains("detail") { body = String(decoding: try await http.fetch(request).body, as: UTF8.self) }
+        while !body.contains("stopped") { body = String(decoding: try await http.fetch(request).body, as: UTF8.self) }
+        #expect(
+            body.hasPrefix(#"{"ready":false,"leaving":false,"reason":"partition 0 has stopped: ahead_of_log: "#),
+            "\(body)"
+        )
         #expect(body.contains(#""log":"ahead_of_log","detail":"partition 0: ahead_of_log: "#), "\(body)")
+        #expect(
+            body.contains(#""code":"ahead_of_log","stopped":"this node has folded partition 0 to seq 19"#),
+            "\(body)"
+        )
         // The second time at once.
         for _ in 0..<2 { node.end.begin() }
         await node.waitUntilEnded()
@@ -78,7 +90,7 @@ struct LostLogTests {
         defer { node.close() }
         try await eventually("a refusal") { node.refusals == [.diverged] }
         #expect(node.logState == .diverged)
-        #expect(shown(metrics) == [#"{state="diverged"}"#, #"{code="diverged"}"#])
+        #expect(shown(metrics, node) == [#"{state="diverged"}"#, #"{code="diverged",role="snapshot"}"#])
         #expect(try lab.reader(0).lines(of: StreamName("todo")!, after: .none).seq == 19)
     }
 
@@ -161,7 +173,7 @@ struct LostLogTests {
         #expect(late.refusals == [.nodeBehind])
         #expect(late.logState == .truncated)
         #expect(late.problems.first?.hasPrefix("partition 0: truncated: ") == true, "\(late.problems)")
-        #expect(shown(metrics) == [#"{state="truncated"}"#, #"{code="truncated"}"#])
+        #expect(shown(metrics, late) == [#"{state="truncated"}"#, #"{code="truncated",role="snapshot"}"#])
         late.close()
 
         let own = EpochFolders.path(of: lab.log.epoch, in: lab.folder.path)

@@ -48,7 +48,7 @@ import Testing
             after = page.to
         }
         #expect(found == all.sites && after == 6)
-        #expect(throws: SnapshotError.self) { try lab.reader(0).sites(of: todo, after: 7, limit: 2) }
+        #expect(throws: Problem.self) { try lab.reader(0).sites(of: todo, after: 7, limit: 2) }
     }
 
     @Test("a stream that nobody has written has no sites")

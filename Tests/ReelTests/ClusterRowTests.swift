@@ -12,10 +12,13 @@ import Testing
     @Test func aNodesAnswerComesBackAsLinesOfJSON() throws {
         let node =
             #"{"id":"n1","role":"gateway","url":"http://a:1","build":"0.1.0","at":1795307224596,"age_ms":2149,"left":true,"#
-            + #""partitions":[{"partition":0,"seq":-1,"lag":0},{"partition":3,"seq":41,"lag":7}]}"#
+            + #""ready":false,"roles":[{"role":"gateway","partitions":[{"partition":0,"seq":-1,"lag":0}]},"#
+            + #"{"role":"snapshot","partitions":[{"partition":3,"seq":41,"lag":7,"code":"damaged"}]}]}"#
         let rows = try rows(#"{"epoch":"9f","partitions":4,"nodes":[\#(node)],"later":[{}]}"#)
         #expect(rows.count == 1)
-        #expect(rows.first?.partitions.last == ClusterRow.Place(partition: 3, seq: 41, lag: 7))
+        #expect(rows.first?.state == "left")
+        let last = ClusterRow.Place(role: "snapshot", partition: 3, seq: 41, lag: 7, code: "damaged")
+        #expect(rows.first?.places.last == last)
         #expect(rows.first.map { String(decoding: $0.json, as: UTF8.self) } == node + "\n")
     }
 
@@ -30,7 +33,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "[]", #"{"nodes":1}"#, #"{"nodes":[{"id":1}]}"#, #"{"nodes":[{"partitions":[{"seq":"x"}]}]}"#,
+        "", "[]", #"{"nodes":1}"#, #"{"nodes":[{"id":1}]}"#, #"{"nodes":[{"roles":[{"partitions":[{"seq":"x"}]}]}]}"#,
     ])
     func anythingElseIsRefused(body: String) {
         #expect(throws: ReelError.self) { try rows(body) }

@@ -27,7 +27,7 @@ import Testing
                 isReady: true,
                 log: log,
                 epoch: epoch ?? self.epoch,
-                partitions: seqs.map { NodeStanding.Position(seq: $0, goal: 0) }
+                partitions: seqs.map { NodeStanding.Position(seq: $0, head: $0, goal: 0) }
             )
         }
         var row = ClusterRow()
@@ -89,13 +89,66 @@ import Testing
         }
     }
 
-    @Test func aNodeSaysWhyItIsNotReady() throws {
-        func reason(_ members: String) throws -> String {
-            try NodeStanding(Array(#"{"ready":false,\#(members)}"#.utf8)).reason
+    /// What a node answers to `/readyz` whose snapshot role has stopped in its only partition.
+    private func stopped(_ code: String, _ reason: String, isReady: Bool = false, log: String = "ok") throws
+        -> NodeStanding
+    {
+        let place = #"{"partition":0,"ready":\#(isReady),"seq":9,"goal":0,"code":"\#(code)","stopped":"\#(reason)"}"#
+        let gateway = #"{"role":"gateway","ready":true,"log":"ok","partitions":[{"partition":0,"seq":30,"goal":0}]}"#
+        let snapshot = #"{"role":"snapshot","ready":\#(isReady),"log":"\#(log)","partitions":[\#(place)]}"#
+        let body =
+            #"{"ready":\#(isReady),"reason":"\#(isReady ? "" : reason)","log":"\#(log)","epoch":"\#(epoch)","#
+            + #""clock":1000000,"roles":[\#(gateway),\#(snapshot)]}"#
+        return try NodeStanding(Array(body.utf8))
+    }
+
+    @Test(
+        "a partition that a role does not process is a problem that names node, role, code and command",
+        arguments: [
+            ("damaged", "`reel epoch new --from-snapshot DIR`"), ("diverged", "`reel epoch new --from-snapshot DIR`"),
+            ("ahead_of_log", "`reel epoch new --from-snapshot DIR`"), ("truncated", "put a copy of its epoch's folder"),
+            ("node_behind", "Make room"), ("internal", "newer version"), ("forbidden", "the right"),
+            ("log_unavailable", "resumes by itself"), ("from_later", "newer version"),
+        ]
+    )
+    func stops(code: String, advice: String) throws {
+        var one = try node(1, "serve")
+        one.looks = try [stopped(code, "found a barrier"), stopped(code, "found a barrier")]
+        let found = findings([one])
+        let finding = try #require(found.first { $0.about == "partitions" }, "\(found)")
+        #expect(finding.level == .problem)
+        #expect(
+            finding.text == "serve http://127.0.0.1:1 no longer folds partition 0 (\(code)): found a barrier"
+        )
+        #expect(finding.advice?.contains(advice) == true, "\(finding.advice ?? "")")
+        #expect(found.first { $0.about == "lag" }?.text.contains("is 21 records behind") == true, "\(found)")
+    }
+
+    @Test("a clock that is off is named, and the node is used like any other")
+    func clocks() throws {
+        func found(_ askedMs: Int64) throws -> [Finding] {
+            var one = try node(1, "serve")
+            one.looks = try [stopped("log_unavailable", "", isReady: true)]
+            one.looks[0].partitions[0].stop = nil
+            one.askedMs = askedMs
+            return findings([one]).filter { $0.level != .ok }
         }
-        #expect(try reason(#""behind":true,"partitions":[{"seq":9,"goal":4}]"#).contains("too far ahead"))
-        #expect(try reason(#""behind":true,"partitions":[{"seq":1,"goal":4}]"#).contains("partition 0 at 1 of 4"))
-        #expect(try reason(#""behind":true,"leaving":true"#) == "it is leaving")
+        #expect(try found(1_020_000).isEmpty)
+        let behind = try #require(try found(1_000_000 + 15 * 60_000).first)
+        #expect(behind.level == .warning)
+        #expect(behind.text.hasPrefix("the clock of serve http://127.0.0.1:1 is 15 min behind"), "\(behind.text)")
+        #expect(try found(1_000_000 - 60_000).first?.text.contains("ahead of") == true)
+    }
+
+    @Test("a node says why it is not ready")
+    func unready() throws {
+        func reason(_ members: String) throws -> String {
+            try NodeStanding(Array(#"{"ready":false\#(members)}"#.utf8)).reason
+        }
+        #expect(
+            try reason(#","reason":"the other gateways are too far ahead""#) == "the other gateways are too far ahead"
+        )
+        #expect(try reason("") == "it says no reason")
     }
 
     @Test func oneBoxWithBothRolesIsWell() throws {
@@ -180,12 +233,10 @@ import Testing
         func lag(_ nodes: [ClusterReport.Node]) -> [Finding] {
             Diagnosis(report: ClusterReport(nodes: nodes, log: .success(log))).findings.filter { $0.about == "lag" }
         }
-        let stopped = #"{"ready":true,"log":"ok","epoch":"\#(epoch)","partitions":[{"seq":9,"stopped":"a barrier"}]}"#
-        let behind =
-            #"{"ready":true,"log":"ok","detail":"partition 0: a barrier","epoch":"\#(epoch)","partitions":[{"seq":9}]}"#
         var nodes = try [node(1), node(2, "snapshot")]
-        for (index, body) in [stopped, behind].enumerated() {
-            nodes[index].looks = try [Array(body.utf8), Array(body.utf8)].map { try NodeStanding($0) }
+        for index in nodes.indices {
+            let look = try stopped("internal", "a barrier", isReady: true)
+            nodes[index].looks = [look, look]
         }
         #expect(lag(nodes).count == 2)
         #expect(
@@ -195,10 +246,8 @@ import Testing
         #expect(
             lag(nodes).allSatisfy { $0.text.contains("a barrier") && $0.advice?.contains("not the nodes") == false }
         )
-        for word in ["diverged", "ahead_of_log", "ended"] {
-            let found = try lag([node(1, log: word), node(2, "snapshot", log: word)])
-            #expect(found.count == 2 && found.allSatisfy { $0.text.contains("does not read on: ") }, "\(found)")
-        }
+        let ended = try lag([node(1, log: "ended"), node(2, "snapshot", log: "ended")])
+        #expect(ended.count == 2 && ended.allSatisfy { $0.text.contains("does not read on: ") }, "\(ended)")
     }
 
     @Test func aLogMayTakeAsLongAsItWantsWhileItAnswers() async throws {
@@ -277,7 +326,7 @@ import Testing
         ("degraded", Finding.Level.warning, "slow for"), ("unavailable", .problem, "away for"),
         ("truncated", .problem, "trimmed while"), ("ended", .warning, "over for"),
         ("ahead_of_log", .problem, "has lost what"), ("diverged", .problem, "not the one that"),
-        ("partition 2: the file is damaged", .problem, "does not go on: partition 2: the file is damaged"),
+        ("partition 2: the file is damaged", .problem, "does not continue: partition 2: the file is damaged"),
     ])
     func eachStateOfTheLogHasItsOwnWords(word: String, level: Finding.Level, text: String) throws {
         let finding = try worst([node(1, "serve", log: word)])

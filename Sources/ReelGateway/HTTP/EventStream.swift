@@ -69,7 +69,7 @@ final class EventStream: Follower {
         gateway.admit(stream, epoch: epoch, lowest: after + 1, highest: after) { failure in
             guard client.exchange.isOpen else { return }
             if let failure { return client.exchange.respond(Problem(failure).response) }
-            guard !gateway.share.readiness.readiness.isLeaving else {
+            guard !gateway.share.isLeaving else {
                 return client.exchange.respond(Problem(.overloaded, "this node ends").response)
             }
             EventStream(gateway, stream, through: filter, after: after, limit: limit, client).begin()

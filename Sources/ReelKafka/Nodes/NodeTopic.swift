@@ -11,8 +11,7 @@ final class NodeTopic: NodeDirectory {
     private let known = Mutex(Known())
 
     private struct Known {
-        /// The latest word of each node.
-        var nodes: [String: NodeAnnouncement] = [:]
+        var heard = HeardNodes()
         /// What is read next; nil: nothing was read yet.
         var next: Seq?
     }
@@ -40,17 +39,14 @@ final class NodeTopic: NodeDirectory {
                 let batch = try reading.read(0, from: next, to: ends.upperBound - 1, bytes: Self.chunk)
                 guard batch.seqs.upperBound > next else { break }
                 for entry in batch.entries {
-                    guard var node = batch.withRecord(entry, { NodeAnnouncement(json: $1) }) else { continue }
-                    // A clock that is ahead must not keep it for ever.
-                    node.atMs = min(node.atMs, NodeAnnouncement.nowMs())
-                    known.nodes[node.id] = node
+                    guard let node = batch.withRecord(entry, { NodeAnnouncement(json: $1) }) else { continue }
+                    known.heard.hear(node, nowMs: NodeAnnouncement.nowMs())
                 }
                 next = batch.seqs.upperBound
             }
             known.next = next
-            let oldest = NodeAnnouncement.oldestMs()
-            known.nodes = known.nodes.filter { $0.value.atMs >= oldest }
-            return known.nodes.values.sorted { $0.id < $1.id }
+            known.heard.hasReadAll(forgettingBefore: NodeAnnouncement.oldestMs())
+            return known.heard.nodes.values.sorted { $0.id < $1.id }
         }
     }
 }

@@ -1,8 +1,10 @@
 internal import ReelCore
 internal import ReelSQLite
 
-/// The table of node announcements: one row a node, its latest word. `positions` is the epoch, behind it
-/// `PARTITION:SEQ` for each partition, and `left` for a node that leaves, with spaces between.
+/// The table of node announcements: one row a node, its latest word. `positions` has words with spaces between: the
+/// epoch, `PARTITION:SEQ` for each partition, `folded=PARTITION:SEQ` for each that a node of the role `serve` folds,
+/// `ready=0` or `ready=1`, `stop=ROLE:PARTITION:CODE` for each partition that is not processed, with `:SEQ:HASH` behind
+/// it for a loss, and `left` of a node that leaves. A reader skips words that it does not know.
 enum NodeTable {
     static let list = """
         SELECT id, role, url, advertised, build, positions, at_ms FROM nodes WHERE at_ms >= ?1 ORDER BY id
@@ -10,7 +12,7 @@ enum NodeTable {
     static let put = "INSERT OR REPLACE INTO nodes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
     static let forget = "DELETE FROM nodes WHERE at_ms < ?1"
 
-    private static let left = "left"
+    private static let (folded, ready, stop, left) = ("folded=", "ready=", "stop=", "left")
 
     static func bind(_ node: NodeAnnouncement, to put: Statement) {
         put.bind(1, node.id)
@@ -20,7 +22,14 @@ enum NodeTable {
         put.bind(5, node.advertised)
         put.bind(6, node.build)
         let positions = node.positions.map { "\($0.partition):\($0.seq)" }
-        let words = (node.epoch.map { ["\($0)"] } ?? []) + positions + (node.hasLeft ? [left] : [])
+        var words = (node.epoch.map { ["\($0)"] } ?? []) + positions
+        words += node.folded.map { "\(folded)\($0.partition):\($0.seq)" }
+        if let isReady = node.isReady { words.append("\(ready)\(isReady ? 1 : 0)") }
+        words += node.stops.map { stop in
+            let lost = stop.lost.map { ":\($0.seq):\(Hex64.text($0.hash))" } ?? ""
+            return "\(Self.stop)\(stop.role):\(stop.partition):\(stop.code.rawValue)\(lost)"
+        }
+        if node.hasLeft { words.append(left) }
         put.bind(7, words.joined(separator: " "))
     }
 
@@ -40,9 +49,32 @@ enum NodeTable {
                 atMs: list.integer(6)
             )
             node.hasLeft = words.last == left[...]
+            for word in words {
+                if word.hasPrefix(folded) {
+                    if let place = position(word.dropFirst(folded.count)) { node.folded.append(place) }
+                } else if word.hasPrefix(ready) {
+                    node.isReady = word.hasSuffix("1")
+                } else if word.hasPrefix(stop) {
+                    if let stop = self.stop(word.dropFirst(stop.count)) { node.stops.append(stop) }
+                }
+            }
             nodes.append(node)
         }
         return nodes
+    }
+
+    private static func stop(_ text: Substring) -> NodeAnnouncement.Stop? {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 3 || parts.count == 5, let partition = Int(parts[1]),
+            (0..<LogTables.largestPartitionCount).contains(partition), let code = ErrorCode(rawValue: String(parts[2]))
+        else { return nil }
+        var lost: Witness?
+        if parts.count == 5 {
+            guard let seq = Seq(parts[3]), (0...largestInteger).contains(seq), let hash = Hex64.parse(String(parts[4]))
+            else { return nil }
+            lost = Witness(seq: seq, hash: hash)
+        }
+        return NodeAnnouncement.Stop(role: String(parts[0]), partition: partition, code: code, lost: lost)
     }
 
     private static func position(_ text: Substring) -> NodeAnnouncement.Position? {

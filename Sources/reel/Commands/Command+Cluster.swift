@@ -8,9 +8,11 @@ extension Command {
         "show the nodes of a cluster, and how far each of them is",
         about: """
             Asks a node, or with --log the log itself, through which the nodes announce themselves every other second.
-            SEEN says how old a node's last announcement is, and so what stands beside it (`age_ms` in JSON). A node
-            that has gone is shown for ten minutes more: as `left` if it left in good order. LAG is how many records of
-            the partition the node has not read (gateway) or folded (snapshot node).
+            SEEN says how old a node's last announcement is, and so how old all is that stands beside it (`age_ms` in
+            JSON). STATE is `ready` if the node can serve, `not ready`, or `left` if it left in good order; a node that
+            is gone is shown for ten more minutes. A node of `reel serve` has both roles, one after the other. LAG is
+            how many records of the partition the role has not read (gateway) or folded (snapshot); where a role does
+            not process a partition, the code of the reason stands beside it.
             """,
         settings: NodeArguments.all + [
             LogArguments.log.saying(
@@ -32,20 +34,23 @@ extension Command {
         if rows.isEmpty { console.note("no node has announced itself within the last ten minutes") }
         var table = TextTable(
             "NODE",
-            "ROLE",
             "URL",
             "BUILD",
             "SEEN",
+            "STATE",
+            "ROLE",
             "PARTITION",
             "SEQ",
             "LAG",
+            "PROBLEM",
             numbers: ["PARTITION", "SEQ", "LAG"]
         )
         for row in rows {
-            var head = [row.id, row.role, row.url, row.build, row.seen]
-            // How far one was that has left says nothing any more.
-            let places = row.hasLeft ? [] : row.partitions
-            if places.isEmpty { table.add(row.id, row.role, row.url, row.build, row.seen, "-", "-", "-") }
+            var head = [row.id, row.url, row.build, row.seen, row.state]
+            // How far a node was that has left says nothing any more.
+            let places = row.hasLeft ? [] : row.places
+            if places.isEmpty { table.add(head[0], head[1], head[2], head[3], head[4], row.role, "-", "-", "-", "") }
+            var role = ""
             for place in places {
                 table.add(
                     head[0],
@@ -53,10 +58,13 @@ extension Command {
                     head[2],
                     head[3],
                     head[4],
+                    place.role == role ? "" : place.role,
                     "\(place.partition)",
                     "\(place.seq)",
-                    "\(place.lag)"
+                    "\(place.lag)",
+                    place.code ?? ""
                 )
+                role = place.role
                 head = ["", "", "", "", ""]
             }
         }

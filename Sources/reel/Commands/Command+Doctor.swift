@@ -105,7 +105,9 @@ extension Command {
             let log = try LogArguments.open(options, console)
             defer { log.close() }
             heard()
-            return .success(try ClusterReport.ask(log, heard))
+            let store = try LogArguments.store(options, console)
+            defer { store.close() }
+            return .success(try ClusterReport.ask(log, store, heard))
         } catch {
             return .failure(Complaint(error))
         }

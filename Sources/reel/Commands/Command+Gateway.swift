@@ -27,7 +27,8 @@ extension Command {
                 deployment: run.current.deployment,
                 settings: settings,
                 journal: run.journal,
-                metrics: Metrics(of: run.log)
+                metrics: Metrics(of: run.log),
+                notice: run.notice
             )
             return NodeRun.Started(node: gateway)
         }

@@ -41,6 +41,7 @@ extension Command {
                     metrics: metrics
                 )
                 snapshot = state
+                state.waitUntilCompared(ms: 10_000)
                 let gateway = try Gateway(
                     log: run.log,
                     number: run.current.number,
@@ -48,7 +49,8 @@ extension Command {
                     settings: settings,
                     journal: run.journal,
                     metrics: metrics,
-                    state: state
+                    state: state,
+                    notice: run.notice
                 )
                 return NodeRun.Started(node: gateway, close: close)
             } catch {

@@ -31,7 +31,8 @@ extension Command {
                     settings: SnapshotSettings(folder: folder),
                     common: node,
                     journal: run.journal,
-                    metrics: Metrics(of: run.log)
+                    metrics: Metrics(of: run.log),
+                    notice: run.notice
                 )
             )
         }

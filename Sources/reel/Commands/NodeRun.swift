@@ -27,6 +27,10 @@ struct NodeRun {
     /// Where the node listens.
     let listen: String
     let journal: Journal
+    private let storeWatch: StoreWatch
+
+    /// What an operator must see to though the node serves; nil: nothing.
+    var notice: @Sendable () -> String? { { [storeWatch] in storeWatch.notice } }
 
     /// A node that was started.
     struct Started {
@@ -78,7 +82,14 @@ struct NodeRun {
         let signals = try NodeSignals(settings, journal: journal)
         var isFirst = true
         while true {
-            let run = NodeRun(log: log, current: current, store: store, listen: listen, journal: journal)
+            let run = NodeRun(
+                log: log,
+                current: current,
+                store: store,
+                listen: listen,
+                journal: journal,
+                storeWatch: StoreWatch(store, journal: journal)
+            )
             let next = try await run.once(signals) { run in
                 let started = try start(run)
                 if isFirst {
@@ -116,6 +127,7 @@ struct NodeRun {
         let node = started.node
         signals.meet(node.end)
         defer { signals.meet(nil) }
+        storeWatch.start(until: node.end)
         let watch = EpochWatch(store, current: current, end: node.end, journal: journal) { node.epochHasEnded }
         await node.waitUntilEnded()
         return watch.next

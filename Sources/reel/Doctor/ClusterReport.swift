@@ -12,6 +12,8 @@ struct ClusterReport {
         var announced: ClusterRow?
         /// Where it stood, looked at twice, `pauseMs` apart; empty: it does not answer.
         var looks: [NodeStanding] = []
+        /// When the last look was, by this machine's clock, milliseconds since 1970; nil: it does not answer.
+        var askedMs: Int64?
         /// Why it does not answer.
         var failure = ""
         /// What it refuses whoever asks with; nil: it does not answer at all.
@@ -60,6 +62,8 @@ struct ClusterReport {
     var oddAddresses: [String] = []
     /// Nil: it was not asked; a failure says why it cannot be reached.
     var log: Result<Log, Complaint>?
+    /// What is not as it must be in the store of the log that was asked, and what to do.
+    var complaints: [String] = []
     /// Brokers keep the log that was asked; else it is a file.
     var hasBrokers = false
 

@@ -1,6 +1,7 @@
 import ReelCore
 import ReelLog
 import ReelNet
+import ReelNode
 
 /// Asks every node of a cluster how it is.
 struct ClusterVisit {
@@ -14,7 +15,7 @@ struct ClusterVisit {
         var report = ClusterReport()
         report.log = log.map { $0.map(\.log) }
         var rows: [ClusterRow] = []
-        if case .success(let answer)? = log { rows = answer.rows }
+        if case .success(let answer)? = log { (rows, report.complaints) = (answer.rows, answer.complaints) }
         let asksNodes = rows.isEmpty
         for address in named {
             var node = ClusterReport.Node(address: address, isNamed: true)
@@ -64,6 +65,7 @@ struct ClusterVisit {
                 switch result {
                 case .success(let look):
                     report.nodes[index].looks.append(look.standing)
+                    report.nodes[index].askedMs = look.askedMs
                     report.nodes[index].metrics = look.metrics
                     report.nodes[index].crowd = look.crowd
                 case .failure(let silence):
@@ -78,6 +80,7 @@ struct ClusterVisit {
     /// What a node said at one moment.
     private struct Look {
         var standing: NodeStanding
+        var askedMs: Int64
         var metrics: MetricsPage
         var crowd: Result<[String: Int], NodeProbe.Silence>?
     }
@@ -85,13 +88,19 @@ struct ClusterVisit {
     private func look(at node: NodeAddress) async -> Result<Look, NodeProbe.Silence> {
         do throws(NodeProbe.Silence) {
             let standing = try await probe.standing(of: node)
+            let askedMs = WallClock.nowMs()
             switch await probe.get("/metrics", of: node) {
             case .failure(let error): return .failure(NodeProbe.Silence(message: error.message))
             case .success(let response):
                 let metrics = MetricsPage(String(decoding: response.body, as: UTF8.self))
                 let isCrowded = metrics.value("reel_snapshot_half_full_streams") > 0
                 return .success(
-                    Look(standing: standing, metrics: metrics, crowd: isCrowded ? await crowd(of: node) : nil)
+                    Look(
+                        standing: standing,
+                        askedMs: askedMs,
+                        metrics: metrics,
+                        crowd: isCrowded ? await crowd(of: node) : nil
+                    )
                 )
             }
         } catch {
@@ -165,16 +174,22 @@ extension ClusterReport {
         }
     }
 
-    /// What the log itself says, and who announced themselves in it.
-    typealias LogAnswer = Result<(log: Log, rows: [ClusterRow]), Complaint>
+    /// What the log itself says, who announced themselves in it, and what is not as it must be in its store.
+    typealias LogAnswer = Result<(log: Log, rows: [ClusterRow], complaints: [String]), Complaint>
 
-    /// Asks the log, one partition after the other; `heard` is called at each answer.
-    static func ask(_ log: any EventLog, _ heard: () -> Void) throws -> (log: Log, rows: [ClusterRow]) {
+    /// Asks the log, one partition after the other, and its store; `heard` is called at each answer.
+    static func ask(
+        _ log: any EventLog,
+        _ store: any LogStore,
+        _ heard: () -> Void
+    ) throws -> (log: Log, rows: [ClusterRow], complaints: [String]) {
+        let complaints = try store.complaints()
+        heard()
         var bounds: [LogBounds] = []
         for partition in 0..<log.partitions {
             bounds.append(try log.bounds(partition))
             heard()
         }
-        return (Log(epoch: log.epoch, bounds: bounds), try ClusterRow.rows(of: log))
+        return (Log(epoch: log.epoch, bounds: bounds), try ClusterRow.rows(of: log), complaints)
     }
 }

@@ -71,7 +71,7 @@ extension Diagnosis {
         var heads = [Seq](repeating: .none, count: partitions)
         for standing in standings {
             for (partition, place) in standing.partitions.enumerated() {
-                heads[partition] = max(heads[partition], place.seq)
+                heads[partition] = max(heads[partition], place.head)
             }
         }
         if case .success(let log)? = report.log, log.epoch.description == epoch {

@@ -1,4 +1,5 @@
 import ReelCore
+import ReelNode
 
 /// What a report of a cluster means. Pure: the same report, the same findings.
 struct Diagnosis {
@@ -6,7 +7,7 @@ struct Diagnosis {
 
     /// What there is to say, the worst first.
     var findings: [Finding] {
-        let all = nodes + epochs + log + lag + limits + crowds
+        let all = nodes + epochs + stops + log + lag + limits + crowds
         return Finding.Level.allCases.reversed().flatMap { level in all.filter { $0.level == level } }
     }
 
@@ -86,7 +87,11 @@ struct Diagnosis {
             )
         }
         for node in report.living {
-            guard let standing = node.looks.last, !standing.isReady else { continue }
+            guard let standing = node.looks.last else { continue }
+            if let clock = clock(of: node) { findings.append(clock) }
+            // A partition that has stopped is said under its own heading.
+            guard !standing.isReady, !standing.partitions.contains(where: { $0.stop.map(Self.isLasting) ?? false })
+            else { continue }
             findings.append(
                 Finding(
                     .warning,
@@ -177,6 +182,83 @@ struct Diagnosis {
         return findings
     }
 
+    /// A node whose clock differs from this machine's. Nothing of Reel depends on it but the times of events and when a
+    /// token is valid.
+    private func clock(of node: ClusterReport.Node) -> Finding? {
+        guard let look = node.looks.last, let clockMs = look.clockMs, let askedMs = node.askedMs else { return nil }
+        let off = Double(clockMs) - Double(askedMs)
+        guard abs(off) > Self.clockMs else { return nil }
+        return Finding(
+            .warning,
+            "nodes",
+            "the clock of \(node.name) is \(age(ms: Int64(clamping: Int(abs(off))))) \(off < 0 ? "behind" : "ahead of")"
+                + " this machine's",
+            do: "Correct the clock that is wrong (NTP). Times of events are of the gateway that takes them, and tokens"
+                + " become valid and expire by it."
+        )
+    }
+
+    /// Clocks that differ by less are as good as the same.
+    private static let clockMs = 30_000.0
+
+    // MARK: Partitions that have stopped
+
+    /// A reason that does not pass by itself: the same codes for which a node is not ready.
+    static func isLasting(_ stop: NodeStanding.Stop) -> Bool {
+        ErrorCode(rawValue: stop.code).map { PartitionHealth.Stop($0, "").isLasting } ?? true
+    }
+
+    /// What nodes do not process, by node and code.
+    private var stops: [Finding] {
+        report.living.flatMap { node -> [Finding] in
+            let places = (node.looks.last?.partitions ?? []).enumerated().filter { $0.element.stop != nil }
+            let groups = Dictionary(grouping: places) {
+                "\($0.element.stop?.role ?? "") \($0.element.stop?.code ?? "")"
+            }
+            return groups.sorted { $0.key < $1.key }.compactMap { _, places in
+                guard
+                    let (number, stop) = places.lazy.compactMap({ place in
+                        place.element.stop.map { (place.offset, $0) }
+                    }).first
+                else { return nil }
+                let numbers = places.prefix(4).map { "\($0.offset)" }.joined(separator: ", ")
+                let more = places.count > 4 ? " and \(places.count - 4) more" : ""
+                let work = stop.role == "snapshot" ? "folds" : "reads"
+                return Finding(
+                    .problem,
+                    "partitions",
+                    "\(node.name) no longer \(work) \(places.count == 1 ? "partition" : "partitions") \(numbers)\(more)"
+                        + " (\(stop.code)): \(places.count == 1 ? "" : "partition \(number): ")\(stop.reason)",
+                    do: Self.advice(stop)
+                )
+            }
+        }
+    }
+
+    private static func advice(_ stop: NodeStanding.Stop) -> String {
+        switch stop.code {
+        case "damaged":
+            "Read what is left with `reel dump`. Then go on in a new epoch: `reel epoch new --from-snapshot DIR` where a"
+                + " snapshot node has folded beyond the damage."
+        case "ahead_of_log", "diverged":
+            "Bring back the log's files or brokers as they were. If what is lost is lost, go on with what this node has"
+                + " folded: `reel epoch new --from-snapshot DIR`, DIR is its snapshot folder. Until then nothing is"
+                + " published to the partition."
+        case "truncated":
+            "Stop it, put a copy of its epoch's folder of another snapshot node, also stopped, in place of its own, and"
+                + " start it. docs/snapshot.md says how. With no such node: `reel epoch new --from-snapshot DIR`."
+        case "log_unavailable":
+            "Bring the brokers back, or see to the disk of the log's file. It resumes by itself."
+        case "forbidden":
+            "Give the node's user the right that the reason names. It resumes by itself."
+        case "node_behind":
+            "Make room on the disk of its data folder. It resumes by itself, and answers from what it has until then."
+        default:
+            "If the reason names a newer version, start that. Else see its journal, and restart it: its files can be"
+                + " made anew from the log."
+        }
+    }
+
     // MARK: Log
 
     /// Nodes of several deployments, if there are any: their epochs differ too, and that is not said again.
@@ -232,10 +314,25 @@ struct Diagnosis {
             )
         }
         for node in report.living {
-            guard let word = node.looks.last?.log, word != "ok" else { continue }
-            findings.append(Self.finding(node, word))
+            guard var look = node.looks.last else { continue }
+            // What only the fold meets stops no publishes, and has a line of its own.
+            if look.partitions.contains(where: { $0.stop != nil }) {
+                look.log = look.roles.first { $0.name == "gateway" }?.log ?? "ok"
+            }
+            if look.log != "ok" { findings.append(Self.finding(node, look)) }
         }
-        guard findings.isEmpty else { return findings }
+        var notices: [String: [String]] = [:]
+        for node in report.living {
+            guard let notice = node.looks.last?.notice, !notice.isEmpty else { continue }
+            notices[notice, default: []].append(node.name)
+        }
+        for (notice, nodes) in notices.sorted(by: { $0.key < $1.key }) {
+            findings.append(Finding(.problem, "log", "\(nodes.joined(separator: ", ")) found: \(notice)"))
+        }
+        for complaint in report.complaints where !notices.keys.contains(where: { $0.contains(complaint) }) {
+            findings.append(Finding(.problem, "log", complaint))
+        }
+        guard findings.isEmpty, stops.isEmpty else { return findings }
         if let standing = report.living.first?.looks.last {
             let (whom, count) = (Self.each(of: report.living.count), counted(standing.partitions.count, "partition"))
             findings.append(Finding(.ok, "log", "ok for \(whom); epoch \(standing.epoch), \(count)"))
@@ -246,10 +343,10 @@ struct Diagnosis {
     }
 
     /// The log is not ok for this node.
-    private static func finding(_ node: ClusterReport.Node, _ word: String) -> Finding {
+    private static func finding(_ node: ClusterReport.Node, _ look: NodeStanding) -> Finding {
         let waited = node.metrics.value("reel_gateway_oldest_publish_seconds")
         let oldest = waited > 0 ? "; the oldest publish waits for \((waited * 10).rounded() / 10) s" : ""
-        return switch word {
+        return switch look.log {
         case "degraded":
             Finding(
                 .warning,
@@ -277,29 +374,31 @@ struct Diagnosis {
             Finding(
                 .problem,
                 "log",
-                "trimmed while \(node.name) did not read it: it does not go on by itself",
-                do: "Stop it, put a copy of its epoch's folder of another snapshot node, also stopped, in place of its "
-                    + "own, and start it. docs/snapshot.md says how."
+                "trimmed while \(node.name) did not read it: it does not continue by itself",
+                do: "Another line, about its partitions, says what to do."
             )
         case "ahead_of_log":
             Finding(
                 .problem,
                 "log",
-                "has lost what \(node.name) has read before: it serves nothing",
-                do: "Tell the operator. Serve nothing from this log until it is understood."
+                "has lost what \(look.detail.isEmpty ? node.name : "a node") has read before: nothing is published"
+                    + " to it\(look.detail.isEmpty ? "" : "; \(node.name) says: \(look.detail)")",
+                do: "Bring it back as it was, or continue with what a snapshot node has folded:"
+                    + " `reel epoch new --from-snapshot DIR`."
             )
         case "diverged":
             Finding(
                 .problem,
                 "log",
-                "not the one that \(node.name) has read before: it serves nothing",
-                do: ErrorCode.diverged.entry.advice
+                "not the one that \(look.detail.isEmpty ? node.name : "a node") has read before: nothing is published"
+                    + " to it\(look.detail.isEmpty ? "" : "; \(node.name) says: \(look.detail)")",
+                do: "\(ErrorCode.diverged.entry.advice) The command is `reel epoch new --from-snapshot DIR`."
             )
         default:
             Finding(
                 .problem,
                 "log",
-                "\(node.name) does not go on: \(word)",
+                "\(node.name) does not continue: \(look.log)",
                 do: "Its journal says more. Its files can be made anew from the log: stop it, move its data folder "
                     + "away, start it."
             )

@@ -4,11 +4,15 @@ import ReelNode
 
 /// A node as it announced itself, and how far it is behind.
 struct ClusterRow: Equatable {
-    /// How far the node is in a partition.
+    /// How far one role of the node is in a partition.
     struct Place: Equatable {
+        /// `gateway` or `snapshot`.
+        var role: String
         var partition: Int64
         var seq: Seq
         var lag: Seq
+        /// Why the partition is not processed, a code of docs/errors.md; nil: it is.
+        var code: String?
     }
 
     var id = ""
@@ -21,7 +25,10 @@ struct ClusterRow: Equatable {
     var ageMs: Int64?
     /// Its last word was that it leaves.
     var hasLeft = false
-    var partitions: [Place] = []
+    /// Whether it can serve; nil: a node of an older build, which does not say it.
+    var isReady: Bool?
+    /// Every partition of every role.
+    var places: [Place] = []
 
     /// From the log if one is named, else from the first node that answers.
     static func read(_ options: Options, _ console: Console) async throws -> [ClusterRow] {
@@ -56,14 +63,18 @@ struct ClusterRow: Equatable {
         return try log.nodes().map { node in
             var row = ClusterRow()
             (row.id, row.role, row.url, row.build, row.atMs) = (node.id, node.role, node.url, node.build, node.atMs)
-            (row.ageMs, row.hasLeft) = (Self.age(of: node.atMs), node.hasLeft)
-            row.partitions = node.positions(in: log.epoch).map { position in
-                let head = heads.indices.contains(position.partition) ? heads[position.partition] : position.seq
-                return Place(
-                    partition: Int64(position.partition),
-                    seq: position.seq,
-                    lag: max(0, head - position.seq)
-                )
+            (row.ageMs, row.hasLeft, row.isReady) = (Self.age(of: node.heardMs), node.hasLeft, node.isReady)
+            for (role, positions) in node.roles(in: log.epoch) {
+                row.places += positions.map { position in
+                    let head = heads.indices.contains(position.partition) ? heads[position.partition] : position.seq
+                    return Place(
+                        role: role,
+                        partition: Int64(position.partition),
+                        seq: position.seq,
+                        lag: max(0, head - position.seq),
+                        code: node.stop(of: role, position.partition)?.rawValue
+                    )
+                }
             }
             return row
         }
@@ -78,6 +89,17 @@ struct ClusterRow: Equatable {
         return hasLeft ? "left \(ago)" : ago
     }
 
+    /// `ready`, `not ready` or `left`; `-` where that is not known.
+    var state: String {
+        if hasLeft { return "left" }
+        return isReady.map { $0 ? "ready" : "not ready" } ?? "-"
+    }
+
+    /// The roles, in the order of the places.
+    private var roles: [String] {
+        places.reduce(into: []) { roles, place in if roles.last != place.role { roles.append(place.role) } }
+    }
+
     /// A line of JSON.
     var json: [UInt8] {
         var line = JSONObjectWriter()
@@ -88,10 +110,15 @@ struct ClusterRow: Equatable {
         line.member("at", atMs)
         line.member("age_ms", ageMs)
         if hasLeft { line.member("left", true) }
-        line.objects("partitions", partitions) { object, place in
-            object.member("partition", place.partition)
-            object.member("seq", place.seq)
-            object.member("lag", place.lag)
+        if let isReady { line.member("ready", isReady) }
+        line.objects("roles", roles) { object, role in
+            object.member("role", role)
+            object.objects("partitions", places.filter { $0.role == role }) { object, place in
+                object.member("partition", place.partition)
+                object.member("seq", place.seq)
+                object.member("lag", place.lag)
+                object.member("code", place.code)
+            }
         }
         return line.finishLine()
     }
@@ -109,8 +136,9 @@ extension ClusterRow {
             case "at": row.atMs = try reader.integer()
             case "age_ms": row.ageMs = try reader.integer(from: 0)
             case "left": row.hasLeft = try reader.boolean()
-            case "partitions":
-                try reader.array { (reader) throws(ReelError) in row.partitions.append(try Place(&reader)) }
+            case "ready": row.isReady = try reader.boolean()
+            case "roles":
+                try reader.array { (reader) throws(ReelError) in row.places += try Place.all(&reader) }
             default: try reader.skip()
             }
         }
@@ -121,13 +149,32 @@ extension ClusterRow {
 }
 
 extension ClusterRow.Place {
-    fileprivate init(_ reader: inout JSONReader) throws(ReelError) {
-        self.init(partition: 0, seq: .none, lag: 0)
+    /// The partitions of one role.
+    fileprivate static func all(_ reader: inout JSONReader) throws(ReelError) -> [Self] {
+        var (role, places) = ("", [Self]())
+        try reader.object { (reader, key) throws(ReelError) in
+            switch key.raw {
+            case "role": role = try reader.string()
+            case "partitions":
+                try reader.array { (reader) throws(ReelError) in places.append(try Self(&reader)) }
+            default: try reader.skip()
+            }
+        }
+        return places.map { place in
+            var place = place
+            place.role = role
+            return place
+        }
+    }
+
+    private init(_ reader: inout JSONReader) throws(ReelError) {
+        self.init(role: "", partition: 0, seq: .none, lag: 0)
         try reader.object { (reader, key) throws(ReelError) in
             switch key.raw {
             case "partition": partition = try reader.integer()
             case "seq": seq = try reader.integer(from: -1)
             case "lag": lag = try reader.integer()
+            case "code": code = try reader.string()
             default: try reader.skip()
             }
         }

@@ -66,26 +66,52 @@ struct NodeProbe: Sendable {
 
 /// Where a node stands, as its `/readyz` says it.
 struct NodeStanding: Equatable {
-    /// A partition: the last seq read, and the last one that there was when the node started.
+    /// A partition, over all roles of the node.
     struct Position: Equatable {
+        /// The last seq of the role that is furthest behind.
         var seq = Seq.none
+        /// The last seq of the role that is furthest ahead.
+        var head = Seq.none
+        /// The last seq that there was when the node started.
         var goal = Seq.none
-        /// Why it is not read any further; nil: it is.
-        var stopped: String?
+        /// Why a role does not process it, the gravest reason; nil: all do.
+        var stop: Stop?
     }
 
-    /// It has read to its goals, keeps up, and does not leave.
+    /// Why a role does not process a partition.
+    struct Stop: Equatable {
+        /// `gateway` or `snapshot`.
+        var role: String
+        /// A code of docs/errors.md.
+        var code: String
+        var reason: String
+    }
+
+    /// One role of the node.
+    struct Role: Equatable {
+        var name = ""
+        var isReady = false
+        /// How the log does for it, in a word.
+        var log = ""
+    }
+
+    /// It has read to its goals, keeps up, has not stopped anywhere, and does not leave.
     var isReady = false
     var isLeaving = false
-    /// The other gateways are too far ahead.
-    var isBehind = false
-    /// How the log does, in a word.
+    /// How the log does, in a word: the worst of all roles.
     var log = ""
     /// What more it says of that.
     var detail = ""
+    /// What an operator must see to though the node serves; empty: nothing.
+    var notice = ""
+    /// Why it is not ready; empty: it is.
+    var reason = ""
     var epoch = ""
     /// Empty: a node of an older build, which does not say it.
     var deployment = ""
+    /// What the node's clock showed, milliseconds since 1970; nil: a node of an older build, which does not say it.
+    var clockMs: Int64?
+    var roles: [Role] = []
     /// By partition.
     var partitions: [Position] = []
 
@@ -106,13 +132,15 @@ struct NodeStanding: Equatable {
                 switch key.raw {
                 case "ready": ready = try reader.boolean()
                 case "leaving": isLeaving = try reader.boolean()
-                case "behind": isBehind = try reader.boolean()
+                case "reason": reason = try reader.string()
                 case "log": log = try reader.string()
                 case "detail": detail = try reader.string()
+                case "notice": notice = try reader.string()
                 case "epoch": epoch = try reader.string()
                 case "deployment": deployment = try reader.string()
-                case "partitions":
-                    try reader.array { (reader) throws(ReelError) in partitions.append(try Position(&reader)) }
+                case "clock": clockMs = try reader.integer()
+                case "roles":
+                    try reader.array { (reader) throws(ReelError) in try addRole(&reader) }
                 default: try reader.skip()
                 }
             }
@@ -120,45 +148,56 @@ struct NodeStanding: Equatable {
         }
         guard let ready else { throw ReelError(.badFrame, "found no member \"ready\"") }
         isReady = ready
+        if !ready, reason.isEmpty { reason = "it says no reason" }
+    }
+
+    private mutating func addRole(_ reader: inout JSONReader) throws(ReelError) {
+        var role = Role()
+        var places: [(seq: Seq, goal: Seq, code: String?, reason: String)] = []
+        try reader.object { (reader, key) throws(ReelError) in
+            switch key.raw {
+            case "role": role.name = try reader.string()
+            case "ready": role.isReady = try reader.boolean()
+            case "log": role.log = try reader.string()
+            case "partitions":
+                try reader.array { (reader) throws(ReelError) in
+                    var place = (seq: Seq.none, goal: Seq.none, code: String?.none, reason: "")
+                    try reader.object { (reader, key) throws(ReelError) in
+                        switch key.raw {
+                        case "seq": place.seq = try reader.integer(from: -1)
+                        case "goal": place.goal = try reader.integer(from: -1)
+                        case "code": place.code = try reader.string()
+                        case "stopped": place.reason = try reader.string()
+                        default: try reader.skip()
+                        }
+                    }
+                    places.append(place)
+                }
+            default: try reader.skip()
+            }
+        }
+        roles.append(role)
+        for (partition, place) in places.enumerated() {
+            let stop = place.code.map { Stop(role: role.name, code: $0, reason: place.reason) }
+            guard partitions.indices.contains(partition) else {
+                partitions.append(Position(seq: place.seq, head: place.seq, goal: place.goal, stop: stop))
+                continue
+            }
+            let known = partitions[partition]
+            partitions[partition] = Position(
+                seq: min(known.seq, place.seq),
+                head: max(known.head, place.seq),
+                goal: max(known.goal, place.goal),
+                stop: known.stop ?? stop
+            )
+        }
     }
 
     /// Why it does not read on in a partition, where it is not the log that hands nothing out; nil: no reason is known.
     func reasonToStop(in partition: Int) -> String? {
-        if partitions.indices.contains(partition), let reason = partitions[partition].stopped { return reason }
-        return switch log {
-        case "diverged": "its log is not the one that it has read before"
-        case "ahead_of_log": "its log holds less than it has read before"
-        case "ended": "the epoch has ended"
-        // A snapshot node says it of each partition, one behind the other.
-        case "ok", "truncated": detail.contains("partition \(partition): ") ? detail : nil
-        default: nil
+        guard partitions.indices.contains(partition), let stop = partitions[partition].stop else {
+            return log == "ended" ? "the epoch has ended" : nil
         }
-    }
-
-    /// Why it is not ready, in words.
-    var reason: String {
-        if isLeaving { return "it is leaving" }
-        let behind = partitions.enumerated().filter { $0.element.seq < $0.element.goal }.map {
-            "partition \($0.offset) at \($0.element.seq) of \($0.element.goal)"
-        }
-        guard !behind.isEmpty else {
-            return isBehind ? "the other gateways are too far ahead of it" : "it says no reason"
-        }
-        return "it still reads what was there at its start: "
-            + behind.prefix(4).joined(separator: ", ") + (behind.count > 4 ? " and \(behind.count - 4) more" : "")
-    }
-}
-
-extension NodeStanding.Position {
-    fileprivate init(_ reader: inout JSONReader) throws(ReelError) {
-        self.init()
-        try reader.object { (reader, key) throws(ReelError) in
-            switch key.raw {
-            case "seq": seq = try reader.integer(from: -1)
-            case "goal": goal = try reader.integer(from: -1)
-            case "stopped": stopped = try reader.string()
-            default: try reader.skip()
-            }
-        }
+        return ["log_unavailable", "forbidden"].contains(stop.code) ? nil : stop.reason
     }
 }

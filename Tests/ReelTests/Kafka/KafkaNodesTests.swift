@@ -65,7 +65,7 @@ import Testing
         let run = try await BuiltProgram.run(["cluster", "--log", log, "--json"])
         return try run.output.split(separator: "\n").map { line in
             let node = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
-            let places = node?["partitions"] as? [[String: Any]]
+            let places = (node?["roles"] as? [[String: Any]])?.first?["partitions"] as? [[String: Any]]
             let place = places?.first { $0["partition"] as? Int == partition }
             let (role, url) = (node?["role"] as? String ?? "", node?["url"] as? String ?? "")
             return "\(role) \(url) at \(place?["seq"] as? Int ?? -2), lag \(place?["lag"] as? Int ?? -2)"

@@ -1,0 +1,66 @@
+import ReelCore
+import ReelLog
+import ReelNet
+
+/// Asks every partition of the log for its ends, again and again, so that a log that is away is noticed though nobody
+/// publishes: a tail that brings nothing may only have nothing to bring.
+///
+/// One question at a time, on a thread that may block. On one loop of the gateway.
+final class LogProbe {
+    /// Between two rounds over all partitions.
+    static let pauseMs: Int64 = 1_000
+    /// A partition that has not answered for this time is away. A leader that changes takes less.
+    static let patienceMs: Int64 = 3_000
+
+    private enum Phase {
+        case resting(untilMs: Int64)
+        case asking(partition: Int, sinceMs: Int64)
+    }
+
+    private let share: GatewayShare
+    private let loop: EventLoop
+    private var phase = Phase.resting(untilMs: 0)
+
+    init(_ share: GatewayShare, on loop: EventLoop) {
+        self.share = share
+        self.loop = loop
+    }
+
+    /// Looks at the clock; a few times a second.
+    func tick(nowMs: Int64) {
+        switch phase {
+        case .resting(let untilMs):
+            if nowMs >= untilMs { ask(0) }
+        case .asking(let partition, let sinceMs):
+            guard nowMs - sinceMs >= Self.patienceMs else { return }
+            share.silence(
+                partition,
+                is: ReelError(
+                    .logUnavailable,
+                    "partition \(partition) of the log has not answered for \(nowMs - sinceMs) ms"
+                )
+            )
+        }
+    }
+
+    private func ask(_ partition: Int) {
+        phase = .asking(partition: partition, sinceMs: loop.nowMs)
+        let log = share.log
+        loop.offload {
+            Result { () throws(LogError) in _ = try log.bounds(partition) }
+        } then: { [self] result in
+            switch result {
+            case .success: share.silence(partition, is: nil)
+            case .failure(let error): share.silence(partition, is: ReelError(error.code, error.message))
+            }
+            if partition + 1 < share.partitions {
+                ask(partition + 1)
+            } else {
+                phase = .resting(untilMs: loop.nowMs + Self.pauseMs)
+            }
+        }
+    }
+}
+
+@available(*, unavailable)
+extension LogProbe: Sendable {}

@@ -1,0 +1,71 @@
+public import ReelCore
+
+/// How a node does: the worst of its roles. It is the answer to `/readyz`, and what the node announces to the others.
+public struct NodeHealth: Sendable {
+    /// One or both.
+    public var roles: [RoleHealth]
+    /// True once the node ends.
+    public var isLeaving: Bool
+    /// What an operator must see to though the node serves, such as a setting of a topic; nil: nothing.
+    public var notice: String?
+
+    /// A node with these roles.
+    public init(_ roles: [RoleHealth], isLeaving: Bool = false, notice: String? = nil) {
+        self.roles = roles
+        self.isLeaving = isLeaving
+        self.notice = notice
+    }
+
+    /// True if every role can serve every partition, and the node does not end.
+    public var isReady: Bool { !isLeaving && roles.allSatisfy(\.isReady) }
+
+    /// How the log does for the role that is worst off.
+    public var log: LogState { roles.map(\.log).max() ?? .ok }
+
+    /// What more there is to say of the log's state, by role.
+    public var detail: String? {
+        let details = roles.compactMap { role in
+            role.detail.map { roles.count > 1 ? "\(role.role.rawValue): \($0)" : $0 }
+        }
+        return details.isEmpty ? nil : details.joined(separator: "; ")
+    }
+
+    /// Why the node is not ready; nil: it is.
+    public var reason: String? {
+        isLeaving
+            ? "it is leaving"
+            : roles.lazy.compactMap { role in
+                role.reason.map { roles.count > 1 ? "\(role.role.rawValue): \($0)" : $0 }
+            }.first
+    }
+
+    /// The body of `/readyz`.
+    public func body(epoch: Epoch, deployment: Deployment? = nil) -> [UInt8] {
+        var body = JSONObjectWriter()
+        body.member("ready", isReady)
+        body.member("leaving", isLeaving)
+        body.member("reason", reason)
+        body.member("log", log.rawValue)
+        body.member("detail", detail)
+        body.member("notice", notice)
+        body.member("epoch", epoch.description)
+        body.member("deployment", deployment?.description)
+        body.member("clock", WallClock.nowMs())
+        body.objects("roles", roles) { object, role in
+            object.member("role", role.role.rawValue)
+            object.member("ready", role.isReady)
+            if role.role == .gateway { object.member("behind", role.isBehind) }
+            object.member("log", role.log.rawValue)
+            object.objects("partitions", role.partitions.enumerated()) { object, place in
+                object.member("partition", place.offset)
+                object.member("ready", place.element.isReady)
+                object.member("seq", place.element.seq)
+                object.member("goal", place.element.goal)
+                object.member("skipped_to", place.element.skippedTo)
+                object.member("code", place.element.stop?.code.rawValue)
+                object.member("stopped", place.element.stop?.reason)
+            }
+        }
+        return body.finish()
+    }
+}

@@ -1,0 +1,45 @@
+import ReelKafka
+import ReelLog
+import Testing
+
+/// When a node was heard last, whatever its clock says.
+@Suite struct HeardNodesTests {
+    private let minute: Int64 = 60_000
+    private let now: Int64 = 1_000 * 60_000
+
+    private func node(_ id: String, atMs: Int64) -> NodeAnnouncement {
+        NodeAnnouncement(id: id, role: "snapshot", url: "", advertised: nil, build: "0", atMs: atMs)
+    }
+
+    private func heard(_ records: [NodeAnnouncement]) -> HeardNodes {
+        var heard = HeardNodes()
+        for record in records { heard.hear(record, nowMs: now) }
+        heard.hasReadAll(forgettingBefore: now - 10 * minute)
+        return heard
+    }
+
+    @Test("a node whose clock is 15 minutes behind is heard of as late as the records around its own")
+    func behind() {
+        let late = node("late", atMs: now - 15 * minute)
+        let heard = heard([node("other", atMs: now - 2_000), late])
+        #expect(heard.nodes["late"]?.heardMs == now - 2_000)
+        #expect(heard.nodes["late"]?.atMs == now - 15 * minute, "what it said stays what it said")
+    }
+
+    @Test("a node whose clock is ahead is heard now, and makes no other node younger")
+    func ahead() {
+        let heard = heard([node("ahead", atMs: now + 15 * minute), node("gone", atMs: now - 11 * minute)])
+        #expect(heard.nodes["ahead"]?.heardMs == now)
+        #expect(heard.nodes["gone"] == nil)
+    }
+
+    @Test("what is read after the first time is heard as it is announced, and forgotten ten minutes after it")
+    func later() {
+        var heard = heard([])
+        heard.hear(node("late", atMs: 0), nowMs: now)
+        heard.hasReadAll(forgettingBefore: now - 10 * minute)
+        #expect(heard.nodes["late"]?.heardMs == now)
+        heard.hasReadAll(forgettingBefore: now + 1)
+        #expect(heard.nodes.isEmpty)
+    }
+}

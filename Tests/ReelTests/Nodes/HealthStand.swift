@@ -1,0 +1,284 @@
+import ReelCore
+import ReelGateway
+import ReelLab
+import ReelLog
+import ReelNet
+import ReelNode
+import ReelSQLite
+import ReelSnapshot
+import Synchronization
+import TestSupport
+
+@testable import reel
+
+/// A node with both roles on a log of one partition, brought into one of the states of docs/health.md.
+final class HealthStand {
+    /// One of the two openings of a log that `reel serve` makes. Each can fail by itself.
+    private final class Opening: EventLog {
+        private let log: MemoryLog
+        private let failure = Mutex<LogError?>(nil)
+        /// Tails of it bring nothing while it is true.
+        private let isStalled = Atomic<Bool>(false)
+        private let neighbour = Mutex<NodeAnnouncement?>(nil)
+
+        init(_ log: MemoryLog) { self.log = log }
+
+        /// From now on tails and reads end with this error; the ends are still known for `damaged`.
+        func fail(_ error: LogError) { failure.withLock { $0 = error } }
+        /// From now on this node announces itself, too, whenever somebody looks.
+        func neighbour(_ node: NodeAnnouncement) { neighbour.withLock { $0 = node } }
+        func stall() { isStalled.store(true, ordering: .relaxed) }
+
+        var epoch: Epoch { log.epoch }
+        var partitions: Int { log.partitions }
+
+        func bounds(_ partition: Int) throws(LogError) -> LogBounds {
+            if let failure = failure.withLock({ $0 }), failure.code != .damaged { throw failure }
+            return try log.bounds(partition)
+        }
+
+        func append(
+            _ records: [LogAppend],
+            to partition: Int,
+            done: @escaping @Sendable (Result<[Seq], LogError>) -> Void
+        ) { log.append(records, to: partition, done: done) }
+
+        func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {
+            let tail = RunningTail(partition: partition, from: from, sink: sink)
+            if isStalled.load(ordering: .relaxed) { return tail }
+            guard let failure = failure.withLock({ $0 }) else { return log.tail(partition, from: from, to: sink) }
+            tail.fail(failure)
+            return tail
+        }
+
+        func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
+            try log.read(partition, from: from, to: to, bytes: bytes)
+        }
+
+        func announce(_ node: NodeAnnouncement) throws(LogError) { try log.announce(node) }
+
+        func nodes() throws(LogError) -> [NodeAnnouncement] {
+            guard var neighbour = neighbour.withLock({ $0 }) else { return try log.nodes() }
+            neighbour.atMs = WallClock.nowMs()
+            return try log.nodes() + [neighbour]
+        }
+
+        func close() {}
+    }
+
+    /// What the node has written into its journal.
+    private final class Lines: Sendable {
+        private let texts = Mutex<[String]>([])
+        func add(_ text: String) { texts.withLock { $0.append(text) } }
+        var all: [String] { texts.withLock { $0 } }
+    }
+
+    private static let site = "00000000-0000-4000-8000-000000000001"
+
+    private let memory: MemoryLog
+    private let (folders, gateways): (Opening, Opening)
+    private let folder: TemporaryFolder
+    private let lines = Lines()
+    private let snapshot: SnapshotNode
+    private let gateway: Gateway
+    private let probe: NodeProbe
+    private let loop: EventLoop
+    private let http: LoopBound<HTTPClient>
+    private let address: NodeAddress
+    /// Holds the snapshot file so that nobody else can write it.
+    private var lock: Connection?
+    private var ops: Op = 0
+
+    var epoch: Epoch { memory.epoch }
+    var journalLines: [String] { lines.all }
+
+    /// Starts a node in a state of the table.
+    init(_ state: String) async throws {
+        memory = try MemoryLog(partitions: 1)
+        (folders, gateways) = (Opening(memory), Opening(memory))
+        folder = try TemporaryFolder(prefix: "reel-health-")
+        let (memory, folders) = (memory, folders)
+        await Self.append(memory, 0..<10)
+        let first = try SnapshotNode(
+            log: folders,
+            settings: SnapshotSettings(folder: folder.path),
+            journal: Journal(threshold: .error),
+            metrics: Metrics()
+        )
+        try await eventually("ten events are folded") { first.positions == [9] }
+        first.close()
+        switch state {
+        case "folding what there was at the start":
+            await Self.append(memory, 10..<20)
+            folders.stall()
+        case "log row damaged":
+            await Self.append(memory, 10..<20)
+            folders.fail(LogError(.damaged, "the record at seq 15 of partition 0 is damaged"))
+        case "log trimmed beyond the fold":
+            await Self.append(memory, 10..<20)
+            memory.trim(0, before: 15)
+        case "log ends before the fold": memory.rollBack(0, to: 5)
+        case "log is another one than was folded":
+            memory.rollBack(0, to: 5)
+            await Self.append(memory, 5..<20, title: "other")
+        case "another node has folded more than the log has":
+            var other = NodeAnnouncement(
+                id: "other",
+                role: "snapshot",
+                url: "http://127.0.0.1:1",
+                advertised: nil,
+                build: "0",
+                epoch: memory.epoch,
+                atMs: 0
+            )
+            other.stops = [
+                .init(role: "snapshot", partition: 0, code: .aheadOfLog, lost: Witness(seq: 30, hash: 1))
+            ]
+            gateways.neighbour(other)
+        case "barrier of a newer version":
+            await Self.append(memory, key: "~reel", [#"{"fold":2,"type":"barrier"}"#])
+        case "epoch ended":
+            await Self.append(memory, key: "~reel", [#"{"end":"00000000000000ff","type":"barrier"}"#])
+        default: break
+        }
+        let journal = Journal(threshold: .debug) { [lines] in lines.add($0) }
+        let metrics = Metrics()
+        snapshot = try SnapshotNode(
+            log: folders,
+            settings: SnapshotSettings(folder: folder.path),
+            journal: journal,
+            metrics: metrics
+        )
+        snapshot.waitUntilCompared(ms: 60_000)
+        var settings = GatewaySettings()
+        settings.node.listen = "127.0.0.1:0"
+        settings.node.loops = 1
+        settings.node.announceMs = 100
+        settings.node.drainSpreadMs = 100
+        settings.node.handshakeMs = 1_000_000
+        gateway = try Gateway(log: gateways, settings: settings, journal: journal, metrics: metrics, state: snapshot)
+        probe = try await NodeProbe()
+        let loop = try EventLoop()
+        self.loop = loop
+        http = try loop.sync { LoopBound(HTTPClient(on: loop), on: loop) }
+        address = try NodeAddress("http://\(gateway.address)")
+        switch state {
+        case "snapshot file cannot be written (full disk)":
+            let path = "\(folder.path)/\(memory.epoch)/partition-0.sqlite"
+            let connection = try Connection(path: path, mode: .readWrite, busyMs: 60_000)
+            try connection.execute("BEGIN IMMEDIATE")
+            lock = connection
+            await Self.append(memory, 10..<11)
+        case "log away for the fold":
+            let error = LogError(.logUnavailable, "nobody answers")
+            folders.fail(error)
+            memory.breakTails(0, error)
+        default: break
+        }
+    }
+
+    /// Waits until the node shows the state.
+    func reach(_ row: HealthTableTests.Row) async throws {
+        try await eventually("the node is ready or not") { try await readiness() == row["ready"] }
+        try await eventually("the metric shows it") { try await stoppedPartitions() == row["metric"] }
+        try await eventually("the journal has it") {
+            journalLines.contains { $0.contains(event: row["log line"]) }
+        }
+        try await eventually("publishes are answered so") { try await publish() == row["publish"] }
+    }
+
+    func end() async {
+        lock?.rollback()
+        lock = nil
+        probe.close()
+        loop.stop()
+        loop.join()
+        for _ in 0..<2 { gateway.end.begin() }
+        await gateway.waitUntilEnded()
+        snapshot.close()
+        memory.close()
+    }
+
+    // MARK: What is asked
+
+    private func ask(_ method: String, _ target: String, _ body: String = "") async throws -> HTTPResponse {
+        var request = HTTPClientRequest(
+            method,
+            host: gateway.address.host,
+            port: gateway.address.port,
+            target: target,
+            body: Array(body.utf8)
+        )
+        request.timeout = .seconds(1_000)
+        return try await http.fetch(request)
+    }
+
+    /// The code of a refusal, else the status.
+    private func word(_ answer: HTTPResponse) -> String {
+        Refusal(answer).code?.rawValue ?? "\(answer.status)"
+    }
+
+    /// The answer to a question about the stream: its status, or the code of the refusal.
+    func status(_ target: String) async throws -> String {
+        let answer = try await ask("GET", "/v1/streams/todo/\(target)")
+        return answer.status == 200 ? "200" : word(answer)
+    }
+
+    func readiness() async throws -> String { "\(try await ask("GET", "/readyz").status)" }
+
+    /// `ack`, or the code of the refusal.
+    func publish() async throws -> String {
+        // A site that nobody knows yet: what it publishes is appended, whatever the fold makes of it.
+        let site = "00000000-0000-4000-8000-0000000001\(ops < 10 ? "0" : "")\(ops % 100)"
+        ops += 1
+        let event = #"{"site":"\#(site)","op":0,"type":"noop"}"#
+        let answer = try await ask("POST", "/v1/streams/todo/events", #"{"events":[\#(event)]}"#)
+        guard answer.status == 200 else { return word(answer) }
+        let text = String(decoding: answer.body, as: UTF8.self)
+        guard let code = text.firstMatch(of: /"code":"([a-z_]+)"/)?.1 else { return "ack" }
+        return String(code)
+    }
+
+    /// The labels of `reel_node_stopped_partitions` that are 1: `snapshot damaged`; `–` if none is.
+    func stoppedPartitions() async throws -> String {
+        let answer = try await ask("GET", "/metrics")
+        let lines = String(decoding: answer.body, as: UTF8.self).split(separator: "\n").filter {
+            $0.hasPrefix("reel_node_stopped_partitions{") && $0.hasSuffix("} 1")
+        }
+        let labels = lines.map { line in
+            let words = line.split(separator: "\"")
+            return "\(words[3]) \(words[1])"
+        }
+        return labels.isEmpty ? "–" : labels.sorted().joined(separator: ", ")
+    }
+
+    /// The worst finding of the doctor: `problem: partitions`; `ok` if all is.
+    func doctor() async throws -> String {
+        let visit = ClusterVisit(probe: probe, tls: try TLSClient(), token: nil)
+        let findings = Diagnosis(report: await visit.report(named: [address], log: nil)).findings
+        guard let worst = findings.first(where: { $0.about != "limits" }), worst.level != .ok, worst.level != .note
+        else { return "ok" }
+        return "\(worst.level): \(worst.about)"
+    }
+
+    // MARK: The log
+
+    private static func append(_ log: MemoryLog, _ seqs: Range<Seq>, title: String = "text") async {
+        await append(
+            log,
+            key: "todo",
+            seqs.map { seq in
+                let rest = #""model":"task","op":\#(seq),"site":"\#(site)""#
+                let base = #""base":\#(seq - 1)"#
+                return seq == 0
+                    ? #"{\#(base),"fields":{"title":"\#(title)"},"id":"0",\#(rest),"type":"insert"}"#
+                    : #"{\#(base),"fields":{"title":"\#(title) \#(seq)"},"id":"0",\#(rest),"type":"update"}"#
+            }
+        )
+    }
+
+    private static func append(_ log: MemoryLog, key: String, _ values: [String]) async {
+        let records = values.map { LogAppend(key: Array(key.utf8), value: Array($0.utf8)) }
+        await withCheckedContinuation { done in log.append(records, to: 0) { _ in done.resume() } }
+    }
+}
