@@ -14,6 +14,10 @@ public protocol EventLog: AnyObject, Sendable {
     /// that can be told to take less.
     var recordBytesMax: Int { get }
 
+    /// What an operator must know of the log's storage, such as that its file is a copy, and what to do; nil: nothing.
+    /// Never blocks.
+    var notice: String? { get }
+
     /// The first seq that can be read and the last one; see `LogBounds` for where there is none. Asks the log itself.
     func bounds(_ partition: Int) throws(LogError) -> LogBounds
 
@@ -45,4 +49,7 @@ public protocol EventLog: AnyObject, Sendable {
 extension EventLog {
     /// A log by itself takes every record that the format allows.
     public var recordBytesMax: Int { .max }
+
+    /// Most logs have nothing to say.
+    public var notice: String? { nil }
 }

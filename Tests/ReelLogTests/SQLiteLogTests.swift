@@ -128,7 +128,7 @@ struct SQLiteLogTests {
                 try Connection(path: path, mode: .create).execute("CREATE TABLE t (a)")
             case "version":
                 try SQLiteLog(path: path).close()
-                try Connection(path: path, mode: .readWrite).execute("PRAGMA user_version = 3")
+                try Connection(path: path, mode: .readWrite).execute("PRAGMA user_version = 9")
             default:
                 let text = String(repeating: kind, count: 1000)
                 try text.write(toFile: path, atomically: true, encoding: .utf8)
@@ -313,14 +313,19 @@ struct SQLiteLogTests {
     @Test("a WAL without its file is no new log") func putAside() async throws {
         try await withFolder { folder in
             let (path, aside) = (folder + "/log.db", folder + "/aside.db")
+            let copied = folder + "/copied.db"
             let log = try SQLiteLog(path: path, partitions: 1)
             try await log.append("a")
+            // As a process that is killed leaves them.
+            for suffix in ["", "-wal"] {
+                try FileManager.default.copyItem(atPath: path + suffix, toPath: copied + suffix)
+            }
             log.close()
-            try FileManager.default.moveItem(atPath: path, toPath: aside)
-            let error = failure(path)
-            #expect(error?.code == .damaged && error?.message.contains("log.db-wal") == true)
-            try FileManager.default.moveItem(atPath: aside, toPath: path)
-            let again = try SQLiteLog(path: path)
+            try FileManager.default.moveItem(atPath: copied, toPath: aside)
+            let error = failure(copied)
+            #expect(error?.code == .damaged && error?.message.contains("copied.db-wal") == true)
+            try FileManager.default.moveItem(atPath: aside, toPath: copied)
+            let again = try SQLiteLog(path: copied)
             defer { again.close() }
             #expect(try again.read(0, from: 0, to: 9, bytes: 99).seen.map(\.text) == ["a"])
         }

@@ -30,6 +30,43 @@ final class FileLock: Sendable {
         return try body()
     }
 
+    /// Runs `body` as `whileHeld` does, unless another process stays inside for so long; then it returns nil.
+    func whileHeld<R>(waitingAtMost time: Duration, _ body: () -> R) -> R? {
+        let end = ContinuousClock.now + time
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            guard errno == EINTR || ContinuousClock.now < end else { return nil }
+            usleep(1_000)
+        }
+        defer { flock(descriptor, LOCK_UN) }
+        return body()
+    }
+
+    /// How often the log's file was closed, as of the last time in this folder. Read and written by the holder.
+    var closings: Int64 {
+        get {
+            var bytes = [UInt8](repeating: 0, count: 20)
+            let count = pread(descriptor, &bytes, bytes.count, 1)
+            return count > 0 ? Int64(String(decoding: bytes[..<count].prefix { $0 != 10 }, as: UTF8.self)) ?? 0 : 0
+        }
+        set {
+            let bytes = Array("\(newValue)\n".utf8)
+            _ = pwrite(descriptor, bytes, bytes.count, 1)
+            fsync(descriptor)
+        }
+    }
+
+    /// True if another user of the file listens: another process, or another log in this one.
+    var isListenedTo: Bool {
+        var byte = Self.byte(F_WRLCK)
+        return fcntl(descriptor, reel_open_file_getlk, &byte) != 0 || byte.l_type != Int16(F_UNLCK)
+    }
+
+    /// Ends `listen`: the bell may be heard further on, but nobody rings it for this user.
+    func stopListening() {
+        var byte = Self.byte(F_UNLCK)
+        _ = fcntl(descriptor, reel_open_file_setlk, &byte)
+    }
+
     /// Hears the bell from now on, until this lock and the watch are gone.
     func listen() throws(LogError) -> BellWatch {
         let watch = try BellWatch(path)
@@ -43,8 +80,7 @@ final class FileLock: Sendable {
     /// Wakes the readers of other processes, and of other users of the file in this one; where there is one, also who
     /// rings, if he listens. Who begins to listen behind the look finds what was committed before it.
     func ring() {
-        var byte = Self.byte(F_WRLCK)
-        if fcntl(descriptor, reel_open_file_getlk, &byte) == 0, byte.l_type == Int16(F_UNLCK) { return }
+        guard isListenedTo else { return }
         var read: UInt8 = 0
         _ = pread(descriptor, &read, 1, 0)
     }

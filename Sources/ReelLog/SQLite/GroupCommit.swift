@@ -54,9 +54,9 @@ final class GroupCommit {
         copyBack()
     }
 
-    /// Leaves a file that needs nothing of its WAL, as far as other processes let it.
+    /// Leaves a file that is whole without its WAL, as far as other users of the file let it.
     func close() {
-        _ = file.lock.whileHeld { try? connection.checkpoint(.passive) }
+        file.foldBack(connection)
     }
 
     // MARK: Before the transaction

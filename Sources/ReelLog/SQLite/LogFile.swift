@@ -19,9 +19,11 @@ struct LogFile: Sendable {
     /// who comes first makes it. Another number of partitions than the log's is an error.
     init(path: String, partitions: Int?, walFrames: Int) throws(LogError) {
         if let partitions { try Self.check(partitions) }
-        try self.init(path: path, walFrames: walFrames) { () throws(LogError) in
-            try Self.withTables(path) { tables in
-                try tables.current()?.log ?? tables.makeFirst(.random(), partitions: partitions ?? 4)
+        try self.init(path: path, walFrames: walFrames) { (lock, body) throws(LogError) in
+            try Self.withTables(path, lock) { tables in
+                let log = try tables.current()?.log ?? tables.makeFirst(.random(), partitions: partitions ?? 4)
+                try body(tables)
+                return log
             }
         }
         if let partitions, partitions != self.partitions { throw .otherPartitions(self.partitions, partitions, path) }
@@ -29,24 +31,30 @@ struct LogFile: Sendable {
 
     /// Opens the log of this epoch.
     init(path: String, epoch: Epoch, walFrames: Int) throws(LogError) {
-        try self.init(path: path, walFrames: walFrames) { () throws(LogError) in
-            guard let log = try Self.withTablesIfMade(path, { try $0.log(epoch) }) ?? nil else {
-                throw LogError(.damaged, "there is no log \(epoch) in \(path)")
+        try self.init(path: path, walFrames: walFrames) { (_, body) throws(LogError) in
+            let log = try Self.withTablesIfMade(path) { tables -> LogTables.Log? in
+                guard let log = try tables.log(epoch) else { return nil }
+                try body(tables)
+                return log
             }
+            guard let log = log ?? nil else { throw LogError(.damaged, "there is no log \(epoch) in \(path)") }
             return log
         }
     }
 
+    /// `find` is called with the lock held, and calls back with the tables once it has found the log.
     private init(
         path: String,
         walFrames: Int,
-        _ find: () throws(LogError) -> LogTables.Log
+        _ find: (FileLock, (LogTables) throws -> Void) throws(LogError) -> LogTables.Log
     ) throws(LogError) {
         let lock = try Self.lock(path)
         self.path = path
         self.lock = lock
         log = try lock.whileHeld { () throws(LogError) in
-            let log = try find()
+            // As long as a process has the file open under this name, no record is only in a WAL that is missing.
+            let hadWAL = lock.isListenedTo || FileLook(path + "-wal").map { $0.size > 0 } ?? false
+            let log = try find(lock) { try $0.open(hadWAL: hadWAL, closings: lock.closings) }
             Self.lengthenWAL(path, frames: walFrames)
             return log
         }
@@ -65,6 +73,35 @@ struct LogFile: Sendable {
         }
     }
 
+    /// Copies the WAL into the file, so that the file alone is whole, and notes that it was closed. While another user
+    /// has the file open, that is left to the last one; the file is then as whole as before. Never waits for long.
+    func foldBack(_ connection: Connection) {
+        _ = lock.whileHeld(waitingAtMost: Self.closingTime) {
+            // Inside the lock: of two that close at the same time, the second sees that the first has gone.
+            lock.stopListening()
+            Self.foldBack(connection, lock)
+        }
+    }
+
+    /// As above, for a connection of a caller who holds the lock and has no log open.
+    static func foldBack(_ connection: Connection, _ lock: FileLock) {
+        guard !lock.isListenedTo else {
+            _ = try? connection.checkpoint(.passive)
+            return
+        }
+        guard var row = try? FileRow(connection) else { return }
+        if row.isOpen {
+            row.isOpen = false
+            row.closings += 1
+            guard (try? connection.transaction({ () throws(SQLiteError) in try row.write(connection) })) != nil else {
+                return
+            }
+        }
+        // A program that reads the file may hold the WAL back: then it stays, and the next opener finds it.
+        guard (try? connection.checkpoint(.truncate)) == true else { return }
+        lock.closings = row.closings
+    }
+
     /// Throws once another file or WAL lies at the path, or none: what is written to this one then would be lost.
     func checkThatItIsThere() throws(LogError) {
         for (path, identity) in [(path, identity), (path + "-wal", wal)] where FileLook(path)?.identity != identity {
@@ -80,8 +117,14 @@ struct LogFile: Sendable {
         )
     }
 
+    /// How long a process that closes the file waits for another one inside the lock.
+    private static let closingTime = Duration.seconds(2)
+
     /// The table of a partition.
     func table(_ partition: Int) -> String { log.table(partition) }
+
+    /// What to do where no log was ever in the file.
+    static let otherPlace = "say with --log or --data where the log is"
 
     /// What to do with a file that cannot be used. The last commits are only in the WAL.
     static let putAside = "put the file aside together with its -wal, do not delete them"
@@ -133,7 +176,7 @@ struct LogFile: Sendable {
             )
         }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw LogError(.damaged, "found a folder or device, expected a log's file: \(path)")
+            throw LogError(.damaged, "found a folder or device, expected a log's file: \(otherPlace): \(path)")
         }
         // A file that cannot be written would open for reading only, and fail much later.
         guard access(path, R_OK | W_OK) == 0 else { throw LogError(errno: errno, "write \(path)") }
@@ -151,8 +194,21 @@ struct LogFile: Sendable {
     }
 
     /// Looks into a file, which is made if it is not there, through a connection of its own. The lock must be held.
-    static func withTables<R>(_ path: String, _ body: (LogTables) throws -> R) throws(LogError) -> R {
-        try withConnection(path, .create) { try body(LogTables($0)) }
+    static func withTables<R>(
+        _ path: String,
+        _ lock: FileLock,
+        _ body: (LogTables) throws -> R
+    ) throws(LogError) -> R {
+        try withConnection(path, .create) { connection in
+            // A new file was never closed, whatever the lock file says of the one before it.
+            if try LogTables.areMissing(in: connection) { lock.closings = 0 }
+            let result = try body(LogTables(connection))
+            // Only now: what a new file begins with is in the file itself.
+            try connection.useWAL(.full)
+            // The first read makes the WAL.
+            _ = try connection.integer("PRAGMA schema_version")
+            return result
+        }
     }
 
     /// Looks into a file that is there, and makes nothing; nil: nothing was made in it yet. The lock must be held.
@@ -172,7 +228,7 @@ struct LogFile: Sendable {
         } catch let error as SQLiteError {
             throw LogError(error, path)
         } catch let error as LogTables.Unusable {
-            throw LogError(.damaged, "\(error.reason): \(putAside): \(path)")
+            throw LogError(.damaged, "\(error.reason): \(error.advice): \(path)")
         } catch {
             throw LogError(.internal, "\(error)")
         }
@@ -219,7 +275,10 @@ extension LogError {
         case .corrupt:
             self.init(.damaged, "the log's file is damaged: \(LogFile.putAside): \(path): \(error)")
         case .notADatabase:
-            self.init(.damaged, "found a file that is no SQLite database, expected a log's file: \(path)")
+            self.init(
+                .damaged,
+                "found a file that is no SQLite database, expected a log's file: \(LogFile.otherPlace): \(path)"
+            )
         case .full:
             self.init(.logUnavailable, "no room on the disk; it works again when there is: \(path): \(error)")
         case .readOnly, .cannotOpen:

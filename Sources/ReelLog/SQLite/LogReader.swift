@@ -7,6 +7,8 @@ internal import Synchronization
 /// that sleeps while nothing is written.
 final class LogReader: Sendable {
     private struct State {
+        /// Why records may be missing from the file, as of the last look.
+        var doubt: FileDoubt?
         var tails: [RunningTail] = []
         /// What was committed here and not given to the tails yet; nil: some of it was dropped.
         var committed: [RecordBatch]? = []
@@ -38,9 +40,14 @@ final class LogReader: Sendable {
         self.watch = watch
         bell = try Bell()
         nonisolated(unsafe) let rows = try RowReader(file)
+        let doubt = try rows.doubt()
+        state.withLock { $0.doubt = doubt }
         let started = try LogThread("reel-log-read") { self.work(rows) }
         thread.withLock { $0 = started }
     }
+
+    /// Why records may be missing from the file. While a tail runs it is looked at again and again.
+    var doubt: FileDoubt? { state.withLock { $0.doubt } }
 
     func start(_ tail: RunningTail) {
         let isClosed = state.withLock { state in
@@ -166,6 +173,8 @@ final class LogReader: Sendable {
     /// What no commit says: the file is another one, or an older state of itself.
     private func checkTheFile(_ rows: RowReader, _ tails: [RunningTail]) throws(LogError) {
         try file.checkThatItIsThere()
+        let doubt = try rows.doubt()
+        state.withLock { $0.doubt = doubt }
         for tail in tails where tail.hasStarted {
             let last = try rows.bounds(tail.partition).last
             guard last < tail.next - 1 else { continue }

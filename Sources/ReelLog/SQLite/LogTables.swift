@@ -9,6 +9,7 @@ internal import ReelSQLite
 /// | `log` | a log: its epoch and P; the row's number names its tables of records |
 /// | `control` | which log was made the current one, by the number that it has as such |
 /// | `deployment` | the deployment of the log of this number, and of later ones; missing in files of an older build |
+/// | `file` | which file the log lies in, and whether it was closed; see `FileRow` |
 /// | `nodes` | what a node announced |
 /// | `records_K`, and of a later log `records_K_of_ROW` | groups of records of partition K |
 struct LogTables {
@@ -25,55 +26,81 @@ struct LogTables {
         }
     }
 
-    /// Why a file cannot be used as it is.
+    /// Why a file cannot be used as it is, and what to do.
     struct Unusable: Error {
         var reason: String
+        var advice = LogFile.putAside
     }
 
-    private let connection: Connection
+    let connection: Connection
 
     /// "Reel" in ASCII, where SQLite keeps a program's mark.
     private static let applicationID: Int64 = 0x5265_656c
-    /// 1: one log, without `control`.
-    private static let version: Int64 = 2
+    /// 1: one log, without `control`. 2: without `file`.
+    private static let version: Int64 = 3
     static let pageSize = 8192
     static let largestPartitionCount = 1024
 
     /// The tables of a file; they are made, or brought to this version, where they are not.
     init(_ connection: Connection) throws {
         self.connection = connection
-        let mark = try connection.integer("PRAGMA application_id") ?? 0
-        let found = try connection.integer("PRAGMA user_version") ?? 0
         if try Self.areMissing(in: connection) {
             try make()
-        } else if mark != Self.applicationID {
-            throw Unusable(reason: "found an SQLite database of another program, expected a log")
-        } else if found == 1 {
-            try connection.transaction { () throws(SQLiteError) in try addControl() }
-        } else if found != Self.version {
-            throw Unusable(reason: "found a log of version \(found), expected at most \(Self.version)")
+            return
         }
+        let mark = try connection.integer("PRAGMA application_id") ?? 0
+        let found = try connection.integer("PRAGMA user_version") ?? 0
+        if try connection.integer("SELECT count(*) FROM sqlite_schema") == 0 {
+            throw Unusable(
+                reason: "found an SQLite file without a table, expected a log",
+                advice: "if it was copied or moved without its -wal, bring that back, or restore a backup; if no log"
+                    + " was ever in it, remove it"
+            )
+        }
+        guard mark == Self.applicationID else {
+            throw Unusable(
+                reason: "found an SQLite database of another program, expected a log",
+                advice: LogFile.otherPlace
+            )
+        }
+        guard (1...Self.version).contains(found) else {
+            throw Unusable(
+                reason: "found a log's file of version \(found), expected at most \(Self.version)",
+                advice: "run the build of reel that wrote it, or a newer one"
+            )
+        }
+        if found < Self.version { try migrate(from: found) }
     }
 
-    /// Whether nothing was made in a file yet.
+    /// True if nothing was made in a file yet: it has no page.
     static func areMissing(in connection: Connection) throws(SQLiteError) -> Bool {
-        guard try connection.integer("PRAGMA application_id") ?? 0 == 0 else { return false }
-        return try connection.integer("SELECT count(*) FROM sqlite_schema") == 0
+        try connection.integer("PRAGMA page_count") == 0
     }
 
+    /// Makes the tables without a WAL: a file that has a page has all of them, whatever becomes of a `-wal`.
     private func make() throws(SQLiteError) {
         try connection.execute("PRAGMA page_size = \(Self.pageSize)")
-        try connection.useWAL(.full)
         try connection.transaction { () throws(SQLiteError) in
             try connection.execute(
                 """
                 PRAGMA application_id = \(Self.applicationID);
+                PRAGMA user_version = \(Self.version);
                 CREATE TABLE log (epoch INTEGER NOT NULL, partitions INTEGER NOT NULL);
                 CREATE TABLE nodes (id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL, role TEXT NOT NULL,
                     url TEXT NOT NULL, advertised TEXT, build TEXT NOT NULL, positions TEXT NOT NULL) WITHOUT ROWID;
                 """
             )
             try addControl()
+            try addFile()
+        }
+    }
+
+    /// Brings a file of an older version to this one, in one transaction.
+    private func migrate(from found: Int64) throws(SQLiteError) {
+        try connection.transaction { () throws(SQLiteError) in
+            if found < 2 { try addControl() }
+            if found < 3 { try addFile() }
+            try connection.execute("PRAGMA user_version = \(Self.version)")
         }
     }
 
@@ -83,9 +110,16 @@ struct LogTables {
             """
             CREATE TABLE control (number INTEGER PRIMARY KEY, epoch INTEGER NOT NULL);
             INSERT INTO control SELECT 0, epoch FROM log;
-            PRAGMA user_version = \(Self.version);
             """
         )
+    }
+
+    /// Of a file of version 2 it is not known whether it is a copy: it counts as the one that it was.
+    private func addFile() throws(SQLiteError) {
+        try connection.execute(FileRow.create)
+        if let found = FileIdentity.look(at: connection.path) {
+            try FileRow(identity: found.identity).write(connection)
+        }
     }
 
     // MARK: Logs
@@ -149,9 +183,12 @@ struct LogTables {
         }
     }
 
-    /// Makes a log the current one.
+    /// Makes a log the current one. What was doubtful about the file is settled: no client holds a seq of this log.
     func advance(to next: CurrentLog) throws(SQLiteError) {
-        try connection.transaction { () throws(SQLiteError) in try write(next) }
+        try connection.transaction { () throws(SQLiteError) in
+            try write(next)
+            try connection.execute("UPDATE file SET doubt = NULL")
+        }
     }
 
     private func write(_ next: CurrentLog) throws(SQLiteError) {

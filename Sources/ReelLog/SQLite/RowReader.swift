@@ -9,6 +9,7 @@ final class RowReader {
     private let connection: Connection
     private let dataVersion: Statement
     private let listNodes: Statement
+    private let readDoubt: Statement
     private var rows: [Statement?]
     private var ends: [Statement?]
 
@@ -20,6 +21,7 @@ final class RowReader {
         do throws(SQLiteError) {
             dataVersion = try connection.prepare("PRAGMA data_version")
             listNodes = try connection.prepare(NodeTable.list)
+            readDoubt = try connection.prepare(FileRow.readDoubt)
         } catch {
             throw LogError(error, file.path)
         }
@@ -30,6 +32,15 @@ final class RowReader {
         try asLogError { () throws(SQLiteError) in
             defer { dataVersion.reset() }
             return try dataVersion.step() ? dataVersion.integer(0) : 0
+        }
+    }
+
+    /// Why records may be missing from the file; nil: no reason is known.
+    func doubt() throws(LogError) -> FileDoubt? {
+        try asLogError { () throws(SQLiteError) in
+            defer { readDoubt.reset() }
+            guard try readDoubt.step(), !readDoubt.isNull(0) else { return nil }
+            return FileDoubt(rawValue: readDoubt.text(0))
         }
     }
 

@@ -55,6 +55,9 @@ public final class SQLiteLog: EventLog {
         close()
     }
 
+    /// That the file is a copy, or older than it was, until `reel epoch new` or `reel log accept` settles that.
+    public var notice: String? { reader.doubt?.notice }
+
     /// The ends of a partition.
     public func bounds(_ partition: Int) throws(LogError) -> LogBounds {
         try withRows { rows throws(LogError) in try rows.bounds(partition) }
@@ -116,7 +119,8 @@ public final class SQLiteLog: EventLog {
         try withRows { rows throws(LogError) in try rows.nodes(since: NodeAnnouncement.oldestMs()) }
     }
 
-    /// Ends tails, commits and answers what was handed over, and closes the file.
+    /// Ends tails, commits and answers what was handed over, and closes the file. The last user of the file copies the
+    /// WAL into it.
     public func close() {
         writer.close()
         reader.close()

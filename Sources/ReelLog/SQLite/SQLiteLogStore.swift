@@ -67,6 +67,13 @@ public final class SQLiteLogStore: LogStore {
         }
     }
 
+    /// Settles what is doubtful about the file (see `EventLog.notice`): an operator knows that it is whole. Returns what
+    /// was found when it became doubtful, or nil where nothing was. Throws where there is no log.
+    public func accept() throws(LogError) -> String? {
+        guard try current() != nil else { throw LogError(.badRequest, "there is no log at \(path)") }
+        return try locked { tables in try tables.accept()?.finding }
+    }
+
     /// Closes the file. Logs that were opened stay open.
     public func close() {}
 
@@ -77,6 +84,13 @@ public final class SQLiteLogStore: LogStore {
     }
 
     private func locked<R>(_ body: (LogTables) throws -> R) throws(LogError) -> R {
-        try LogFile.lock(path).whileHeld { () throws(LogError) in try LogFile.withTables(path, body) }
+        let lock = try LogFile.lock(path)
+        return try lock.whileHeld { () throws(LogError) in
+            try LogFile.withTables(path, lock) { tables in
+                let result = try body(tables)
+                LogFile.foldBack(tables.connection, lock)
+                return result
+            }
+        }
     }
 }

@@ -1,0 +1,26 @@
+/// Why a log's file may lack records that it had before. The file keeps the doubt until an operator settles it.
+enum FileDoubt: String, Sendable {
+    /// The file has another identity than the one that it was last opened as.
+    case copied
+    /// The file knows of fewer times that it was closed than the lock file beside it.
+    case rolledBack = "rolled_back"
+    /// The file was not closed, and there is no `-wal` beside it.
+    case withoutWAL = "without_wal"
+
+    /// What was found.
+    var finding: String {
+        switch self {
+        case .copied:
+            "the log's file is not the one that it was before: it was copied, or restored from a backup"
+        case .rolledBack:
+            "the log's file is older than when it was last closed: a backup was restored into it"
+        case .withoutWAL:
+            "the log's file was not closed in good order, and its -wal, which holds the last records, was missing"
+        }
+    }
+
+    /// What was found and what to do, in one sentence.
+    var notice: String {
+        finding + "; if records may be missing, run `reel epoch new`; if the file is whole, run `reel log accept`"
+    }
+}
