@@ -17,7 +17,7 @@ extension GatewayLoop {
             return then(failure(error, stream))
         }
         let partition = stream.partition(of: share.partitions)
-        reach(highest, of: partition) { [self] error in
+        reach(highest, of: partition, holder: epoch == nil ? nil : stream) { [self] error in
             if let error { return then(failure(error, stream)) }
             let first = share.first(partition)
             guard first <= 0 || lowest >= first else {

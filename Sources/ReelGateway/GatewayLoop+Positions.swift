@@ -5,6 +5,8 @@ import ReelLog
 struct PositionWaits {
     struct Waiter {
         var wait: PositionWait
+        /// The stream whose position the seq is, as a client that names the epoch holds it; nil: nobody vouches for it.
+        var holder: StreamName?
         /// Called without an error once it was read; or with the reason why that will not be.
         var then: (ReelError?) -> Void
     }
@@ -38,8 +40,9 @@ struct PositionWaits {
 
 // Until a seq was read.
 extension GatewayLoop {
-    /// Calls back without an error once this loop has read the seq; or with the reason why that will not be.
-    func reach(_ seq: Seq, of partition: Int, then: @escaping (ReelError?) -> Void) {
+    /// Calls back without an error once this loop has read the seq; or with the reason why that will not be. `holder`:
+    /// the stream of a client that holds the seq and names this epoch.
+    func reach(_ seq: Seq, of partition: Int, holder: StreamName? = nil, then: @escaping (ReelError?) -> Void) {
         guard seq > rings[partition].head else { return then(nil) }
         if let error = share.stop(of: partition) { return then(error) }
         let settings = share.settings
@@ -49,7 +52,7 @@ extension GatewayLoop {
             behindMs: settings.behindMs,
             aheadMs: settings.aheadMs
         )
-        ask(PositionWaits.Waiter(wait: wait, then: then))
+        ask(PositionWaits.Waiter(wait: wait, holder: holder, then: then))
     }
 
     /// Asks the log where it ends. Who wants to know that while it is asked already is too late for that answer: for
@@ -88,7 +91,11 @@ extension GatewayLoop {
         switch step {
         case .ask: ask(waiter)
         case .reached: waiter.then(nil)
-        case .refuse(let error): waiter.then(error)
+        case .refuse(let error):
+            if error.code == .aheadOfLog, let stream = waiter.holder {
+                share.meters.ahead.note(waiter.wait.seq, of: stream, in: waiter.wait.partition, error)
+            }
+            waiter.then(error)
         case .wait:
             positionWaits.waiting.append(waiter)
             if positionWaits.endTimer == nil {

@@ -17,6 +17,7 @@ struct GatewayMeters: Sendable {
     let snapshotEvents: Counter
     let logEvents: Counter
     let voids: VoidWatch
+    let ahead: AheadWatch
     let trimsSkipped: Counter
     let acks: Counter
     let lagged: Counter
@@ -55,6 +56,7 @@ struct GatewayMeters: Sendable {
         }
         (ringEvents, snapshotEvents, logEvents) = (events("ring"), events("snapshot"), events("log"))
         voids = VoidWatch("reel_gateway_void_records_total", epoch: epoch, metrics: metrics, journal: journal)
+        ahead = AheadWatch(epoch: epoch, metrics: metrics, journal: journal)
         trimsSkipped = metrics.counter(
             "reel_gateway_trims_skipped_total",
             "Times that the log was trimmed before it was read, and reading went on behind what is gone."

@@ -158,7 +158,11 @@ final class GatewayShare: Sendable {
     /// How the node does: the worst of its roles.
     var health: NodeHealth {
         let (own, isLeaving) = standing.withLock { ($0.health, $0.isLeaving) }
-        return NodeHealth([own] + (state.map { [$0.health] } ?? []), isLeaving: isLeaving, notice: notice())
+        return NodeHealth(
+            [own] + (state.map { [$0.health] } ?? []),
+            isLeaving: isLeaving,
+            notices: [log.notice, notice()]
+        )
     }
 
     /// How the log does.

@@ -156,6 +156,16 @@ final class PartitionKeeper: @unchecked Sendable {
                 recover(from: error)
             }
         }
+        foldBack()
+    }
+
+    /// Copies the WAL into the file, so that the file alone is whole and no large WAL stays beside it.
+    private func foldBack() {
+        // SQLite opens the WAL at the first read. A file that is damaged, or that another program reads, keeps it.
+        guard let connection = try? Connection(path: place.path, mode: .readWrite, busyMs: 1_000),
+            (try? connection.integer("PRAGMA schema_version")) != nil
+        else { return }
+        _ = try? connection.checkpoint(.truncate)
     }
 
     /// A doubt about a file that was put aside meanwhile is none; until then it stays one.

@@ -43,7 +43,7 @@ public final class SnapshotServer: Sendable {
         self.node = node
         let isLeaving = Atomic<Bool>(false)
         let health: @Sendable () -> NodeHealth = {
-            NodeHealth([node.health], isLeaving: isLeaving.load(ordering: .relaxed), notice: notice())
+            NodeHealth([node.health], isLeaving: isLeaving.load(ordering: .relaxed), notices: [log.notice, notice()])
         }
         let id = common.id
         let url = Mutex(common.nodeURL ?? "")

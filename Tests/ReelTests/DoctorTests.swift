@@ -443,6 +443,35 @@ import Testing
         #expect(findings[1].text == "snapshot http://127.0.0.1:3 does not answer: connection refused")
     }
 
+    @Test("a log's file that is not the one that it was is a problem, of a node or where the log itself is asked")
+    func changedFile() throws {
+        let changed = "reel_log_file_changed 1\n"
+        let found = try findings([node(1, metrics: changed), node(2), node(3, "snapshot", metrics: changed)])
+        #expect(found.first?.level == .problem && found.first?.about == "log", "\(found)")
+        #expect(
+            found.first?.text.contains("gateway http://127.0.0.1:1, snapshot http://127.0.0.1:3") == true,
+            "\(found)"
+        )
+        #expect(found.first?.advice?.contains("`reel epoch new`") == true)
+        #expect(found.first?.advice?.contains("`reel log accept`") == true)
+        #expect(!found.contains { $0.level == .ok && $0.about == "log" })
+
+        var report = ClusterReport(nodes: [try node(1, "serve")])
+        var log = ClusterReport.Log(epoch: Epoch(0x9f00_0000_0000_0001), bounds: [LogBounds(first: 0, last: 9)])
+        report.log = .success(log)
+        #expect(Diagnosis(report: report).findings.allSatisfy { $0.level == .ok })
+        log.notice = "it was copied"
+        report.log = .success(log)
+        #expect(Diagnosis(report: report).findings.first?.level == .problem)
+    }
+
+    @Test("clients that hold more than the log are a warning that names the next epoch") func clientsAhead() throws {
+        let found = try findings([node(1, metrics: "reel_gateway_ahead_of_log_total 3\n"), node(2, "snapshot")])
+        let ahead = try #require(found.first { $0.about == "log" })
+        #expect(ahead.level == .warning && ahead.text.contains("told 3 times since the node started"), "\(ahead)")
+        #expect(ahead.advice?.contains("`reel epoch new`") == true)
+    }
+
     @Test func whatClientsWereRefusedIsToldWithWhatToDo() throws {
         let page = """
             # TYPE reel_gateway_nacks_total counter

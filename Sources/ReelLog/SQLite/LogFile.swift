@@ -52,8 +52,7 @@ struct LogFile: Sendable {
         self.path = path
         self.lock = lock
         log = try lock.whileHeld { () throws(LogError) in
-            // As long as a process has the file open under this name, no record is only in a WAL that is missing.
-            let hadWAL = lock.isListenedTo || FileLook(path + "-wal").map { $0.size > 0 } ?? false
+            let hadWAL = Self.hasWAL(path, lock)
             let log = try find(lock) { try $0.open(hadWAL: hadWAL, closings: lock.closings) }
             Self.lengthenWAL(path, frames: walFrames)
             return log
@@ -232,6 +231,11 @@ struct LogFile: Sendable {
         } catch {
             throw LogError(.internal, "\(error)")
         }
+    }
+
+    /// True if no record can be in a WAL that is missing: there is one, or a process has the file open under this name.
+    static func hasWAL(_ path: String, _ lock: FileLock) -> Bool {
+        lock.isListenedTo || FileLook(path + "-wal").map { $0.size > 0 } ?? false
     }
 
     /// Gives the WAL its full length at once. SQLite writes it from the start again after each checkpoint, so commits

@@ -32,9 +32,15 @@ extension LogTables {
         }
     }
 
-    /// Settles what was doubtful about the file; returns what that was, or nil.
-    func accept() throws(SQLiteError) -> FileDoubt? {
-        guard var row = try FileRow(connection), let doubt = row.doubt else { return nil }
+    /// Takes the file as it is for whole; returns what was doubtful about it, whether or not it was opened since, or
+    /// nil. Arguments as in `open`.
+    func accept(hadWAL: Bool, closings: Int64) throws -> FileDoubt? {
+        guard let (present, _) = FileIdentity.look(at: connection.path), var row = try FileRow(connection) else {
+            return nil
+        }
+        guard let doubt = row.doubt ?? row.doubt(present, hadWAL: hadWAL, closings: closings) else { return nil }
+        row.identity = present
+        row.closings = max(closings, row.closings)
         row.doubt = nil
         try write(row)
         return doubt

@@ -71,7 +71,11 @@ public final class SQLiteLogStore: LogStore {
     /// was found when it became doubtful, or nil where nothing was. Throws where there is no log.
     public func accept() throws(LogError) -> String? {
         guard try current() != nil else { throw LogError(.badRequest, "there is no log at \(path)") }
-        return try locked { tables in try tables.accept()?.finding }
+        let lock = try LogFile.lock(path)
+        return try lock.whileHeld { () throws(LogError) in
+            let hadWAL = LogFile.hasWAL(path, lock)
+            return try change(lock) { try $0.accept(hadWAL: hadWAL, closings: lock.closings)?.finding }
+        }
     }
 
     /// Closes the file. Logs that were opened stay open.
@@ -85,12 +89,15 @@ public final class SQLiteLogStore: LogStore {
 
     private func locked<R>(_ body: (LogTables) throws -> R) throws(LogError) -> R {
         let lock = try LogFile.lock(path)
-        return try lock.whileHeld { () throws(LogError) in
-            try LogFile.withTables(path, lock) { tables in
-                let result = try body(tables)
-                LogFile.foldBack(tables.connection, lock)
-                return result
-            }
+        return try lock.whileHeld { () throws(LogError) in try change(lock, body) }
+    }
+
+    /// Changes the file, with the lock held, and leaves it whole where no process has it open.
+    private func change<R>(_ lock: FileLock, _ body: (LogTables) throws -> R) throws(LogError) -> R {
+        try LogFile.withTables(path, lock) { tables in
+            let result = try body(tables)
+            LogFile.foldBack(tables.connection, lock)
+            return result
         }
     }
 }

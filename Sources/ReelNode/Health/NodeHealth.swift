@@ -9,11 +9,12 @@ public struct NodeHealth: Sendable {
     /// What an operator must see to though the node serves, such as a setting of a topic; nil: nothing.
     public var notice: String?
 
-    /// A node with these roles.
-    public init(_ roles: [RoleHealth], isLeaving: Bool = false, notice: String? = nil) {
+    /// A node with these roles, and what there is to say of its log's storage.
+    public init(_ roles: [RoleHealth], isLeaving: Bool = false, notices: [String?] = []) {
         self.roles = roles
         self.isLeaving = isLeaving
-        self.notice = notice
+        let said = notices.compactMap(\.self)
+        notice = said.isEmpty ? nil : said.joined(separator: "; ")
     }
 
     /// True if every role can serve every partition, and the node does not end.
@@ -22,11 +23,12 @@ public struct NodeHealth: Sendable {
     /// How the log does for the role that is worst off.
     public var log: LogState { roles.map(\.log).max() ?? .ok }
 
-    /// What more there is to say of the log's state, by role.
+    /// What more there is to say of the log's state, by role, and of its storage.
     public var detail: String? {
-        let details = roles.compactMap { role in
-            role.detail.map { roles.count > 1 ? "\(role.role.rawValue): \($0)" : $0 }
-        }
+        let details =
+            roles.compactMap { role in
+                role.detail.map { roles.count > 1 ? "\(role.role.rawValue): \($0)" : $0 }
+            } + [notice].compactMap(\.self)
         return details.isEmpty ? nil : details.joined(separator: "; ")
     }
 

@@ -3,7 +3,7 @@ enum CommandTable {
     static let all: [Command] = [
         .demo,
         .serve, .gateway, .snapshot, .cluster,
-        .topicCreate, .topicShow, .topicCheck, .epochNew,
+        .topicCreate, .topicShow, .topicCheck, .epochNew, .logAccept,
         .siteList, .siteRetire,
         .publish, .tail, .fetch, .get, .digest,
         .ready, .doctor,

@@ -91,6 +91,26 @@ enum LogArguments {
         return stat(path, &status) == 0 && status.st_size == 0
     }
 
+    /// The path of the file that is meant, for a command that is about files alone.
+    static func file(_ options: Options) throws(Complaint) -> String {
+        let (log, prefix) = (name(options), "sqlite:")
+        guard log.hasPrefix(prefix) else {
+            throw Complaint(
+                .usage,
+                "--log is `\(log)`; expected is sqlite:PATH, such as sqlite:reel-data/log.sqlite: a log on Kafka has no"
+                    + " file that could be copied"
+            )
+        }
+        return String(log.dropFirst(prefix.count))
+    }
+
+    /// Where folded state of a log in a file may lie besides a node's own folder: in the data folder, beside the file.
+    static func snapshotFolders(_ options: Options) throws(Complaint) -> [String] {
+        guard case .sqlite(let file) = try place(options) else { return [] }
+        let beside = file.lastIndex(of: "/").map { "\(file[...$0])snapshot" } ?? "snapshot"
+        return [path("snapshot", inDataOf: options), beside]
+    }
+
     /// Whether there is an empty file where the log is meant to be.
     static func isEmptyFile(_ options: Options) throws(Complaint) -> Bool {
         guard case .sqlite(let path) = try place(options) else { return false }

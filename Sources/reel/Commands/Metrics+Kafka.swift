@@ -3,10 +3,19 @@ import ReelLog
 import ReelNode
 
 extension Metrics {
-    /// The metrics of a node, with what its log on Kafka counts; a node that has opened it more than once shows the
-    /// sums.
+    /// The metrics of a node, with what its log counts on Kafka, or knows of its file; a node that has opened it more
+    /// than once shows the sums.
     convenience init(of logs: any EventLog...) {
         self.init()
+        let files = logs.compactMap { $0 as? SQLiteLog }
+        if !files.isEmpty {
+            gauge(
+                "reel_log_file_changed",
+                "1 while the log's file may lack records: it was copied or restored, or its WAL was missing."
+            ) {
+                files.contains { $0.notice != nil } ? 1 : 0
+            }
+        }
         let logs = logs.compactMap { $0 as? KafkaLog }
         if !logs.isEmpty { show(logs) }
     }

@@ -55,7 +55,7 @@ struct NodeRun {
         let store = try LogArguments.store(options, console)
         defer { store.close() }
         var listen = options[ServingArguments.listen]
-        if let snapshots, try store.current() == nil { try refuseToForget(snapshots) }
+        if try store.current() == nil { try refuseToForget(options, snapshots) }
         // On Kafka a log is made by `topic create` alone.
         let isNew = try store is SQLiteLogStore && store.current() == nil
         let wasEmpty = try isNew && LogArguments.isEmptyFile(options)
@@ -106,14 +106,17 @@ struct NodeRun {
     }
 
     /// A log that is lost is not replaced by an empty one without a word.
-    private static func refuseToForget(_ snapshots: String) throws(Complaint) {
-        guard let epoch = SnapshotArchive.epochs(in: snapshots).last else { return }
-        throw Complaint(
-            .badData,
-            "found no log, but the state of the log \(epoch) in `\(snapshots)`: put the log back to where it was; or,"
-                + " if it is lost, go on with that state by `reel epoch new --from-snapshot`; or begin anew with"
-                + " another --data"
-        )
+    private static func refuseToForget(_ options: Options, _ snapshots: String?) throws(Complaint) {
+        for folder in try (snapshots.map { [$0] } ?? []) + LogArguments.snapshotFolders(options) {
+            guard let epoch = SnapshotArchive.epochs(in: folder).last else { continue }
+            let found = try LogArguments.isEmptyFile(options) ? "an empty log file" : "no log"
+            throw Complaint(
+                .badData,
+                "found \(found), but the state of the log \(epoch) in `\(folder)`: put the log back to where it was;"
+                    + " or, if it is lost, go on with that state by `reel epoch new --from-snapshot`; or begin a new log"
+                    + " with another --data"
+            )
+        }
     }
 
     /// Runs the node until it has ended, and says which log it is to begin anew with, if any.
@@ -128,6 +131,7 @@ struct NodeRun {
         signals.meet(node.end)
         defer { signals.meet(nil) }
         storeWatch.start(until: node.end)
+        NoticeWatch(log, end: node.end, journal: journal).start()
         let watch = EpochWatch(store, current: current, end: node.end, journal: journal) { node.epochHasEnded }
         await node.waitUntilEnded()
         return watch.next

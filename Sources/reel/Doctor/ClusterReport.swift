@@ -52,6 +52,8 @@ struct ClusterReport {
     struct Log {
         var epoch: Epoch
         var bounds: [LogBounds]
+        /// What there is to say of its storage; nil: nothing.
+        var notice: String?
     }
 
     var nodes: [Node] = []

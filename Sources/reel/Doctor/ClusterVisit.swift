@@ -190,6 +190,7 @@ extension ClusterReport {
             bounds.append(try log.bounds(partition))
             heard()
         }
-        return (Log(epoch: log.epoch, bounds: bounds), try ClusterRow.rows(of: log), complaints)
+        let answer = Log(epoch: log.epoch, bounds: bounds, notice: log.notice)
+        return (answer, try ClusterRow.rows(of: log), complaints)
     }
 }

@@ -299,7 +299,7 @@ struct Diagnosis {
     }
 
     private var log: [Finding] {
-        var findings: [Finding] = []
+        var findings = losses
         if case .failure(let complaint)? = report.log {
             findings.append(
                 Finding(
@@ -323,7 +323,10 @@ struct Diagnosis {
         }
         var notices: [String: [String]] = [:]
         for node in report.living {
-            guard let notice = node.looks.last?.notice, !notice.isEmpty else { continue }
+            // That the log's file is a copy has a line of its own.
+            guard let notice = node.looks.last?.notice, !notice.isEmpty,
+                node.metrics.value("reel_log_file_changed") == 0
+            else { continue }
             notices[notice, default: []].append(node.name)
         }
         for (notice, nodes) in notices.sorted(by: { $0.key < $1.key }) {

@@ -226,8 +226,20 @@ import Testing
         }
         #expect(try contents(log + "-wal") == Data("records".utf8))
         try FileManager.default.removeItem(atPath: log + "-wal")
-        try await BuiltProgram.complains(["serve"] + words, .badData, "found no log, but the state of the log")
+        for kind in ["serve", "gateway"] {
+            let says = "found an empty log file, but the state of the log"
+            try await BuiltProgram.complains([kind] + words, .badData, says)
+            // The folder beside the file tells as much as that of --data.
+            let beside = ["--log", "sqlite:\(log)", "--data", folder.path + "/other", "--listen", "127.0.0.1:0"]
+            try await BuiltProgram.complains([kind] + beside, .badData, says)
+        }
         #expect(try contents(log).isEmpty)
+        try FileManager.default.removeItem(atPath: log)
+        for kind in ["serve", "gateway"] {
+            try await BuiltProgram.complains([kind] + words, .badData, "found no log, but the state of the log")
+        }
+        try FileManager.default.removeItem(atPath: data + "/snapshot")
+        try write("", to: log)
         let gateway = try NodeProcess(["gateway", "--data", data], in: folder, name: "gateway")
         #expect(gateway.journal.contains(#"event="a new log was made in a file that was empty" log=sqlite:\#(log)"#))
     }

@@ -1,0 +1,191 @@
+import Foundation
+import ReelLab
+import ReelNet
+import ReelSQLite
+import TestSupport
+import Testing
+
+@testable import reel
+
+/// The files of a node under ordinary handling, by the program's own commands: stopped, copied, restored.
+@Suite(.timeLimit(.minutes(20))) struct LogFileTests {
+    private let folder: TemporaryFolder
+    private let files = FileManager.default
+
+    init() throws {
+        folder = try TemporaryFolder(prefix: "reel-files-")
+    }
+
+    private var data: String { folder.path + "/data" }
+
+    private func publish(_ ids: Range<Int>, to node: NodeProcess) async throws {
+        let events = ids.map { #"{"type":"insert","model":"task","id":"\#($0)"}"# }
+        let run = try await BuiltProgram.run(["publish", "todo", "--url", node.url] + events)
+        #expect(run.code == 0, "\(run)")
+    }
+
+    /// Stops a node in good order.
+    private func stop(_ node: NodeProcess) {
+        node.process.terminate(timeoutMs: 60_000)
+    }
+
+    private func detail(of node: NodeProcess) async throws -> String {
+        try await node.members("/readyz")["detail"] as? String ?? ""
+    }
+
+    private func metric(_ name: String, of node: NodeProcess) async throws -> Double {
+        MetricsPage(String(decoding: try await node.ask("GET", "/metrics").body, as: UTF8.self)).value(name)
+    }
+
+    private func epoch(_ node: NodeProcess) async throws -> String {
+        try await node.members("/v1/cluster")["epoch"] as? String ?? ""
+    }
+
+    @Test("a clean stop leaves files that are whole alone; log.sqlite copied by itself has everything")
+    func cleanStop() async throws {
+        let node = try NodeProcess.serve(in: folder)
+        try await publish(0..<300, to: node)
+        _ = try await node.snapshot(of: "todo", upTo: 299)
+        stop(node)
+        var left: [String: Int] = [:]
+        for case let file as URL in files.enumerator(at: URL(filePath: data), includingPropertiesForKeys: nil)!
+        where file.path.hasSuffix("-wal") {
+            left[file.lastPathComponent] = (try files.attributesOfItem(atPath: file.path)[.size] as? Int) ?? -1
+        }
+        #expect(left.count == 5 && left.values.allSatisfy { $0 == 0 }, "\(left)")
+
+        let alone = folder.path + "/alone"
+        try files.createDirectory(atPath: alone, withIntermediateDirectories: false)
+        try files.copyItem(atPath: data + "/log.sqlite", toPath: alone + "/log.sqlite")
+        let other = try NodeProcess.serve(in: folder, data: alone)
+        let lines = try await other.snapshot(of: "todo", upTo: 299)
+        #expect(String(decoding: lines, as: UTF8.self).components(separatedBy: #""object":["task""#).count == 301)
+    }
+
+    @Test("a node on a copied file starts and warns in every place until the file is accepted, with nothing stopped")
+    func copied() async throws {
+        let first = try NodeProcess.serve(in: folder)
+        try await publish(0..<3, to: first)
+        stop(first)
+        #expect(!first.journal.contains("the log may lack records"))
+        let copy = folder.path + "/copy"
+        try files.createDirectory(atPath: copy, withIntermediateDirectories: false)
+        try files.copyItem(atPath: data + "/log.sqlite", toPath: copy + "/log.sqlite")
+        let log = "sqlite:\(copy)/log.sqlite"
+
+        let node = try NodeProcess(["serve", "--data", copy], in: folder, name: "copy")
+        try await node.becomesReady()
+        #expect(node.journal.contains(#"level=warning event="the log may lack records""#), "\(node.journal)")
+        #expect(try await detail(of: node).contains("it was copied, or restored from a backup"))
+        #expect(try await metric("reel_log_file_changed", of: node) == 1)
+        for words in [["--url", node.url], ["--url", node.url, "--log", log]] {
+            let doctor = try await BuiltProgram.run(["doctor"] + words)
+            #expect(doctor.code == 1 && doctor.output.contains("reel log accept"), "\(doctor)")
+            #expect(doctor.output.contains("problem  log"), "\(doctor)")
+        }
+        try await publish(3..<5, to: node)
+
+        let accepted = try await BuiltProgram.run(["log", "accept", "--log", log])
+        #expect(accepted.code == 0 && accepted.output.hasPrefix("accepted `\(copy)/log.sqlite`"), "\(accepted)")
+        try await eventually("the node has nothing to say any more") { try await detail(of: node).isEmpty }
+        #expect(try await metric("reel_log_file_changed", of: node) == 0)
+        try await eventually("its journal says that it is over") {
+            node.journal.contains(#"event="the log was accepted as it is""#)
+        }
+        let again = try await BuiltProgram.run(["log", "accept", "--data", copy])
+        #expect(again.code == 0 && again.output.hasPrefix("nothing was doubtful"), "\(again)")
+    }
+
+    @Test("accepting is refused for a log that is not there, or not in a file") func acceptRefused() async throws {
+        try await BuiltProgram.complains(["log", "accept", "--data", data], .failed, "there is no log at")
+        #expect(!files.fileExists(atPath: data))
+        try await BuiltProgram.complains(
+            ["log", "accept", "--log", "kafka:127.0.0.1:1"],
+            .usage,
+            "a log on Kafka has no file"
+        )
+        try Data("hello".utf8).write(to: URL(filePath: folder.path + "/text"))
+        try await BuiltProgram.complains(
+            ["log", "accept", "--log", "sqlite:\(folder.path)/text"],
+            .badData,
+            "found a file that is no SQLite database"
+        )
+    }
+
+    @Test("a restore as deploy/README.md says it: the next epoch, and no client goes on in the former one")
+    func restored() async throws {
+        let node = try NodeProcess.serve(in: folder)
+        let log = "\(data)/log.sqlite"
+        try await publish(0..<100, to: node)
+        // The backup of a running node.
+        let backup = folder.path + "/backup.sqlite"
+        try await makeBackup(of: log, at: backup)
+        try await publish(100..<200, to: node)
+        let before = try await epoch(node)
+        stop(node)
+
+        for suffix in ["", "-wal", "-shm", ".lock"] { try? files.removeItem(atPath: log + suffix) }
+        try files.removeItem(atPath: data + "/snapshot")
+        try files.copyItem(atPath: backup, toPath: log)
+        let run = try await BuiltProgram.newEpoch(["--data", data])
+        #expect(run.code == 0, "\(run)")
+        try node.restart()
+        try await node.becomesReady()
+        #expect(try await epoch(node) != before)
+        #expect(try await detail(of: node).isEmpty)
+        try await eventually("the state of the backup is there") {
+            let lines = try await node.snapshot(of: "todo")
+            return String(decoding: lines, as: UTF8.self).components(separatedBy: #""object":["task""#).count == 101
+        }
+        let late = try await node.ask("GET", "/v1/streams/todo/events?after=199&epoch=\(before)")
+        #expect(late.status == 409 && String(decoding: late.body, as: UTF8.self).contains("epoch_changed"))
+        let doctor = try await BuiltProgram.run(["doctor", "--url", node.url])
+        #expect(doctor.code == 0, "\(doctor)")
+    }
+
+    @Test("a restore without the next epoch is warned of, also by who holds more than the backup")
+    func restoredOnly() async throws {
+        let node = try NodeProcess.serve(in: folder)
+        let log = "\(data)/log.sqlite"
+        try await publish(0..<10, to: node)
+        let backup = folder.path + "/backup.sqlite"
+        try await makeBackup(of: log, at: backup)
+        try await publish(10..<20, to: node)
+        let epoch = try await epoch(node)
+        stop(node)
+        try files.removeItem(atPath: data)
+        try files.createDirectory(atPath: data, withIntermediateDirectories: false)
+        try files.copyItem(atPath: backup, toPath: log)
+        try node.restart()
+        try await node.becomesReady()
+        #expect(try await detail(of: node).contains("reel epoch new"))
+        let late = try await node.ask("GET", "/v1/streams/todo/events?after=19&epoch=\(epoch)")
+        #expect(late.status == 409 && String(decoding: late.body, as: UTF8.self).contains("ahead_of_log"))
+        #expect(try await metric("reel_gateway_ahead_of_log_total", of: node) == 1)
+        try await eventually("the journal names the seq") {
+            node.journal.contains(#"event="a client is ahead of the log" epoch=\#(epoch) "#)
+                && node.journal.contains("stream=todo seq=19 ")
+        }
+        let doctor = try await BuiltProgram.run(["doctor", "--url", node.url])
+        #expect(
+            doctor.code == 1 && doctor.output.contains("hold seqs of this epoch that it does not have"),
+            "\(doctor)"
+        )
+        // The nodes go over by themselves, and nothing is doubtful any more.
+        let run = try await BuiltProgram.newEpoch(["--data", data])
+        #expect(run.code == 0, "\(run)")
+        try await eventually("the node has nothing to say any more") {
+            guard let ready = try? await node.members("/readyz") else { return false }
+            return ready["epoch"] as? String != epoch && ready["detail"] == nil
+        }
+    }
+
+    /// As `sqlite3 LOG ".backup FILE"` does it, by the program itself where it is installed.
+    private func makeBackup(of log: String, at path: String) async throws {
+        if try await Shell.has("command -v sqlite3", "sqlite3") {
+            #expect(try await Shell.run(#"sqlite3 "$0" ".backup '$1'""#, [log, path]).code == 0)
+        } else {
+            try Connection(path: log, mode: .readWrite).execute("VACUUM INTO '\(path)'")
+        }
+    }
+}
