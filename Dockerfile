@@ -4,7 +4,7 @@
 FROM swift:6.3-bookworm AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-    pkg-config librdkafka-dev libsqlite3-dev libssl-dev libuv1-dev zlib1g-dev \
+    pkg-config librdkafka-dev libsqlite3-dev libssl-dev libuv1-dev libxxhash-dev zlib1g-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .

@@ -6,8 +6,8 @@ SHELL := bash
 
 # The C libraries under Sources/Libraries, as pkg-config names them, and the one line that installs them on Debian.
 # README.md shows the same line; the suite Tidy holds the two together.
-LIBRARIES := sqlite3 libuv libssl zlib rdkafka
-APT_LINE := apt-get install -y --no-install-recommends pkg-config librdkafka-dev libsqlite3-dev libssl-dev libuv1-dev zlib1g-dev
+LIBRARIES := sqlite3 libuv libssl zlib libxxhash rdkafka
+APT_LINE := apt-get install -y --no-install-recommends pkg-config librdkafka-dev libsqlite3-dev libssl-dev libuv1-dev libxxhash-dev zlib1g-dev
 
 REEL := .build/release/reel
 HAVE_LIBRARIES := command -v pkg-config >/dev/null && pkg-config --exists $(LIBRARIES)

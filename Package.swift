@@ -52,6 +52,12 @@ let package = Package(
             pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"])]
         ),
+        // Inline as a whole, so nothing is linked.
+        .systemLibrary(
+            name: "CXxhash",
+            path: "Sources/Libraries/xxhash",
+            providers: [.apt(["libxxhash-dev"])]
+        ),
         .systemLibrary(
             name: "CZlib",
             path: "Sources/Libraries/zlib",
@@ -62,7 +68,7 @@ let package = Package(
         library("ReelCore"),
         library("ReelSQLite", ["CSQLite"]),
         library("ReelNet", ["CLibuv", "CLinux", "COpenSSL", "CZlib"]),
-        library("ReelLog", ["CLinux", "ReelCore", "ReelSQLite"]),
+        library("ReelLog", ["CLinux", "CXxhash", "ReelCore", "ReelSQLite"]),
         library("ReelKafka", ["CRdkafka", "ReelCore", "ReelLog"]),
         library("ReelNode", ["ReelCore", "ReelLog", "ReelNet"], resources: [.embedInCode("openapi.yaml")]),
         library("ReelGateway", ["ReelCore", "ReelLog", "ReelNode", "ReelNet"]),
