@@ -12,6 +12,8 @@ final class CachedStream {
     var fold: Fold
     /// Its events of the running batch that are not written yet.
     var events = EventChunk()
+    /// The last seq of its last chunk in the index of events; −1: there is none.
+    var lastEvent: Seq
     /// The number of the batch that changed it last.
     var batch: Int64 = 0
     /// How much of the folder's memory it counts for.
@@ -19,8 +21,9 @@ final class CachedStream {
     /// The sites that had not ended when its rows were written last.
     private(set) var writtenSites: Int
 
-    init(id: Int64, name: StreamName, fold: Fold) {
+    init(id: Int64, name: StreamName, lastEvent: Seq, fold: Fold) {
         self.id = id
+        self.lastEvent = lastEvent
         self.name = name
         key = name.key
         self.fold = fold
@@ -50,7 +53,7 @@ final class CachedStream {
         fold.writeHead(to: &row)
         let digest = fold.digest()
         try row.withUnsafeBytes { head in
-            try file.setStream(id, name: name, head: head, digest: digest, sites: sites)
+            try file.setStream(id, name: name, head: head, digest: digest, sites: sites, lastEvent: lastEvent)
         }
         defer { writtenSites = sites }
         return writtenSites != sites

@@ -52,7 +52,7 @@ enum EpochFolders {
         while partition < partitions {
             guard let connection = try? Connection(path: file(partition, in: path), mode: .readOnly, busyMs: 1_000),
                 let found = try? StoredPosition(reading: connection).following, next == nil || next == found,
-                let count = try? connection.integer("SELECT value FROM meta WHERE name = 'partitions'")
+                let count = try? StoredMeta(reading: connection)["partitions"]
             else { return nil }
             (next, partitions) = (found, Int(count))
             partition += 1
@@ -67,7 +67,7 @@ enum EpochFolders {
             else {
                 return nil
             }
-            return try? connection.integer("SELECT value FROM meta WHERE name = '\(meta)'").map { Int($0) }
+            return try? StoredMeta(reading: connection)[meta].map { Int($0) }
         }.first
     }
 

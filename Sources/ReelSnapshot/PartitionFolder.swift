@@ -45,6 +45,8 @@ final class PartitionFolder {
     private var held = 0
     /// The index has every event from this seq on.
     private var oldestEvent: Seq
+    /// The seq of the last barrier in the index; −1: there is none.
+    private var lastBarrier: Seq
     private var checkpoint: CheckpointPlan
     private var row: [UInt8] = []
     /// The streams that have many sites, as of the last transaction.
@@ -72,7 +74,8 @@ final class PartitionFolder {
         seedsEnd = position.seedsEnd
         stored = position.seq
         last = position.last
-        oldestEvent = try file.oldestEvent() ?? next
+        oldestEvent = position.oldestEvent
+        lastBarrier = position.lastBarrier
         checkpoint = CheckpointPlan(frames: settings.checkpointBytes / SnapshotFile.pageBytes)
         rules = PartitionRules(partition: identity.partition, of: identity.partitions, phase: position.phase)
         crowd = try SiteCrowd(of: identity.partition, seq: position.seq, in: file.connection)
@@ -135,7 +138,8 @@ final class PartitionFolder {
             // It holds for all streams, also those not in memory: the position says so.
             var chunk = EventChunk()
             chunk.append(seq, value, StoredOutcome(code: 0))
-            try write(chunk, of: SnapshotFile.barriers)
+            try write(chunk, of: SnapshotFile.barriers, behind: lastBarrier)
+            lastBarrier = seq
         case .unknownBarrier:
             return false
         case .void(let void):
@@ -180,10 +184,10 @@ final class PartitionFolder {
             in: file.connection,
             listsChanges: true
         ) {
-            stream = CachedStream(id: stored.id, name: name, fold: stored.fold)
+            stream = CachedStream(id: stored.id, name: name, lastEvent: stored.lastEvent, fold: stored.fold)
         } else {
             let fold = Fold(stream: name, partition: identity.partition, epoch: identity.epoch, listsChanges: true)
-            stream = CachedStream(id: newStream, name: name, fold: fold)
+            stream = CachedStream(id: newStream, name: name, lastEvent: .none, fold: fold)
             newStream += 1
         }
         streams[name] = stream
@@ -219,8 +223,15 @@ final class PartitionFolder {
         // Seeds are no events: the index begins behind them.
         oldestEvent = max(oldestEvent, next - settings.keptEvents, seedsEnd)
         try file.trimEvents(before: oldestEvent)
-        try file.setMeta(SnapshotFile.indexBegin, oldestEvent)
-        try StoredPosition(next: next, phase: rules.phase, last: last, seedsEnd: seedsEnd).write(to: file)
+        let position = StoredPosition(
+            next: next,
+            phase: rules.phase,
+            last: last,
+            seedsEnd: seedsEnd,
+            oldestEvent: oldestEvent,
+            lastBarrier: lastBarrier
+        )
+        try position.write(to: file)
         try file.connection.commit()
         let committed = ContinuousClock.now
         commitTime = committed - start
@@ -234,14 +245,15 @@ final class PartitionFolder {
     }
 
     private func writeEvents(of stream: CachedStream) throws {
-        try write(stream.events, of: stream.id)
+        try write(stream.events, of: stream.id, behind: stream.lastEvent)
+        stream.lastEvent = stream.events.last
         stream.events.removeAll()
     }
 
-    private func write(_ chunk: EventChunk, of stream: Int64) throws {
+    private func write(_ chunk: EventChunk, of stream: Int64, behind before: Seq) throws {
         if !file.connection.inTransaction { try file.connection.begin() }
         try chunk.bytes.withUnsafeBytes {
-            try file.addEvents(stream, first: chunk.first, last: chunk.last, data: $0)
+            try file.addEvents(stream, first: chunk.first, last: chunk.last, before: before, data: $0)
         }
     }
 }

@@ -182,7 +182,7 @@ final class PartitionKeeper: @unchecked Sendable {
         guard log.epoch == identity.epoch else {
             throw LogError(.epochChanged, "found epoch \(log.epoch), expected \(identity.epoch)")
         }
-        let file = try SnapshotFile(path: place.path, identity: identity, number: number)
+        let file = try open()
         let position = try StoredPosition(reading: file.connection)
         // On a full disk, too, the file is compared with the log, and answers.
         if position.number != Int64(number) { try file.setMeta("number", Int64(number)) }
@@ -221,6 +221,17 @@ final class PartitionKeeper: @unchecked Sendable {
                 }
             }
         }
+    }
+
+    private func open() throws -> SnapshotFile {
+        let fields: KeyValuePairs = ["partition": "\(identity.partition)", "file": place.path]
+        var isUpgraded = false
+        let file = try SnapshotFile(path: place.path, identity: identity, number: number) {
+            isUpgraded = true
+            journal.info("snapshot file is brought to a newer format", fields)
+        }
+        if isUpgraded { journal.info("snapshot file has the newer format", fields) }
+        return file
     }
 
     private func fold(_ batch: RecordBatch, with folder: PartitionFolder) throws {

@@ -16,16 +16,19 @@ struct SiteCrowd: Equatable, Sendable {
 
     init() {}
 
-    /// What a partition's file says, as of `seq`. Reads nothing but an index.
+    /// What a partition's file says, as of `seq`. Reads the rows of crowded streams, besides that an index alone.
     init(of partition: Int, seq: Seq, in connection: Connection) throws {
         most = Int(try connection.integer("SELECT max(sites) FROM stream") ?? 0)
         guard most >= CrowdedStream.sitesMin else { return }
         let crowded = "FROM stream WHERE sites >= \(CrowdedStream.sitesMin)"
         halfFull = Int(try connection.integer("SELECT count(*) \(crowded)") ?? 0)
-        let rows = try connection.prepare("SELECT name, sites \(crowded) ORDER BY sites DESC LIMIT \(Self.namedMax)")
+        let rows = try connection.prepare(
+            "SELECT \(StoredRow.streamColumns) \(crowded) ORDER BY sites DESC LIMIT \(Self.namedMax)"
+        )
         while try rows.step() {
-            guard let name = StreamName(rows.text(0)) else { continue }
-            streams.append(CrowdedStream(stream: name, partition: partition, seq: seq, sites: Int(rows.integer(1))))
+            try StoredRow.checkStream(rows)
+            guard let name = StreamName(rows.text(1)) else { continue }
+            streams.append(CrowdedStream(stream: name, partition: partition, seq: seq, sites: Int(rows.integer(4))))
         }
     }
 }

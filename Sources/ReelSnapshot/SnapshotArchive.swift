@@ -115,7 +115,13 @@ public final class SnapshotArchive: StateArchive {
         let names = try connection.prepare("SELECT name FROM stream NOT INDEXED")
         while try names.step() {
             guard let name = StreamName(names.text(0)),
-                let stored = try StoredStream(name, identity: identity, seq: position.seq, in: connection)
+                let stored = try StoredStream(
+                    name,
+                    identity: identity,
+                    seq: position.seq,
+                    in: connection,
+                    isHashed: position.isHashed
+                )
             else { throw SnapshotFile.Unusable(reason: "found a stream without a valid name") }
             fold.add(stored.fold)
         }

@@ -1,4 +1,5 @@
 import ReelCore
+import ReelLog
 import ReelSQLite
 
 /// The SQLite file of one partition: the streams' rows, their last events, and the next seq to fold. Position and data
@@ -12,10 +13,14 @@ import ReelSQLite
 /// | `site` | a site of a stream, as the fold stores it |
 /// | `event` | events of one stream that follow each other, by the seq of the last one; and each barrier |
 ///
+/// The last column of each row is its hash (`StoredRow`).
+///
 /// All of it can be made anew from the log, so a commit does not wait for the disk. It belongs to one thread at a time.
 final class SnapshotFile {
     /// The form of the tables and rows; a file of another form is put aside.
-    static let format: Int64 = 3
+    static let format: Int64 = 4
+
+    static let tables = ["meta", "stream", "object", "site", "event"]
 
     /// Stands in place of a stream's number where a barrier stands in the index.
     static let barriers: Int64 = 0
@@ -62,72 +67,85 @@ final class SnapshotFile {
     private let trimEvents: Statement
 
     /// Opens the file for writing, or makes it, for the log of this number. Throws `Unusable` where it is damaged or
-    /// somebody else's.
-    init(path: String, identity: Identity, number: Int = 0) throws {
+    /// somebody else's. `willUpgrade` is called before the rows of an older file get hashes, which takes a while.
+    init(path: String, identity: Identity, number: Int = 0, willUpgrade: () -> Void = {}) throws {
         connection = try Connection(path: path, mode: .create, busyMs: 2_000)
         try connection.execute("PRAGMA page_size = \(Self.pageBytes)")
         try connection.useWAL(.normal)
         try connection.execute("PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY")
-        if try connection.integer("SELECT count(*) FROM sqlite_schema") == 0 {
-            try Self.create(connection, identity, number)
+        let isNew = try connection.integer("SELECT count(*) FROM sqlite_schema") == 0
+        let isOld = try !isNew && Self.verify(connection, identity) != Self.format
+        if isNew {
+            try connection.begin()
+            try Self.createTables(connection)
+        } else if isOld {
+            willUpgrade()
+            try Self.beginUpgrade(connection, identity)
         } else {
-            try Self.verify(connection, identity)
-            try Self.verifyNames(connection)
+            try Self.verifyStreams(connection)
         }
-        putMeta = try connection.prepare("INSERT OR REPLACE INTO meta VALUES (?, ?)")
+        putMeta = try connection.prepare("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)")
         putStream = try connection.prepare(
             """
-            INSERT INTO stream VALUES (?, ?, ?, ?, ?)
-            ON CONFLICT (id) DO UPDATE SET head = excluded.head, digest = excluded.digest, sites = excluded.sites
+            INSERT INTO stream VALUES (?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (id) DO UPDATE SET head = excluded.head, digest = excluded.digest, sites = excluded.sites,
+                event = excluded.event, hash = excluded.hash
             """
         )
         putObject = try connection.prepare(Self.put("object"))
         deleteObject = try connection.prepare("DELETE FROM object WHERE stream = ? AND key = ?")
         putSite = try connection.prepare(Self.put("site"))
         deleteSite = try connection.prepare("DELETE FROM site WHERE stream = ? AND key = ?")
-        putEvents = try connection.prepare("INSERT OR REPLACE INTO event VALUES (?, ?, ?, ?)")
+        putEvents = try connection.prepare("INSERT OR REPLACE INTO event VALUES (?, ?, ?, ?, ?, ?)")
         trimEvents = try connection.prepare("DELETE FROM event WHERE last < ?")
+        if isNew { try describe(identity, number) } else if isOld { try finishUpgrade() }
     }
 
     /// Writes a row in place where it is there already, which costs less than to replace it.
     private static func put(_ table: String) -> String {
-        "INSERT INTO \(table) VALUES (?, ?, ?) ON CONFLICT (stream, key) DO UPDATE SET data = excluded.data"
+        """
+        INSERT INTO \(table) VALUES (?, ?, ?, ?)
+        ON CONFLICT (stream, key) DO UPDATE SET data = excluded.data, hash = excluded.hash
+        """
     }
 
     // MARK: Opening
 
-    private static func create(_ connection: Connection, _ identity: Identity, _ number: Int) throws {
-        try connection.transaction { () throws(SQLiteError) in
-            try connection.execute(
-                """
-                CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
-                CREATE TABLE stream (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, head BLOB NOT NULL,
-                    digest INTEGER NOT NULL, sites INTEGER NOT NULL);
-                CREATE INDEX stream_by_sites ON stream (sites);
-                CREATE TABLE object (stream INTEGER, key BLOB, data BLOB NOT NULL, PRIMARY KEY (stream, key))
-                    WITHOUT ROWID;
-                CREATE TABLE site (stream INTEGER, key BLOB, data BLOB NOT NULL, PRIMARY KEY (stream, key))
-                    WITHOUT ROWID;
-                CREATE TABLE event (last INTEGER PRIMARY KEY, stream INTEGER NOT NULL, first INTEGER NOT NULL,
-                    data BLOB NOT NULL);
-                CREATE INDEX event_of_stream ON event (stream, last);
-                """
-            )
-            let insert = try connection.prepare("INSERT INTO meta VALUES (?, ?)")
-            for (name, value) in [
-                ("format", format), ("epoch", Int64(bitPattern: identity.epoch.value)),
-                ("partition", Int64(identity.partition)), ("partitions", Int64(identity.partitions)), ("next", 0),
-                ("number", Int64(number)),
-            ] {
-                insert.bind(1, name)
-                insert.bind(2, value)
-                try insert.run()
-            }
-        }
+    /// Makes the tables. Inside a transaction.
+    static func createTables(_ connection: Connection) throws(SQLiteError) {
+        try connection.execute(
+            """
+            CREATE TABLE meta (name TEXT PRIMARY KEY, value, hash INTEGER NOT NULL) WITHOUT ROWID;
+            CREATE TABLE stream (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, head BLOB NOT NULL,
+                digest INTEGER NOT NULL, sites INTEGER NOT NULL, event INTEGER NOT NULL, hash INTEGER NOT NULL);
+            CREATE INDEX stream_by_sites ON stream (sites);
+            CREATE TABLE object (stream INTEGER, key BLOB, data BLOB NOT NULL, hash INTEGER NOT NULL,
+                PRIMARY KEY (stream, key)) WITHOUT ROWID;
+            CREATE TABLE site (stream INTEGER, key BLOB, data BLOB NOT NULL, hash INTEGER NOT NULL,
+                PRIMARY KEY (stream, key)) WITHOUT ROWID;
+            CREATE TABLE event (last INTEGER PRIMARY KEY, stream INTEGER NOT NULL, first INTEGER NOT NULL,
+                before INTEGER NOT NULL, data BLOB NOT NULL, hash INTEGER NOT NULL);
+            CREATE INDEX event_of_stream ON event (stream, last);
+            """
+        )
     }
 
-    /// Throws `Unusable` unless each stream is found by its name: one that is not would be begun anew.
-    private static func verifyNames(_ connection: Connection) throws {
+    /// Says whose file a new one is, and commits it.
+    private func describe(_ identity: Identity, _ number: Int) throws {
+        try setMeta("format", Self.format)
+        try setMeta("epoch", Int64(bitPattern: identity.epoch.value))
+        try setMeta("partition", Int64(identity.partition))
+        try setMeta("partitions", Int64(identity.partitions))
+        try setMeta("next", 0)
+        try setMeta("number", Int64(number))
+        try connection.commit()
+    }
+
+    /// Throws `Unusable` unless each stream has its hash and is found by its name: one that is not would be begun
+    /// again, and a number that is damaged might be given to another stream.
+    private static func verifyStreams(_ connection: Connection) throws {
+        let rows = try connection.prepare("SELECT \(StoredRow.streamColumns) FROM stream NOT INDEXED")
+        while try rows.step() { try StoredRow.checkStream(rows) }
         let lost = try connection.integer(
             """
             SELECT count(*) FROM stream AS row NOT INDEXED
@@ -137,50 +155,65 @@ final class SnapshotFile {
         guard lost == 0 else { throw Unusable(reason: "the index of the streams' names is damaged") }
     }
 
-    /// Throws `Unusable` unless it is the file of this partition.
-    static func verify(_ connection: Connection, _ identity: Identity) throws {
-        func meta(_ name: String) throws(SQLiteError) -> Int64? {
-            let statement = try connection.prepare("SELECT value FROM meta WHERE name = ?")
-            statement.bind(1, name)
-            return try statement.step() && !statement.isNull(0) ? statement.integer(0) : nil
+    /// Throws `Unusable` unless it is the file of this partition, in this format or in that without hashes. Returns its
+    /// format.
+    @discardableResult
+    static func verify(_ connection: Connection, _ identity: Identity) throws -> Int64 {
+        let meta = try StoredMeta(reading: connection)
+        guard let found = meta["format"], found == (meta.isHashed ? format : formatWithoutHashes) else {
+            let found = meta["format"].map { "\($0)" } ?? "none"
+            throw Unusable(reason: "found format \(found), expected \(format) or \(formatWithoutHashes)")
         }
-        let foundFormat = try meta("format")
-        guard foundFormat == format else {
-            throw Unusable(reason: "found format \(foundFormat.map { "\($0)" } ?? "none"), expected \(format)")
-        }
-        let found = Identity(
-            epoch: Epoch(UInt64(bitPattern: try meta("epoch") ?? 0)),
-            partition: Int(try meta("partition") ?? -1),
-            partitions: Int(try meta("partitions") ?? -1)
+        let owner = Identity(
+            epoch: Epoch(UInt64(bitPattern: meta["epoch"] ?? 0)),
+            partition: Int(meta["partition"] ?? -1),
+            partitions: Int(meta["partitions"] ?? -1)
         )
-        guard found == identity else {
+        guard owner == identity else {
             throw Unusable(
-                reason: "found epoch \(found.epoch), partition \(found.partition) of \(found.partitions);"
+                reason: "found epoch \(owner.epoch), partition \(owner.partition) of \(owner.partitions);"
                     + " expected epoch \(identity.epoch), partition \(identity.partition) of \(identity.partitions)"
             )
         }
-        guard let next = try meta("next"), next >= 0 else { throw Unusable(reason: "it has no position") }
+        guard let next = meta["next"], next >= 0 else { throw Unusable(reason: "it has no position") }
+        return found
     }
 
     // MARK: Writing, inside a transaction
 
     func setMeta(_ name: String, _ value: Int64) throws {
+        var name = name
         putMeta.bind(1, name)
         putMeta.bind(2, value)
+        putMeta.bind(3, name.withUTF8 { StoredRow.meta(Bytes($0), value) })
         try putMeta.run()
     }
 
-    func setStream(_ id: Int64, name: StreamName, head: Bytes, digest: UInt64, sites: Int) throws {
+    func setStream(
+        _ id: Int64,
+        name: StreamName,
+        head: Bytes,
+        digest: UInt64,
+        sites: Int,
+        lastEvent: Seq
+    ) throws {
+        var text = name.description
+        let (digest, sites) = (Int64(bitPattern: digest), Int64(sites))
+        let hash = text.withUTF8 { name in
+            StoredRow.stream(id, name: Bytes(name), head: head, digest: digest, sites: sites, lastEvent: lastEvent)
+        }
         putStream.bind(1, id)
-        putStream.bind(2, name.description)
+        putStream.bind(2, text)
         putStream.bind(3, lending: head)
-        putStream.bind(4, Int64(bitPattern: digest))
-        putStream.bind(5, Int64(sites))
+        putStream.bind(4, digest)
+        putStream.bind(5, sites)
+        putStream.bind(6, lastEvent)
+        putStream.bind(7, hash)
         try putStream.run()
     }
 
     func setObject(_ stream: Int64, key: [UInt8], data: Bytes) throws {
-        try Self.put(putObject, stream, key, data)
+        try Self.put(putObject, .object, stream, key, data)
     }
 
     func deleteObject(_ stream: Int64, key: [UInt8]) throws {
@@ -188,18 +221,25 @@ final class SnapshotFile {
     }
 
     func setSite(_ stream: Int64, _ site: Site, data: Bytes) throws {
-        try Self.put(putSite, stream, StoredStream.key(of: site), data)
+        try Self.put(putSite, .site, stream, StoredStream.key(of: site), data)
     }
 
     func deleteSite(_ stream: Int64, _ site: Site) throws {
         try Self.delete(deleteSite, stream, StoredStream.key(of: site))
     }
 
-    private static func put(_ statement: Statement, _ stream: Int64, _ key: [UInt8], _ data: Bytes) throws {
+    private static func put(
+        _ statement: Statement,
+        _ table: RowHash.Table,
+        _ stream: Int64,
+        _ key: [UInt8],
+        _ data: Bytes
+    ) throws {
         try key.withUnsafeBytes { key in
             statement.bind(1, stream)
             statement.bind(2, lending: key)
             statement.bind(3, lending: data)
+            statement.bind(4, StoredRow.entry(table, stream, key, data))
             try statement.run()
         }
     }
@@ -210,20 +250,15 @@ final class SnapshotFile {
         try statement.run()
     }
 
-    /// Writes events of a stream that follow each other.
-    func addEvents(_ stream: Int64, first: Seq, last: Seq, data: Bytes) throws {
+    /// Writes events of a stream that follow each other. `before` is the last seq of the chunk before this one.
+    func addEvents(_ stream: Int64, first: Seq, last: Seq, before: Seq, data: Bytes) throws {
         putEvents.bind(1, last)
         putEvents.bind(2, stream)
         putEvents.bind(3, first)
-        putEvents.bind(4, lending: data)
+        putEvents.bind(4, before)
+        putEvents.bind(5, lending: data)
+        putEvents.bind(6, StoredRow.events(stream, first: first, last: last, before: before, data))
         try putEvents.run()
-    }
-
-    /// The seq from which on the index has every event and barrier; nil: there is no index yet.
-    func oldestEvent() throws -> Seq? { try Self.oldestEvent(in: connection) }
-
-    static func oldestEvent(in connection: Connection) throws -> Seq? {
-        try connection.integer("SELECT value FROM meta WHERE name = '\(indexBegin)'")
     }
 
     /// Forgets events whose chunk ends before a seq.

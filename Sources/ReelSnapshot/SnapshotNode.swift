@@ -394,7 +394,8 @@ public final class SnapshotNode: StateSource {
             return Problem(.nodeBehind, "\(room.reason); ask again, or a peer")
         case let damage as StateReader.Damage:
             keeper.doubt(damage)
-            return Problem(.nodeBehind, "the snapshot's file is damaged and is made anew; ask again, or a peer")
+            let advice = "ask again, or a peer"
+            return Problem(.nodeBehind, "the snapshot's file is damaged and is made from the log again; \(advice)")
         default: return Problem(.nodeBehind, "the snapshot's file cannot be read: \(error); ask again, or a peer")
         }
     }

@@ -10,27 +10,24 @@ extension StateReader {
             guard let highest = acks.map(\.seq).max(), highest <= position.seq else {
                 throw SnapshotError(.nodeBehind, "this node has folded to seq \(position.seq); ask again")
             }
-            let oldest = try SnapshotFile.oldestEvent(in: connection) ?? position.next
-            let id = try StoredStream.id(of: stream, in: connection)
-            let find = try connection.prepare(
-                "SELECT last, data FROM event WHERE stream = ? AND last >= ? ORDER BY last LIMIT 1"
-            )
+            let oldest = position.oldestEvent
+            let row = try StoredStream.row(of: stream, in: connection)
+            var chunks = try row.map { row in
+                try StoredChunks(of: row.integer(0), from: oldest, end: row.integer(5), in: connection)
+            }
             var found: [Seq: (author: (site: Site, op: Op), outcome: StoredOutcome)] = [:]
             let wanted = Set(acks.map(\.seq))
             var looked = Seq.none
             for seq in acks.map(\.seq).sorted() where seq > looked {
-                guard let id else { break }
-                find.bind(1, id)
-                find.bind(2, seq)
-                guard try find.step() else { break }
-                looked = find.integer(0)
-                let isWhole = EventChunk.forEach(in: find.bytes(1)) { seq, outcome, value in
+                chunks?.seek(seq)
+                guard let (last, data) = try chunks?.next() else { break }
+                looked = last
+                let isWhole = EventChunk.forEach(in: data) { seq, outcome, value in
                     guard wanted.contains(seq) else { return true }
                     found[seq] = EventIntake.author(of: value).map { ($0, outcome) }
                     return true
                 }
                 guard isWhole else { throw SnapshotFile.Unusable(reason: "found a damaged chunk of events") }
-                find.reset()
             }
             return try acks.map { ack in
                 guard let (author, outcome) = found[ack.seq], author == (ack.site, ack.op) else {

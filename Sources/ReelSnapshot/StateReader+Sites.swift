@@ -45,7 +45,7 @@ extension StateReader {
                 known.removeSubrange(limit...)
             }
             page.sites = known
-            try addTimes(to: &page, of: stored.id, position, in: connection)
+            try addTimes(to: &page, of: stored, position, in: connection)
             return page
         }
     }
@@ -53,16 +53,18 @@ extension StateReader {
     /// Looks up the times of the sites' last events. Cuts the page where that would take too long.
     private func addTimes(
         to page: inout SitesPage,
-        of stream: Int64,
+        of stream: StoredStream,
         _ position: StoredPosition,
         in connection: Connection
     ) throws {
-        let oldest = try SnapshotFile.oldestEvent(in: connection) ?? position.next
-        let find = try connection.prepare(
-            "SELECT last, data FROM event WHERE stream = ? AND last >= ? ORDER BY last LIMIT 1"
+        var chunks = try StoredChunks(
+            of: stream.id,
+            from: position.oldestEvent,
+            end: stream.lastEvent,
+            in: connection
         )
         var times: [Seq: Int64] = [:]
-        var (looked, bytes) = (oldest - 1, 0)
+        var (looked, bytes) = (position.oldestEvent - 1, 0)
         let wanted = Set(page.sites.map(\.seq))
         for index in page.sites.indices where page.sites[index].seq > looked {
             guard bytes < Self.timesBytes else {
@@ -70,17 +72,15 @@ extension StateReader {
                 page.sites.removeSubrange(index...)
                 break
             }
-            find.bind(1, stream)
-            find.bind(2, page.sites[index].seq)
-            guard try find.step() else { break }
-            looked = find.integer(0)
-            bytes += find.bytes(1).count
-            let isWhole = EventChunk.forEach(in: find.bytes(1)) { seq, _, value in
+            chunks.seek(page.sites[index].seq)
+            guard let (last, data) = try chunks.next() else { break }
+            looked = last
+            bytes += data.count
+            let isWhole = EventChunk.forEach(in: data) { seq, _, value in
                 if wanted.contains(seq), let time = EventIntake.clock(of: value) { times[seq] = time }
                 return true
             }
             guard isWhole else { throw SnapshotFile.Unusable(reason: "found a damaged chunk of events") }
-            find.reset()
         }
         for index in page.sites.indices { page.sites[index].atMs = times[page.sites[index].seq] }
     }

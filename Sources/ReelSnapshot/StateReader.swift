@@ -1,4 +1,5 @@
 import ReelCore
+import ReelLog
 import ReelNode
 import ReelSQLite
 
@@ -42,9 +43,8 @@ struct StateReader: Sendable {
     }
 
     func ends() throws -> Ends {
-        try reading { connection, position in
-            let indexed = try SnapshotFile.oldestEvent(in: connection) ?? position.next
-            return Ends(indexed: indexed, seedsEnd: position.seedsEnd, head: position.seq)
+        try reading { _, position in
+            Ends(indexed: position.oldestEvent, seedsEnd: position.seedsEnd, head: position.seq)
         }
     }
 
@@ -89,21 +89,27 @@ struct StateReader: Sendable {
     /// One object or tombstone; nil if there is none.
     func object(of stream: StreamName, model: String, id: String) throws -> ObjectState? {
         try reading { connection, position -> ObjectState? in
-            let key = StoredStream.key(model: model, id: id)
-            let find = try connection.prepare(
-                "SELECT head, data FROM stream JOIN object ON stream = id WHERE name = ? AND key = ?"
-            )
-            find.bind(1, stream.description)
+            guard let row = try StoredStream.row(of: stream, in: connection) else { return nil }
+            let (key, number) = (StoredStream.key(model: model, id: id), row.integer(0))
+            let find = try connection.prepare("SELECT data, hash FROM object WHERE stream = ? AND key = ?")
+            find.bind(1, number)
             find.bind(2, key)
-            guard try find.step() else { return nil }
+            guard try find.step() else {
+                try StoredRow.checkAbsence(ofObject: key, of: number, in: connection)
+                return nil
+            }
             var loader = try FoldLoader(
                 stream: stream,
                 partition: identity.partition,
                 epoch: identity.epoch,
                 seq: position.seq,
-                head: find.bytes(0)
+                head: row.bytes(2)
             )
-            try key.withUnsafeBytes { try loader.add(objectKey: $0, row: find.bytes(1)) }
+            try key.withUnsafeBytes { key in
+                let hash = StoredRow.entry(.object, number, key, find.bytes(0))
+                try StoredRow.check(hash, find, 1, "of an object of stream \(stream)")
+                try loader.add(objectKey: key, row: find.bytes(0))
+            }
             return loader.finish().object(model: model, id: id)
         }
     }
@@ -119,7 +125,7 @@ struct StateReader: Sendable {
         bytes: Int = EventsReply.pieceBytes
     ) throws -> (chunk: EventsChunk, head: Seq) {
         try reading { connection, position in
-            let oldest = try SnapshotFile.oldestEvent(in: connection) ?? position.next
+            let oldest = position.oldestEvent
             guard after + 1 >= oldest else {
                 var problem = Problem(.truncated, "found after \(after), expected at least \(oldest - 1)")
                 problem.first = oldest
@@ -134,24 +140,19 @@ struct StateReader: Sendable {
                 chunk: EventsChunk(from: after + 1, to: end),
                 limit: limit,
                 bytes: bytes,
-                barriers: try barriers(behind: after, to: end, limit: limit, in: connection)[...]
+                barriers: try barriers(behind: after, to: end, limit: limit, position, in: connection)[...]
             )
-            if let stored = try StoredStream.id(of: stream, in: connection) {
-                let chunks = try connection.prepare(
-                    "SELECT data FROM event WHERE stream = ? AND last > ? ORDER BY last"
-                )
-                chunks.bind(1, stored)
-                chunks.bind(2, after)
+            if let row = try StoredStream.row(of: stream, in: connection) {
+                var chunks = try StoredChunks(of: row.integer(0), from: after + 1, end: row.integer(5), in: connection)
                 var isOver = false
-                while !isOver, try chunks.step() {
-                    let isWhole = EventChunk.forEach(in: chunks.bytes(0)) { seq, _, value in
+                while !isOver, let (_, data) = try chunks.next() {
+                    let isWhole = EventChunk.forEach(in: data) { seq, _, value in
                         guard seq > after else { return true }
                         isOver = seq > end || !page.add(seq, value)
                         return !isOver
                     }
                     guard isWhole else { throw SnapshotFile.Unusable(reason: "found a damaged chunk of events") }
                 }
-                chunks.reset()
             }
             page.addBarriers(before: .max)
             return (page.chunk, position.seq)
@@ -163,18 +164,18 @@ struct StateReader: Sendable {
         behind after: Seq,
         to end: Seq,
         limit: Int,
+        _ position: StoredPosition,
         in connection: Connection
     ) throws -> [DeliveredEvent] {
-        let rows = try connection.prepare(
-            "SELECT data FROM event WHERE stream = ? AND last > ? AND last <= ? ORDER BY last LIMIT ?"
+        var chunks = try StoredChunks(
+            of: SnapshotFile.barriers,
+            from: after + 1,
+            end: position.lastBarrier,
+            in: connection
         )
-        rows.bind(1, SnapshotFile.barriers)
-        rows.bind(2, after)
-        rows.bind(3, end)
-        rows.bind(4, Int64(limit) + 1)
         var barriers: [DeliveredEvent] = []
-        while try rows.step() {
-            let isWhole = EventChunk.forEach(in: rows.bytes(0)) { seq, _, value in
+        while barriers.count <= limit, let (last, data) = try chunks.next(), last <= end {
+            let isWhole = EventChunk.forEach(in: data) { seq, _, value in
                 barriers.append(DeliveredEvent(seq: seq, value: Array(value)))
                 return true
             }
@@ -226,6 +227,9 @@ struct StateReader: Sendable {
         do {
             let (connection, position) = try place.beginRead()
             defer { connection.rollback() }
+            guard position.isHashed else {
+                throw SnapshotError(.nodeBehind, "this node is bringing its file to a newer format; ask again")
+            }
             guard !position.isInsideSeeds else {
                 throw SnapshotError(.nodeBehind, "this node is still reading what the epoch begins with; ask again")
             }

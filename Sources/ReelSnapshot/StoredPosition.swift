@@ -16,6 +16,12 @@ struct StoredPosition {
     var number: Int64?
     /// The deployment of the file's log; nil: that was not written yet.
     var deployment: Deployment?
+    /// The seq from which on the index has every event and barrier; without an index the next seq.
+    var oldestEvent: Seq
+    /// The seq of the last barrier in the index; −1: there is none.
+    var lastBarrier: Seq
+    /// False where the file's rows have no hashes yet: an older build wrote it.
+    var isHashed = true
 
     /// The last seq folded.
     var seq: Seq { next - 1 }
@@ -29,49 +35,48 @@ struct StoredPosition {
     /// Only the first log may begin with none; in each partition of another one stands at least what opens it.
     var isInsideSeeds: Bool { phase == .seeds && (next > 0 || number ?? 0 > 0) }
 
-    init(next: Seq, phase: PartitionRules.Phase, last: Witness?, seedsEnd: Seq) {
+    init(
+        next: Seq,
+        phase: PartitionRules.Phase,
+        last: Witness?,
+        seedsEnd: Seq,
+        oldestEvent: Seq,
+        lastBarrier: Seq
+    ) {
         self.next = next
         self.phase = phase
         self.last = last
         self.seedsEnd = seedsEnd
+        self.oldestEvent = oldestEvent
+        self.lastBarrier = lastBarrier
     }
 
     /// The position that a file holds.
     init(reading connection: Connection) throws {
-        let statement = try connection.prepare(
-            """
-            SELECT name, value FROM meta
-            WHERE name IN ('next', 'phase', 'following', 'last', 'hash', 'seeds', 'number', 'deployment')
-            """
-        )
-        var phase: Int64 = 0
-        var following: Int64 = 0
-        var last = Seq.none
-        var hash: Int64 = 0
-        while try statement.step() {
-            switch statement.text(0) {
-            case "next": next = statement.integer(1)
-            case "phase": phase = statement.integer(1)
-            case "last": last = statement.integer(1)
-            case "hash": hash = statement.integer(1)
-            case "seeds": seedsEnd = statement.integer(1)
-            case "number": number = statement.integer(1)
-            case "deployment": deployment = Deployment(UInt64(bitPattern: statement.integer(1)))
-            default: following = statement.integer(1)
-            }
+        let meta = try StoredMeta(reading: connection)
+        next = meta["next"] ?? 0
+        seedsEnd = meta["seeds"] ?? 0
+        number = meta["number"]
+        deployment = meta["deployment"].map { Deployment(UInt64(bitPattern: $0)) }
+        oldestEvent = meta[SnapshotFile.indexBegin] ?? next
+        lastBarrier = meta["barrier"] ?? .none
+        isHashed = meta.isHashed
+        if let last = meta["last"], last >= 0 {
+            self.last = Witness(seq: last, hash: UInt64(bitPattern: meta["hash"] ?? 0))
         }
-        if last >= 0 { self.last = Witness(seq: last, hash: UInt64(bitPattern: hash)) }
-        self.phase =
-            switch phase {
+        phase =
+            switch meta["phase"] ?? 0 {
             case 0: .seeds
             case 1: .open
-            default: .ended(Epoch(UInt64(bitPattern: following)))
+            default: .ended(Epoch(UInt64(bitPattern: meta["following"] ?? 0)))
             }
     }
 
     /// Writes it, but for the log's number and deployment. Inside a transaction.
     func write(to file: SnapshotFile) throws {
         try file.setMeta("next", next)
+        try file.setMeta(SnapshotFile.indexBegin, oldestEvent)
+        try file.setMeta("barrier", lastBarrier)
         if let last {
             try file.setMeta("last", last.seq)
             try file.setMeta("hash", Int64(bitPattern: last.hash))

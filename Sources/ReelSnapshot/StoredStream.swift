@@ -1,10 +1,13 @@
 import ReelCore
+import ReelLog
 import ReelSQLite
 
 /// A stream as it lies in a partition's file, read back into a fold.
 struct StoredStream {
     /// The stream's number in the file.
     let id: Int64
+    /// The last seq of its last chunk in the index of events; −1: there is none.
+    let lastEvent: Seq
     var fold: Fold
 
     /// Reads a stream whole, as of `seq`, the position of the file; nil if nobody wrote to it yet. Throws `Unusable`
@@ -14,16 +17,23 @@ struct StoredStream {
         identity: SnapshotFile.Identity,
         seq: Seq,
         in connection: Connection,
-        listsChanges: Bool = false
+        listsChanges: Bool = false,
+        isHashed: Bool = true
     ) throws {
         guard
-            var rows = try Rows(name, identity: identity, seq: seq, in: connection, listsChanges: listsChanges)
+            var rows = try Rows(
+                name,
+                identity: identity,
+                seq: seq,
+                in: connection,
+                listsChanges: listsChanges,
+                isHashed: isHashed
+            )
         else { return nil }
         id = rows.id
-        let objects = try connection.prepare("SELECT key, data FROM object WHERE stream = ?")
-        objects.bind(1, id)
-        while try objects.step() {
-            try rows.loader.add(objectKey: objects.bytes(0), row: objects.bytes(1))
+        lastEvent = rows.lastEvent
+        try Self.forEach(.object, of: id, in: connection, isHashed: isHashed) { key, data in
+            try rows.loader.add(objectKey: key, row: data)
         }
         fold = rows.loader.finish()
         let found = fold.digest()
@@ -35,17 +45,33 @@ struct StoredStream {
     /// Reads a stream without its objects, as of `seq`, the position of the file; nil if nobody wrote to it yet. The
     /// digest, which covers the objects, is not compared.
     init?(sitesOf name: StreamName, identity: SnapshotFile.Identity, seq: Seq, in connection: Connection) throws {
-        guard let rows = try Rows(name, identity: identity, seq: seq, in: connection, listsChanges: false) else {
-            return nil
-        }
+        guard
+            let rows = try Rows(
+                name,
+                identity: identity,
+                seq: seq,
+                in: connection,
+                listsChanges: false,
+                isHashed: true
+            )
+        else { return nil }
         id = rows.id
+        lastEvent = rows.lastEvent
         fold = rows.loader.finish()
+        guard fold.liveSites == rows.sites else {
+            throw SnapshotFile.Unusable(
+                reason: "found \(fold.liveSites) sites of stream \(name) that have not ended, expected \(rows.sites)"
+            )
+        }
     }
 
     /// What the file holds of a stream besides its objects.
     private struct Rows {
         let id: Int64
+        let lastEvent: Seq
         let digest: UInt64
+        /// The sites that have not ended.
+        let sites: Int
         var loader: FoldLoader
 
         init?(
@@ -53,37 +79,62 @@ struct StoredStream {
             identity: SnapshotFile.Identity,
             seq: Seq,
             in connection: Connection,
-            listsChanges: Bool
+            listsChanges: Bool,
+            isHashed: Bool
         ) throws {
-            let find = try connection.prepare("SELECT id, head, digest FROM stream WHERE name = ?")
-            find.bind(1, name.description)
-            guard try find.step() else { return nil }
-            id = find.integer(0)
-            digest = UInt64(bitPattern: find.integer(2))
-            loader = try FoldLoader(
+            guard let row = try StoredStream.row(of: name, in: connection, isHashed: isHashed) else { return nil }
+            id = row.integer(0)
+            digest = UInt64(bitPattern: row.integer(3))
+            sites = Int(row.integer(4))
+            lastEvent = row.integer(5)
+            var loader = try FoldLoader(
                 stream: name,
                 partition: identity.partition,
                 epoch: identity.epoch,
                 seq: seq,
-                head: find.bytes(1),
+                head: row.bytes(2),
                 listsChanges: listsChanges
             )
-            let sites = try connection.prepare("SELECT key, data FROM site WHERE stream = ?")
-            sites.bind(1, id)
-            while try sites.step() {
-                guard let site = StoredStream.site(of: sites.bytes(0)) else {
+            try StoredStream.forEach(.site, of: id, in: connection, isHashed: isHashed) { key, data in
+                guard let site = StoredStream.site(of: key) else {
                     throw SnapshotFile.Unusable(reason: "found a site's key that is no UUID in stream \(name)")
                 }
-                try loader.add(site: site, row: sites.bytes(1))
+                try loader.add(site: site, row: data)
             }
+            self.loader = loader
         }
     }
 
-    /// The number of a stream; nil if nobody wrote to it yet.
-    static func id(of name: StreamName, in connection: Connection) throws(SQLiteError) -> Int64? {
-        let find = try connection.prepare("SELECT id FROM stream WHERE name = ?")
-        find.bind(1, name.description)
-        return try find.step() ? find.integer(0) : nil
+    /// The row of a stream, with `StoredRow.streamColumns`, compared with its hash; nil if nobody wrote to it yet.
+    static func row(of name: StreamName, in connection: Connection, isHashed: Bool = true) throws -> Statement? {
+        let columns = isHashed ? StoredRow.streamColumns : "id, name, head, digest, sites, -1"
+        let row = try connection.prepare("SELECT \(columns) FROM stream WHERE name = ?")
+        row.bind(1, name.description)
+        let isThere = try row.step()
+        if isHashed {
+            if isThere { try StoredRow.checkStream(row) } else { try StoredRow.checkAbsence(of: name, in: connection) }
+        }
+        return isThere ? row : nil
+    }
+
+    /// Calls `body` with each object or site of a stream, compared with its hash.
+    private static func forEach(
+        _ table: RowHash.Table,
+        of stream: Int64,
+        in connection: Connection,
+        isHashed: Bool,
+        _ body: (_ key: Bytes, _ data: Bytes) throws -> Void
+    ) throws {
+        let rows = try connection.prepare("SELECT key, data\(isHashed ? ", hash" : "") FROM \(table) WHERE stream = ?")
+        rows.bind(1, stream)
+        while try rows.step() {
+            let (key, data) = (rows.bytes(0), rows.bytes(1))
+            if isHashed {
+                let hash = StoredRow.entry(table, stream, key, data)
+                try StoredRow.check(hash, rows, 2, "of \(table == .site ? "a site" : "an object") of stream \(stream)")
+            }
+            try body(key, data)
+        }
     }
 
     /// An object as a row's key: model, a zero byte, id, as they stand between the quotes of canonical JSON.
@@ -103,7 +154,7 @@ struct StoredStream {
         withUnsafeBytes(of: (site.high.bigEndian, site.low.bigEndian)) { Array($0) }
     }
 
-    private static func site(of key: Bytes) -> Site? {
+    static func site(of key: Bytes) -> Site? {
         guard key.count == 16 else { return nil }
         return Site(
             high: UInt64(bigEndian: key.loadUnaligned(as: UInt64.self)),

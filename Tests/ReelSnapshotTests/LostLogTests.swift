@@ -131,7 +131,14 @@ struct LostLogTests {
         var writer = Writer(seed: 5)
         try await lab.log.append((0..<40).map { writer.event(at: $0) }, key: "todo", to: 0)
         lab.log.trim(0, before: 30)
-        let position = StoredPosition(next: 0, phase: .seeds, last: nil, seedsEnd: 0)
+        let position = StoredPosition(
+            next: 0,
+            phase: .seeds,
+            last: nil,
+            seedsEnd: 0,
+            oldestEvent: 0,
+            lastBarrier: .none
+        )
         let error = #expect(throws: LogError.self) {
             try TailVerifier.resuming(position, partition: 0, of: lab.log, lab.log.bounds(0))
         }

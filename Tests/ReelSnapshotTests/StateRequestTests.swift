@@ -1,3 +1,4 @@
+import Foundation
 import ReelCore
 import ReelLog
 import ReelNet
@@ -143,5 +144,26 @@ import Testing
             #expect(taken.count == 2)
         }
         thread.join()
+    }
+
+    @Test("a node that meets a flipped byte says `node_behind`, puts the file aside and answers from the log again")
+    func heals() async throws {
+        let stored = try await StoredFile()
+        let right = try stored.answers()
+        let title = try #require(stored.bytes.range(of: Data("Task 7777".utf8)))
+        try stored.write(UInt8(ascii: "6"), at: title.lowerBound + 5)
+        try await serving(stored.lab) { get in
+            let object = todo + "/objects/m/task"
+            var texts: [String] = []
+            while texts.last?.contains("Task 7777") != true {
+                let answer = try await get(object, [:])
+                #expect(answer.status == 200 || answer.text.contains("node_behind"), "\(answer)")
+                if texts.last != answer.text { texts.append(answer.text) }
+            }
+            #expect(texts.contains { $0.contains("the snapshot's file is damaged and is made from the log again") })
+            #expect(!texts.contains { $0.contains("Task 6777") })
+        }
+        #expect(FileManager.default.fileExists(atPath: stored.lab.path(0) + ".aside-0"))
+        #expect(try stored.answers() == right)
     }
 }

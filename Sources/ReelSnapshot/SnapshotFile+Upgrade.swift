@@ -1,0 +1,61 @@
+import ReelCore
+import ReelSQLite
+
+// A file of format 3 has rows without hashes. Its first opening writes them anew with hashes, in one transaction: the
+// log may have been trimmed, so that the file could not be made from it.
+extension SnapshotFile {
+    /// The form of the file before rows had hashes.
+    static let formatWithoutHashes: Int64 = 3
+
+    /// Sets the tables of format 3 aside and makes those of this format, inside the transaction that it begins. Throws
+    /// `Unusable` unless each stream has the digest that was written with it: damaged rows get no hashes.
+    static func beginUpgrade(_ connection: Connection, _ identity: Identity) throws {
+        try connection.begin()
+        let position = try StoredPosition(reading: connection)
+        let names = try connection.prepare("SELECT name FROM stream NOT INDEXED")
+        while try names.step() {
+            guard let name = StreamName(names.text(0)) else { throw Unusable(reason: "found a stream without a name") }
+            _ = try StoredStream(name, identity: identity, seq: position.seq, in: connection, isHashed: false)
+        }
+        for table in tables { try connection.execute("ALTER TABLE \(table) RENAME TO old_\(table)") }
+        try connection.execute("DROP INDEX stream_by_sites; DROP INDEX event_of_stream")
+        try createTables(connection)
+    }
+
+    /// Writes the rows that were set aside, and commits.
+    func finishUpgrade() throws {
+        func forEachRow(_ columns: String, of table: String, _ body: (Statement) throws -> Void) throws {
+            let rows = try connection.prepare("SELECT \(columns) FROM old_\(table)")
+            while try rows.step() { try body(rows) }
+        }
+        try forEachRow("name, value", of: "meta") { try setMeta($0.text(0), $0.integer(1)) }
+        try setMeta("format", Self.format)
+        var lastEvents: [Int64: Seq] = [:]
+        try forEachRow("stream, first, last, data", of: "event ORDER BY last") { row in
+            let (stream, last) = (row.integer(0), row.integer(2))
+            let before = lastEvents.updateValue(last, forKey: stream) ?? .none
+            try addEvents(stream, first: row.integer(1), last: last, before: before, data: row.bytes(3))
+        }
+        try setMeta("barrier", lastEvents[Self.barriers] ?? .none)
+        try forEachRow("id, name, head, digest, sites", of: "stream") { row in
+            guard let name = StreamName(row.text(1)) else { throw Unusable(reason: "found a stream without a name") }
+            try setStream(
+                row.integer(0),
+                name: name,
+                head: row.bytes(2),
+                digest: UInt64(bitPattern: row.integer(3)),
+                sites: Int(row.integer(4)),
+                lastEvent: lastEvents[row.integer(0)] ?? .none
+            )
+        }
+        try forEachRow("stream, key, data", of: "object") { row in
+            try setObject(row.integer(0), key: row.array(1), data: row.bytes(2))
+        }
+        try forEachRow("stream, key, data", of: "site") { row in
+            guard let site = StoredStream.site(of: row.bytes(1)) else { throw Unusable(reason: "found no site's key") }
+            try setSite(row.integer(0), site, data: row.bytes(2))
+        }
+        for table in Self.tables { try connection.execute("DROP TABLE old_\(table)") }
+        try connection.commit()
+    }
+}

@@ -1,0 +1,122 @@
+import ReelCore
+import ReelLog
+import ReelSQLite
+
+/// The hashes of the rows of a partition's file. SQLite does not detect a flipped byte, so each row is compared with
+/// its hash by the read that uses it.
+///
+/// A flipped byte in a key can also hide a row. So a read that finds no stream or object looks at both rows beside the
+/// place where the row would be: a search that a damaged key has led elsewhere ends beside that key.
+enum StoredRow {
+    // MARK: The hash of each kind of row
+
+    static func meta(_ name: Bytes, _ value: Int64) -> Int64 {
+        var hash = RowHash(of: .meta)
+        hash.add(name)
+        hash.add(value)
+        return hash.stored
+    }
+
+    static func stream(
+        _ id: Int64,
+        name: Bytes,
+        head: Bytes,
+        digest: Int64,
+        sites: Int64,
+        lastEvent: Seq
+    ) -> Int64 {
+        var hash = RowHash(of: .stream)
+        hash.add(id)
+        hash.add(name)
+        hash.add(head)
+        hash.add(digest)
+        hash.add(sites)
+        hash.add(lastEvent)
+        return hash.stored
+    }
+
+    /// The hash of an object or a site.
+    static func entry(_ table: RowHash.Table, _ stream: Int64, _ key: Bytes, _ data: Bytes) -> Int64 {
+        var hash = RowHash(of: table)
+        hash.add(stream)
+        hash.add(key)
+        hash.add(data)
+        return hash.stored
+    }
+
+    static func events(_ stream: Int64, first: Seq, last: Seq, before: Seq, _ data: Bytes) -> Int64 {
+        var hash = RowHash(of: .event)
+        hash.add(last)
+        hash.add(stream)
+        hash.add(first)
+        hash.add(before)
+        hash.add(data)
+        return hash.stored
+    }
+
+    // MARK: Rows that are read
+
+    /// The columns that `checkStream` expects.
+    static let streamColumns = "id, name, head, digest, sites, event, hash"
+
+    /// Throws `Unusable` unless a row of `stream` has its hash.
+    static func checkStream(_ row: Statement) throws(SnapshotFile.Unusable) {
+        let hash = stream(
+            row.integer(0),
+            name: row.bytes(1),
+            head: row.bytes(2),
+            digest: row.integer(3),
+            sites: row.integer(4),
+            lastEvent: row.integer(5)
+        )
+        try check(hash, row, 6, "of stream \(row.integer(0))")
+    }
+
+    /// Throws `Unusable` unless a column has this hash.
+    static func check(
+        _ hash: Int64,
+        _ row: Statement,
+        _ column: Int32,
+        _ name: @autoclosure () -> String
+    ) throws(SnapshotFile.Unusable) {
+        guard !row.isNull(column), row.integer(column) == hash else {
+            throw SnapshotFile.Unusable(reason: "a row \(name()) does not have the hash that was written with it")
+        }
+    }
+
+    // MARK: Rows that are not found
+
+    /// Throws `Unusable` where a damaged row may have hidden a stream that was not found by its name.
+    static func checkAbsence(of name: StreamName, in connection: Connection) throws {
+        let name = name.description
+        for (beside, order) in [(">", "ASC"), ("<", "DESC")] {
+            let row = try connection.prepare(
+                "SELECT \(streamColumns) FROM stream WHERE name \(beside) ? ORDER BY name \(order) LIMIT 1"
+            )
+            row.bind(1, name)
+            guard try row.step() else { continue }
+            try checkStream(row)
+            // The name may be that of the table, the order that of the index.
+            guard name.utf8.lexicographicallyPrecedes(row.bytes(1)) == (beside == ">"),
+                !name.utf8.elementsEqual(row.bytes(1))
+            else { throw SnapshotFile.Unusable(reason: "the index of the streams' names is damaged") }
+        }
+    }
+
+    /// Throws `Unusable` where a damaged row may have hidden an object that was not found by its key.
+    static func checkAbsence(ofObject key: [UInt8], of stream: Int64, in connection: Connection) throws {
+        for (beside, order) in [(">", "ASC"), ("<", "DESC")] {
+            let row = try connection.prepare(
+                """
+                SELECT stream, key, data, hash FROM object WHERE (stream, key) \(beside) (?, ?)
+                ORDER BY stream \(order), key \(order) LIMIT 1
+                """
+            )
+            row.bind(1, stream)
+            row.bind(2, key)
+            guard try row.step() else { continue }
+            let hash = entry(.object, row.integer(0), row.bytes(1), row.bytes(2))
+            try check(hash, row, 3, "of an object of stream \(row.integer(0))")
+        }
+    }
+}
