@@ -3,18 +3,27 @@ public import ReelCore
 extension EventLog {
     /// Calls `body` with all records `from ... to` of a partition, in order, in batches of about 1 MiB; without `to` up
     /// to the log's end as of then. Errors: those of `piece`, and the body's.
+    ///
+    /// `passing` is called with each range of seqs that cannot be read, where that is passed; nil: damage is an error.
     public func scan(
         _ partition: Int,
         from: Seq,
         to: Seq? = nil,
+        passing: ((DamagedRange) throws -> Void)? = nil,
         _ body: (RecordBatch) throws -> Void
     ) throws {
         let last = if let to { to } else { try bounds(partition).last }
         var next = from
         while next <= last {
-            let batch = try piece(partition, from: next, to: last)
-            try body(batch)
-            next = batch.seqs.upperBound
+            do {
+                let batch = try piece(partition, from: next, to: last)
+                next = batch.seqs.upperBound
+                try body(batch)
+            } catch let error as LogError where error.code == .damaged && passing != nil {
+                let damage = try damage(partition, from: next, to: last, error)
+                next = damage.seqs.upperBound + 1
+                try passing?(damage)
+            }
         }
     }
 

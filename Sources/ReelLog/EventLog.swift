@@ -21,6 +21,10 @@ public protocol EventLog: AnyObject, Sendable {
     /// The first seq that can be read and the last one; see `LogBounds` for where there is none. Asks the log itself.
     func bounds(_ partition: Int) throws(LogError) -> LogBounds
 
+    /// Where a read of `from` ends with `damaged`: the first seq from there on that can be read (the last one + 1 where
+    /// there is none), and the last seq of the partition. Nil: this log cannot pass damage. May read all that follows.
+    func readable(_ partition: Int, from: Seq) throws(LogError) -> LogBounds?
+
     /// Hands records over, in order per partition. Never blocks. `done` is called once, on a thread of the log, with
     /// the seqs of the records in the order given, or with an error for all. An error does not say that a record is not
     /// in the log. What a log can refuse at once (no such partition, closed) it answers within the call.
@@ -52,4 +56,7 @@ extension EventLog {
 
     /// Most logs have nothing to say.
     public var notice: String? { nil }
+
+    /// Most logs cannot pass damage.
+    public func readable(_ partition: Int, from: Seq) throws(LogError) -> LogBounds? { nil }
 }

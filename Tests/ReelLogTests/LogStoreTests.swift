@@ -166,7 +166,11 @@ struct LogStoreTests {
             try store.create(second, partitions: 2)
             // As an older build does it.
             try Connection(path: path, mode: .readWrite).execute(
-                "DROP TABLE deployment; INSERT INTO control VALUES (1, \(second.value))"
+                """
+                DROP TABLE deployment; DROP TABLE file; ALTER TABLE log DROP COLUMN hash;
+                ALTER TABLE control DROP COLUMN hash; INSERT INTO control VALUES (1, \(second.value));
+                PRAGMA user_version = 2
+                """
             )
             for _ in 0..<2 {
                 #expect(try SQLiteLogStore(path: path).current()?.deployment == Deployment(beginningWith: second))
@@ -176,9 +180,14 @@ struct LogStoreTests {
             let next = CurrentLog(epoch: Epoch(0xc), partitions: 2, number: 2, deployment: found.deployment)
             try store.advance(to: next)
             #expect(try store.current() == next)
-            // An older build makes the next log: it writes `control` alone, and the deployment goes on.
+            // An older build made the next log: it wrote `control` alone, and the deployment goes on.
             try store.create(Epoch(0xd), partitions: 2)
-            try Connection(path: path, mode: .readWrite).execute("INSERT INTO control VALUES (3, 13)")
+            try Connection(path: path, mode: .readWrite).execute(
+                """
+                DROP TABLE file; INSERT INTO control VALUES (3, 13, NULL);
+                PRAGMA user_version = 2
+                """
+            )
             #expect(try store.current()?.deployment == found.deployment)
         }
     }

@@ -8,6 +8,8 @@ public struct PartitionFold: Sendable {
     public private(set) var next: Seq
     /// How many events were read.
     public private(set) var events = 0
+    /// How many of them were refused as a gap in their site's ops.
+    public private(set) var gaps = 0
     private let epoch: Epoch
     private var rules: PartitionRules
     private var event = ParsedEvent()
@@ -44,7 +46,9 @@ public struct PartitionFold: Sendable {
         case .unknownBarrier: return record
         case .event:
             events += 1
-            change(key, at: seq) { [event] fold in _ = fold.apply(event, value, seq: seq) }
+            var outcome: Outcome?
+            change(key, at: seq) { [event] fold in outcome = fold.apply(event, value, seq: seq) }
+            if outcome == .gap { gaps += 1 }
         case .seed(let seed):
             change(key, at: seq) { fold in _ = fold.apply(seed, value, seq: seq) }
         case .barrier(let barrier):

@@ -14,26 +14,30 @@ public struct EpochChange {
     private let store: any LogStore
     private let partitions: Int?
     private let archive: (any StateArchive)?
+    private let skipsDamage: Bool
     private let progress: (EpochProgress) throws -> Void
 
     /// A change to `partitions` partitions, or as many as there are (nil). With an archive the fold begins with its
-    /// states. `progress` is called again and again; what it throws interrupts the change.
+    /// states. With `skipsDamage` seqs of the old log that cannot be read are passed, and the report lists them.
+    /// `progress` is called again and again; what it throws interrupts the change.
     public init(
         _ store: any LogStore,
         partitions: Int? = nil,
         archive: (any StateArchive)? = nil,
+        skipsDamage: Bool = false,
         progress: @escaping (EpochProgress) throws -> Void = { _ in }
     ) {
         self.store = store
         self.partitions = partitions
         self.archive = archive
+        self.skipsDamage = skipsDamage
         self.progress = progress
     }
 
     /// Finds out what a run would do, as of now, and writes nothing. The report's new epoch is 0 where it has not been
     /// decided.
     public func rehearse() throws -> EpochReport {
-        let old = try OldLog(store, archive, progress)
+        let old = try OldLog(store, archive, skipsDamage: skipsDamage, progress)
         defer { old.close() }
         try old.look()
         let new = CurrentLog(
@@ -51,7 +55,7 @@ public struct EpochChange {
     /// new log becomes the current one: what is lost has been said then, whatever happens to the last step's answer.
     @discardableResult
     public func run(_ told: (EpochReport) throws -> Void = { _ in }) throws -> EpochReport {
-        let old = try OldLog(store, archive, progress)
+        let old = try OldLog(store, archive, skipsDamage: skipsDamage, progress)
         defer { old.close() }
         try old.look()
         let new = try begin(old)
@@ -92,7 +96,7 @@ public struct EpochChange {
     /// Says what is lost by a state that an earlier run has written: it may have died before it could. Only those
     /// snapshots tell that it was written of.
     private func tellLosses(_ old: OldLog, _ seeds: SeededLog, _ report: inout EpochReport) throws {
-        guard archive != nil else { return report.lossesAreKnown = false }
+        guard archive != nil || skipsDamage else { return report.lossesAreKnown = false }
         var (found, sums) = (report, [StreamName: SeedSum]())
         for partition in 0..<old.current.partitions {
             sums.merge(try self.sums(of: partition, old, &found)) { first, _ in first }
@@ -107,6 +111,7 @@ public struct EpochChange {
             )
         }
         report.losses = found.losses
+        report.damage = found.damage
     }
 
     /// The new log, once partition 0 of the old one names it.
@@ -157,8 +162,9 @@ public struct EpochChange {
         _ report: inout EpochReport,
         _ body: (StreamName, [UInt8]) throws -> Void = { _, _ in }
     ) throws -> [StreamName: SeedSum] {
-        let (state, loss) = try old.state(of: partition)
+        let (state, loss, damage) = try old.state(of: partition)
         if let loss { report.losses.append(loss) }
+        report.damage += damage
         report.events += state.events
         var sums: [StreamName: SeedSum] = [:]
         for (stream, fold) in state.streams {

@@ -14,6 +14,17 @@ public struct EpochReport: Sendable {
         public var reason: String
     }
 
+    /// Seqs of the old log that cannot be read and were passed.
+    public struct Damage: Sendable {
+        /// The seqs, and what was found there.
+        public var range: DamagedRange
+        /// They stand inside the state that the epoch begins with: the rest of that state counts for nothing.
+        public var isInSeeds: Bool
+        /// With the last range of a partition: the events behind its first one that were refused as a gap. An event of
+        /// their site before them may be lost. 0 with each other range.
+        public var gaps = 0
+    }
+
     /// The log whose epoch has ended.
     public var old: CurrentLog
     /// The log that is the current one now.
@@ -33,6 +44,8 @@ public struct EpochReport: Sendable {
     public var events = 0
     /// For each partition of the old log, by number, where it was cut off.
     public var losses: [Loss] = []
+    /// What was passed because it cannot be read, by partition and seq.
+    public var damage: [Damage] = []
 
     mutating func add(_ sum: SeedSum) {
         streams += 1

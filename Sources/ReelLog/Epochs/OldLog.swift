@@ -20,6 +20,8 @@ final class OldLog {
     /// Why it is gone, a sentence.
     private let absence: String
     private let archive: (any StateArchive)?
+    /// True if seqs that cannot be read are passed.
+    private let skipsDamage: Bool
     private let progress: (EpochProgress) throws -> Void
     private(set) var found: [Partition] = []
     /// The last seqs that nodes have announced.
@@ -34,9 +36,11 @@ final class OldLog {
     init(
         _ store: any LogStore,
         _ archive: (any StateArchive)?,
+        skipsDamage: Bool,
         _ progress: @escaping (EpochProgress) throws -> Void
     ) throws {
         self.archive = archive
+        self.skipsDamage = skipsDamage
         self.progress = progress
         let known = try store.current()
         deploymentIsKnown = known != nil || archive?.deployment != nil
@@ -90,13 +94,17 @@ final class OldLog {
     func look() throws {
         guard let log else { return }
         for partition in 0..<current.partitions {
-            let bounds = try log.bounds(partition)
+            let bounds = try bounds(of: partition, log)
             found.append(try look(partition, of: log, Partition(bounds: bounds, last: nil), from: max(0, bounds.first)))
         }
     }
 
     /// The epoch in which readers go on, if this one has ended. Partition 0 decides.
     var next: Epoch? { found.first?.end?.next }
+
+    private func bounds(of partition: Int, _ log: any EventLog) throws(LogError) -> LogBounds {
+        skipsDamage ? try log.boundsPassingDamage(partition) : try log.bounds(partition)
+    }
 
     private func look(
         _ partition: Int,
@@ -105,10 +113,17 @@ final class OldLog {
         from: Seq
     ) throws -> Partition {
         var found = known
-        found.bounds = try log.bounds(partition)
+        found.bounds = try bounds(of: partition, log)
         var next = max(from, found.bounds.first)
         while found.end == nil, next <= found.bounds.last {
-            let batch = try log.piece(partition, from: next, to: found.bounds.last)
+            let batch: RecordBatch
+            do throws(LogError) {
+                batch = try log.piece(partition, from: next, to: found.bounds.last)
+            } catch {
+                guard skipsDamage else { throw error }
+                next = try log.damage(partition, from: next, to: found.bounds.last, error).seqs.upperBound + 1
+                continue
+            }
             for entry in batch.entries where found.end == nil {
                 found.end = try batch.withRecord(entry) { key, value in try Self.end(key, value, entry.seq, partition) }
             }
@@ -190,11 +205,20 @@ final class OldLog {
     }
 
     /// The state of a partition at the end of the epoch, or as of now where it has not ended; and what is missing.
-    func state(of partition: Int) throws -> (fold: PartitionFold, loss: EpochReport.Loss?) {
+    func state(
+        of partition: Int
+    ) throws -> (fold: PartitionFold, loss: EpochReport.Loss?, damage: [EpochReport.Damage]) {
         var (fold, log, loss) = try start(of: partition)
-        guard let log else { return (fold, loss) }
+        guard let log else { return (fold, loss, []) }
         let last = found[partition].end?.seq ?? found[partition].bounds.last
-        try log.scan(partition, from: fold.next, to: last) { batch in
+        var damage: [EpochReport.Damage] = []
+        let pass = { (range: DamagedRange) in
+            damage.append(EpochReport.Damage(range: range, isInSeeds: fold.phase == .seeds && self.current.number > 0))
+            // Seqs that cannot be read are void, for this fold as for all others.
+            fold.skip(to: range.seqs.upperBound + 1)
+        }
+        let gaps = fold.gaps
+        try log.scan(partition, from: fold.next, to: last, passing: skipsDamage ? pass : nil) { batch in
             for entry in batch.entries {
                 let record = batch.withRecord(entry) { key, value in fold.read(key: key, value: value, seq: entry.seq) }
                 if case .unknownBarrier = record { throw Self.unknownBarrier(at: entry.seq, of: partition) }
@@ -212,7 +236,8 @@ final class OldLog {
                 "partition \(partition) was folded up to seq \(fold.next - 1), expected is its end at \(last)"
             )
         }
-        return (fold, nil)
+        if !damage.isEmpty { damage[damage.count - 1].gaps = fold.gaps - gaps }
+        return (fold, nil, damage)
     }
 
     /// The state that a partition's fold begins with, and the log in which it goes on; nil: it ends there, and this is
@@ -249,7 +274,14 @@ final class OldLog {
         }
         if bounds.first > next { return "the log was trimmed up to seq \(bounds.first), behind the snapshot" }
         guard let last = archived.last, last.seq >= max(0, bounds.first) else { return nil }
-        let batch = try log.read(partition, from: last.seq, to: last.seq, bytes: 1)
+        let batch: RecordBatch
+        do throws(LogError) {
+            batch = try log.read(partition, from: last.seq, to: last.seq, bytes: 1)
+        } catch {
+            // What cannot be read cannot be compared.
+            guard skipsDamage, error.code == .damaged else { throw error }
+            return nil
+        }
         guard batch.entry(at: last.seq).map({ batch.witness(of: $0) }) != last else { return nil }
         return "the log holds another record at seq \(last.seq) than was folded: it was rolled back and written again"
     }

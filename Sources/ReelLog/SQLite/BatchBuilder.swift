@@ -8,7 +8,8 @@ struct BatchBuilder {
         case full
         /// Records before this row are missing.
         case missing
-        case damaged(last: Seq)
+        /// Records at these seqs cannot be read; the last of them is what the damaged row says.
+        case damaged(ClosedRange<Seq>)
     }
 
     private let partition: Int
@@ -42,12 +43,14 @@ struct BatchBuilder {
 
     /// Adds what is wanted of a row, which holds `count` records up to `last`.
     mutating func add(last: Seq, count: Int64, row: UnsafeRawBufferPointer) -> Progress {
-        guard count > 0, last >= 0, count - 1 <= last, var cursor = RowCursor(row, partition: partition, last: last)
-        else { return .damaged(last: last) }
+        let damaged = Progress.damaged(next...max(next, last))
+        guard count > 0, last >= 0, count - 1 <= last,
+            var cursor = RowCursor(row, partition: partition, last: last, count: count)
+        else { return damaged }
         let first = last - count + 1
         guard first <= next, last >= next else { return .missing }
         for _ in first..<next {
-            guard cursor.next() != nil else { return .damaged(last: last) }
+            guard cursor.next() != nil else { return damaged }
         }
 
         // First how much of the row is wanted, then one copy, then the entries, which point into the copy.
@@ -56,13 +59,13 @@ struct BatchBuilder {
         var end = start
         var upTo = next
         while upTo <= min(last, to) {
-            guard probe.next() != nil else { return .damaged(last: last) }
+            guard probe.next() != nil else { return damaged }
             guard upTo == from || size + probe.offset - start <= bytes else { break }
             end = probe.offset
             upTo += 1
         }
         let isWhole = upTo == last + 1
-        guard !isWhole || end == row.count else { return .damaged(last: last) }
+        guard !isWhole || end == row.count else { return damaged }
         let copy = memory.copy(UnsafeRawBufferPointer(rebasing: row[start..<end]))
         size += end - start
         while next < upTo, let record = cursor.next() {

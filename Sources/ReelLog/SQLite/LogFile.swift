@@ -108,13 +108,24 @@ struct LogFile: Sendable {
         }
     }
 
-    /// What a row says whose last seq is this one.
-    func damaged(_ partition: Int, _ last: Seq) -> LogError {
-        LogError(
+    /// The error of records at these seqs that cannot be read as they were written.
+    func damaged(
+        _ partition: Int,
+        _ seqs: ClosedRange<Seq>,
+        _ reason: String = "found a row without the hash that was written with it"
+    ) -> LogError {
+        let (first, last) = (seqs.lowerBound, seqs.upperBound)
+        let range = first == last ? "seq \(first)" : "seqs \(first) to \(last)"
+        return LogError(
             .damaged,
-            "the row that ends with seq \(last) in partition \(partition) is damaged: \(Self.putAside): \(path)"
+            "\(range) of partition \(partition) cannot be read: \(reason) in \(path); \(Self.passDamage)"
         )
     }
+
+    /// What to do where rows are damaged. The state of a snapshot node may hold what they said.
+    static let passDamage =
+        "`reel epoch new --skip-damaged --from-snapshot DIR` goes on with the state of a snapshot node,"
+        + " `reel epoch new --skip-damaged` without what is lost; `reel dump --skip-damaged` prints what can be read"
 
     /// How long a process that closes the file waits for another one inside the lock.
     private static let closingTime = Duration.seconds(2)

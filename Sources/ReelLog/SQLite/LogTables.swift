@@ -36,7 +36,7 @@ struct LogTables {
 
     /// "Reel" in ASCII, where SQLite keeps a program's mark.
     private static let applicationID: Int64 = 0x5265_656c
-    /// 1: one log, without `control`. 2: without `file`.
+    /// 1: one log, without `control`. 2: without `file` and hashes.
     private static let version: Int64 = 3
     static let pageSize = 8192
     static let largestPartitionCount = 1024
@@ -92,6 +92,7 @@ struct LogTables {
             )
             try addControl()
             try addFile()
+            try addHashes()
         }
     }
 
@@ -99,7 +100,10 @@ struct LogTables {
     private func migrate(from found: Int64) throws(SQLiteError) {
         try connection.transaction { () throws(SQLiteError) in
             if found < 2 { try addControl() }
-            if found < 3 { try addFile() }
+            if found < 3 {
+                try addFile()
+                try addHashes()
+            }
             try connection.execute("PRAGMA user_version = \(Self.version)")
         }
     }
@@ -122,12 +126,61 @@ struct LogTables {
         }
     }
 
+    // MARK: Hashes
+
+    /// What a row of `log`, `control` or `deployment` says, as two numbers beside its own.
+    private static let columns: KeyValuePairs<RowHash.Table, String> = [
+        .log: "rowid, epoch, partitions", .control: "number, epoch, 0", .deployment: "number, id, 0",
+    ]
+
+    private static func hash(_ table: RowHash.Table, _ row: Int64, _ first: Int64, _ second: Int64 = 0) -> Int64 {
+        var hash = RowHash(of: table)
+        hash.add(row)
+        hash.add(first)
+        hash.add(second)
+        return hash.stored
+    }
+
+    /// Throws `Unusable` unless the current row of a statement, three numbers and the hash, has its hash.
+    private static func check(_ table: RowHash.Table, _ row: Statement) throws(Unusable) {
+        let hash = hash(table, row.integer(0), row.integer(1), row.integer(2))
+        guard !row.isNull(3), row.integer(3) == hash else {
+            throw Unusable(reason: "found a row of `\(table)` without the hash that was written with it")
+        }
+    }
+
+    /// Adds the hashes of the rows that say what logs there are: another number of partitions would mislead all
+    /// readers. Rows of a file of version 2 get theirs as they are found.
+    private func addHashes() throws(SQLiteError) {
+        let hasDeployments = try hasDeployments()
+        for (table, columns) in Self.columns where table != .deployment || hasDeployments {
+            if try connection.integer("SELECT count(*) FROM pragma_table_info('\(table)') WHERE name = 'hash'") == 0 {
+                try connection.execute("ALTER TABLE \(table) ADD COLUMN hash INTEGER")
+            }
+            let rows = try connection.prepare("SELECT \(columns) FROM \(table)")
+            var hashes: [(row: Int64, hash: Int64)] = []
+            while try rows.step() {
+                let row = rows.integer(0)
+                hashes.append((row, Self.hash(table, row, rows.integer(1), rows.integer(2))))
+            }
+            let update = try connection.prepare("UPDATE \(table) SET hash = ?2 WHERE rowid = ?1")
+            for (row, hash) in hashes {
+                update.bind(1, row)
+                update.bind(2, hash)
+                try update.run()
+            }
+        }
+    }
+
     // MARK: Logs
 
     /// The log that is the current one, with its number; nil: there is none yet.
     func current() throws -> (log: Log, number: Int)? {
-        let statement = try connection.prepare("SELECT number, epoch FROM control ORDER BY number DESC LIMIT 1")
+        let statement = try connection.prepare(
+            "SELECT number, epoch, 0, hash FROM control ORDER BY number DESC LIMIT 1"
+        )
         guard try statement.step() else { return nil }
+        try Self.check(.control, statement)
         let (number, epoch) = (Int(statement.integer(0)), Epoch(UInt64(bitPattern: statement.integer(1))))
         guard let log = try log(epoch) else { throw Unusable(reason: "the current log, \(epoch), is not in it") }
         return (log, number)
@@ -135,10 +188,7 @@ struct LogTables {
 
     /// The log of an epoch; nil: there is none.
     func log(_ epoch: Epoch) throws -> Log? {
-        let statement = try connection.prepare("SELECT rowid, partitions FROM log WHERE epoch = ?1")
-        statement.bind(1, Int64(bitPattern: epoch.value))
-        guard try statement.step() else { return nil }
-        let log = Log(row: statement.integer(0), epoch: epoch, partitions: Int(statement.integer(1)))
+        guard let log = try logs().first(where: { $0.epoch == epoch }) else { return nil }
         guard (1...Self.largestPartitionCount).contains(log.partitions) else {
             throw Unusable(reason: "the log \(epoch) has \(log.partitions) partitions")
         }
@@ -146,22 +196,30 @@ struct LogTables {
     }
 
     /// The epochs of the logs, in the order in which they were made.
-    func epochs() throws(SQLiteError) -> [Epoch] {
-        let statement = try connection.prepare("SELECT epoch FROM log ORDER BY rowid")
-        var epochs: [Epoch] = []
-        while try statement.step() { epochs.append(Epoch(UInt64(bitPattern: statement.integer(0)))) }
-        return epochs
+    func epochs() throws -> [Epoch] { try logs().map(\.epoch) }
+
+    /// All logs, in the order in which they were made.
+    private func logs() throws -> [Log] {
+        let rows = try connection.prepare("SELECT rowid, epoch, partitions, hash FROM log ORDER BY rowid")
+        var logs: [Log] = []
+        while try rows.step() {
+            try Self.check(.log, rows)
+            let epoch = Epoch(UInt64(bitPattern: rows.integer(1)))
+            logs.append(Log(row: rows.integer(0), epoch: epoch, partitions: Int(rows.integer(2))))
+        }
+        return logs
     }
 
     /// The deployment of the log of this number. Files of an older build do not say it: the log's epoch stands for it.
-    func deployment(of number: Int, _ epoch: Epoch) throws(SQLiteError) -> Deployment {
+    func deployment(of number: Int, _ epoch: Epoch) throws -> Deployment {
         guard try hasDeployments() else { return Deployment(beginningWith: epoch) }
         let statement = try connection.prepare(
-            "SELECT id FROM deployment WHERE number <= ?1 ORDER BY number DESC LIMIT 1"
+            "SELECT number, id, 0, hash FROM deployment WHERE number <= ?1 ORDER BY number DESC LIMIT 1"
         )
         statement.bind(1, Int64(number))
         guard try statement.step() else { return Deployment(beginningWith: epoch) }
-        return Deployment(UInt64(bitPattern: statement.integer(0)))
+        try Self.check(.deployment, statement)
+        return Deployment(UInt64(bitPattern: statement.integer(1)))
     }
 
     private func hasDeployments() throws(SQLiteError) -> Bool {
@@ -192,26 +250,37 @@ struct LogTables {
     }
 
     private func write(_ next: CurrentLog) throws(SQLiteError) {
-        // A table of its own: an older build writes `control` with two columns, and opens the file as before.
+        // Files of an older build lack the table.
         try connection.execute(
-            "CREATE TABLE IF NOT EXISTS deployment (number INTEGER PRIMARY KEY, id INTEGER NOT NULL)"
+            "CREATE TABLE IF NOT EXISTS deployment (number INTEGER PRIMARY KEY, id INTEGER NOT NULL, hash INTEGER)"
         )
-        let deployment = try connection.prepare("INSERT OR REPLACE INTO deployment VALUES (?1, ?2)")
-        deployment.bind(1, Int64(next.number))
-        deployment.bind(2, Int64(bitPattern: next.deployment.value))
+        let (number, id) = (Int64(next.number), Int64(bitPattern: next.deployment.value))
+        let deployment = try connection.prepare("INSERT OR REPLACE INTO deployment VALUES (?1, ?2, ?3)")
+        deployment.bind(1, number)
+        deployment.bind(2, id)
+        deployment.bind(3, Self.hash(.deployment, number, id))
         try deployment.run()
-        let statement = try connection.prepare("INSERT INTO control VALUES (?1, ?2)")
-        statement.bind(1, Int64(next.number))
-        statement.bind(2, Int64(bitPattern: next.epoch.value))
-        try statement.run()
+        let (epoch, control) = (
+            Int64(bitPattern: next.epoch.value), try connection.prepare("INSERT INTO control VALUES (?1, ?2, ?3)")
+        )
+        control.bind(1, number)
+        control.bind(2, epoch)
+        control.bind(3, Self.hash(.control, number, epoch))
+        try control.run()
     }
 
     private func insert(_ epoch: Epoch, partitions: Int) throws(SQLiteError) -> Log {
-        let statement = try connection.prepare("INSERT INTO log VALUES (?1, ?2)")
-        statement.bind(1, Int64(bitPattern: epoch.value))
-        statement.bind(2, Int64(partitions))
+        // The row's number is a part of the hash.
+        let row = (try connection.integer("SELECT max(rowid) FROM log") ?? 0) + 1
+        let statement = try connection.prepare(
+            "INSERT INTO log (rowid, epoch, partitions, hash) VALUES (?1, ?2, ?3, ?4)"
+        )
+        statement.bind(1, row)
+        statement.bind(2, Int64(bitPattern: epoch.value))
+        statement.bind(3, Int64(partitions))
+        statement.bind(4, Self.hash(.log, row, Int64(bitPattern: epoch.value), Int64(partitions)))
         try statement.run()
-        let log = Log(row: connection.lastInsertedRow, epoch: epoch, partitions: partitions)
+        let log = Log(row: row, epoch: epoch, partitions: partitions)
         for partition in 0..<partitions {
             // The last seq of a row's records is its key, so new rows go to the right-most leaf, and the row that holds
             // a seq is the first one at or above it.

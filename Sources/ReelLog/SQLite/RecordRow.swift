@@ -5,8 +5,9 @@ internal import ReelCore
 //     check (8 bytes)  then for each record:
 //     varint key size, varint value size · 2 + (1 if there is a witness), [seq, hash (8 bytes each)], key, value
 //
-// Integers are little-endian. The check is over partition, last seq and all bytes behind it: SQLite does not notice a
-// flipped byte in a blob.
+// Integers are little-endian. The check is the row's hash over partition, last seq, count and all bytes behind it
+// (`RowHash`): SQLite does not notice a flipped byte in a blob. Rows that a build wrote before version 3 of the file
+// have an older check, without the count. Either is accepted.
 
 /// A row as it is built.
 final class RowBuilder {
@@ -15,7 +16,7 @@ final class RowBuilder {
     private var last: Seq = .none
     private var memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 8)
     private var used = checkSize
-    private var check: UInt64 = 0
+    private var digest: UInt64 = 0
 
     /// How large a row grows before the next one begins, unless one record is larger.
     static let comfortableSize = 256 << 10
@@ -52,14 +53,14 @@ final class RowBuilder {
 
     /// Makes the check's costly part, before the file is locked.
     func finish() {
-        check = bodyCheck(UnsafeRawBufferPointer(rebasing: memory[checkSize..<used]))
+        digest = RowHash.digest(of: UnsafeRawBufferPointer(rebasing: memory[checkSize..<used]))
     }
 
     /// The blob, once the last record's seq is known.
     func end(_ last: Seq) -> UnsafeRawBufferPointer {
         self.last = last
         memory.storeBytes(
-            of: rowCheck(body: check, partition: partition, last: last).littleEndian,
+            of: rowCheck(digest: digest, partition: partition, last: last, count: Int64(count)).littleEndian,
             as: UInt64.self
         )
         return bytes
@@ -108,13 +109,15 @@ struct RowCursor {
     private let bytes: UnsafeRawBufferPointer
     private(set) var offset = checkSize
 
-    /// Nil if the row is damaged.
-    init?(_ bytes: UnsafeRawBufferPointer, partition: Int, last: Seq) {
+    /// Nil if the row is damaged. A row of an older build does not vouch for the count.
+    init?(_ bytes: UnsafeRawBufferPointer, partition: Int, last: Seq, count: Int64) {
         guard bytes.count >= checkSize else { return nil }
-        let body = bodyCheck(UnsafeRawBufferPointer(rebasing: bytes[checkSize...]))
+        let body = UnsafeRawBufferPointer(rebasing: bytes[checkSize...])
+        let digest = RowHash.digest(of: body)
+        let check = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
         guard
-            UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
-                == rowCheck(body: body, partition: partition, last: last)
+            check == rowCheck(digest: digest, partition: partition, last: last, count: count)
+                || check == OlderCheck.row(body, partition: partition, last: last)
         else { return nil }
         self.bytes = bytes
     }
@@ -174,27 +177,34 @@ struct RowCursor {
 
 private let checkSize = 8
 
-/// FNV-1a's idea on words of eight bytes instead of bytes, so that it costs less than the copy.
-private func bodyCheck(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
-    var hash: UInt64 = 0xcbf2_9ce4_8422_2325 ^ UInt64(bytes.count)
-    var offset = 0
-    while offset + 8 <= bytes.count {
-        hash = mix(hash ^ UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)))
-        offset += 8
-    }
-    var rest: UInt64 = 0
-    while offset < bytes.count {
-        rest = rest << 8 | UInt64(bytes[offset])
-        offset += 1
-    }
-    return mix(hash ^ rest)
+private func rowCheck(digest: UInt64, partition: Int, last: Seq, count: Int64) -> UInt64 {
+    var hash = RowHash(of: .records)
+    hash.add(Int64(partition))
+    hash.add(last)
+    hash.add(count)
+    hash.add(digest: digest)
+    return hash.value
 }
 
-private func rowCheck(body: UInt64, partition: Int, last: Seq) -> UInt64 {
-    mix(mix(body ^ UInt64(bitPattern: last)) ^ UInt64(partition))
-}
+/// The check of rows that a build before version 3 of the file wrote: the idea of FNV-1a on words of eight bytes.
+enum OlderCheck {
+    static func row(_ body: UnsafeRawBufferPointer, partition: Int, last: Seq) -> UInt64 {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325 ^ UInt64(body.count)
+        var offset = 0
+        while offset + 8 <= body.count {
+            hash = mix(hash ^ UInt64(littleEndian: body.loadUnaligned(fromByteOffset: offset, as: UInt64.self)))
+            offset += 8
+        }
+        var rest: UInt64 = 0
+        while offset < body.count {
+            rest = rest << 8 | UInt64(body[offset])
+            offset += 1
+        }
+        return mix(mix(mix(hash ^ rest) ^ UInt64(bitPattern: last)) ^ UInt64(partition))
+    }
 
-private func mix(_ value: UInt64) -> UInt64 {
-    let product = value &* 0x9e37_79b9_7f4a_7c15
-    return product ^ product >> 32
+    private static func mix(_ value: UInt64) -> UInt64 {
+        let product = value &* 0x9e37_79b9_7f4a_7c15
+        return product ^ product >> 32
+    }
 }

@@ -56,16 +56,61 @@ final class RowReader {
             guard try statement.step() else { return LogBounds.empty }
             let (last, count, row) = (statement.integer(0), statement.integer(1), statement.bytes(2))
             // SQLite does not notice a flipped bit in the count: records before what it says would be gone unseen.
-            let isWhole = RowCursor(row, partition: partition, last: last)?.holds(count, upTo: last) ?? false
+            let isWhole = Self.isWhole(row, partition, last: last, count: count)
             return isWhole ? LogBounds(first: last - count + 1, last: statement.integer(3)) : nil
         }
         guard let bounds, bounds.last < largestInteger else {
             throw LogError(
                 .damaged,
-                "the first or the last row of partition \(partition) is damaged: \(LogFile.putAside): \(file.path)"
+                "the first or the last row of partition \(partition) is damaged: found a row without the hash that was"
+                    + " written with it in \(file.path); \(LogFile.passDamage)"
             )
         }
         return bounds
+    }
+
+    private static func isWhole(
+        _ row: UnsafeRawBufferPointer,
+        _ partition: Int,
+        last: Seq,
+        count: Int64
+    ) -> Bool {
+        RowCursor(row, partition: partition, last: last, count: count)?.holds(count, upTo: last) ?? false
+    }
+
+    /// The first seq from `from` on that can be read where rows or pages before it are damaged, and the last one that
+    /// was written; see `EventLog.readable`.
+    func readable(_ partition: Int, from: Seq) throws(LogError) -> LogBounds {
+        try check(partition)
+        let table = file.table(partition)
+        /// Walks rows in this order up to the first damaged page, and returns the last seq of the first row, and the
+        /// lowest seq from `from` on that a row can be read from. Without `isWholeWalk` the first such row ends it.
+        func walk(_ order: String, isWholeWalk: Bool) throws(LogError) -> (first: Seq?, lowest: Seq?, isCut: Bool) {
+            var (first, lowest): (Seq?, Seq?) = (nil, nil)
+            do throws(SQLiteError) {
+                let rows = try connection.prepare(
+                    "SELECT last, count, records FROM \(table) WHERE last >= ?1 ORDER BY last \(order)"
+                )
+                rows.bind(1, from)
+                while try rows.step() {
+                    let (last, count) = (rows.integer(0), rows.integer(1))
+                    first = first ?? last
+                    guard Self.isWhole(rows.bytes(2), partition, last: last, count: count) else { continue }
+                    lowest = max(from, last - count + 1)
+                    guard isWholeWalk else { break }
+                }
+                return (first, lowest, false)
+            } catch {
+                guard error.kind == .corrupt else { throw LogError(error, file.path) }
+                return (first, lowest, true)
+            }
+        }
+        let forward = try walk("ASC", isWholeWalk: false)
+        // What lies behind a damaged page is reached from the end.
+        let backward = try walk("DESC", isWholeWalk: forward.isCut && forward.lowest == nil)
+        let last = max(backward.first ?? .none, from - 1)
+        guard last < largestInteger else { throw LogError(.damaged, "found a row that ends with seq \(last)") }
+        return LogBounds(first: forward.lowest ?? (forward.isCut ? backward.lowest : nil) ?? last + 1, last: last)
     }
 
     /// Records `from ... to`, at most about `bytes`; empty beyond the end.
@@ -80,35 +125,51 @@ final class RowReader {
         if from < bounds.first { throw .belowTheFirst(from, first: bounds.first) }
         throw LogError(
             .damaged,
-            "records from seq \(from) on are missing in partition \(partition): \(LogFile.putAside): \(file.path)"
+            "records from seq \(from) on are missing in partition \(partition) of \(file.path); \(LogFile.passDamage)"
         )
     }
 
     /// Nil if the first of the records is missing, though there are later ones.
     private func readOnce(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch? {
         var builder = BatchBuilder(partition: partition, from: from, to: to, bytes: bytes)
-        let found: BatchBuilder.Progress = try asLogError { () throws(SQLiteError) in
-            let statement = try rowsStatement(partition)
-            defer { statement.reset() }
-            statement.bind(1, from)
-            while try statement.step() {
-                let progress = builder.add(
-                    last: statement.integer(0),
-                    count: statement.integer(1),
-                    row: statement.bytes(2)
-                )
-                guard progress == .more else { return progress }
-            }
-            return .full
+        let found: BatchBuilder.Progress
+        do throws(SQLiteError) {
+            found = try gather(partition, from: from, into: &builder)
+        } catch {
+            guard error.kind == .corrupt else { throw LogError(error, file.path) }
+            // What stands before a damaged page is read first.
+            if !builder.isEmpty { return builder.finish() }
+            throw file.damaged(partition, from...from, "\(error)")
         }
         switch found {
-        case .damaged(let last):
-            throw file.damaged(partition, last)
+        // What stands before the damage is read first.
+        case .damaged(let seqs) where builder.isEmpty:
+            throw file.damaged(partition, seqs)
         case .missing where builder.isEmpty:
             return nil
-        case .more, .full, .missing:
+        case .more, .full, .missing, .damaged:
             return builder.finish()
         }
+    }
+
+    /// Adds rows until the batch has all that it shall have.
+    private func gather(
+        _ partition: Int,
+        from: Seq,
+        into builder: inout BatchBuilder
+    ) throws(SQLiteError) -> BatchBuilder.Progress {
+        let statement = try rowsStatement(partition)
+        defer { statement.reset() }
+        statement.bind(1, from)
+        while try statement.step() {
+            let progress = builder.add(
+                last: statement.integer(0),
+                count: statement.integer(1),
+                row: statement.bytes(2)
+            )
+            guard progress == .more else { return progress }
+        }
+        return .full
     }
 
     private func rowsStatement(_ partition: Int) throws(SQLiteError) -> Statement {

@@ -98,6 +98,11 @@ public final class SQLiteLog: EventLog {
         try withRows { rows throws(LogError) in try rows.read(partition, from: from, to: to, bytes: bytes) }
     }
 
+    /// What can be read although rows are damaged; see `EventLog.readable`.
+    public func readable(_ partition: Int, from: Seq) throws(LogError) -> LogBounds? {
+        try withRows { rows throws(LogError) in try rows.readable(partition, from: from) }
+    }
+
     /// Announces a node to the others, and waits until it is written.
     public func announce(_ node: NodeAnnouncement) throws(LogError) {
         let answer = Mutex<Result<Void, LogError>?>(nil)
