@@ -140,4 +140,49 @@ import Testing
         #expect(run.code == .usage)
         #expect(run.errors.contains("expected is 0 to 3"))
     }
+
+    /// A log of one stream whose record of op 1 is damaged.
+    private func makeDamagedLog() async throws {
+        for op in 0..<4 { try await makeLog([("todo", event(op))]) }
+        let path = folder.path + "/log.sqlite"
+        var bytes = try Data(contentsOf: URL(filePath: path))
+        let place = try #require(bytes.range(of: Data(#""id":"1""#.utf8)))
+        bytes[place.lowerBound + 6] ^= 1
+        try bytes.write(to: URL(filePath: path))
+    }
+
+    @Test("a dump of a damaged log ends there; told to, it prints what can be read, lists the rest, and fails as well")
+    func skipDamaged() async throws {
+        try await makeDamagedLog()
+        let partition = todo.partition(of: 4)
+        let stopped = await dump()
+        #expect(stopped.code == .badData && stopped.errors.contains("seq 1 of partition \(partition) cannot be read"))
+        #expect(stopped.errors.contains("reel epoch new --skip-damaged --from-snapshot DIR"), "\(stopped.errors)")
+        #expect(try LogLine.read(Array(stopped.output.utf8)).map(\.seq) == [0])
+        let whole = await dump(["--skip-damaged"])
+        #expect(whole.code == .badData)
+        #expect(try LogLine.read(Array(whole.output.utf8)).map(\.seq) == [0, 2, 3])
+        #expect(whole.errors.contains("reel: partition \(partition), seqs 1 to 1: "), "\(whole.errors)")
+        #expect(whole.errors.contains("reel: 1 seq in 1 range cannot be read"), "\(whole.errors)")
+        let behind = await dump(["--skip-damaged", "--after", "1"])
+        #expect(behind.code == .done && behind.errors.isEmpty, "\(behind.errors)")
+    }
+
+    @Test("a new epoch of a damaged log is made only if that is said, and prints what is lost")
+    func newEpochOfADamagedLog() async throws {
+        try await makeDamagedLog()
+        let words = ["epoch", "new", "--log", "sqlite:\(folder.path)/log.sqlite"]
+        let refused = await CommandRun(words)
+        #expect(refused.code == .badData && refused.errors.contains("`reel epoch new --skip-damaged"))
+        for run in [
+            await CommandRun(words + ["--skip-damaged", "--dry-run"]), await CommandRun(words + ["--skip-damaged"]),
+        ] {
+            #expect(run.code == .done, "\(run.errors)")
+            let partition = "partition \(todo.partition(of: 4)); "
+            #expect(run.output.contains(partition + "lost: seqs 1 to 1; "), "\(run.output)")
+            #expect(run.output.contains(partition + "2 later events count for nothing"), "\(run.output)")
+            #expect(run.output.contains("1 streams, 1 objects"), "\(run.output)")
+        }
+        #expect(await dump().code == .done)
+    }
 }

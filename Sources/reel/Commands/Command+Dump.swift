@@ -12,11 +12,13 @@ extension Command {
             of key and value. Nodes may go on meanwhile. With --stream those of one stream, the barriers of its
             partition, and all seeds there, which count only in one unbroken row. Who reads a log in a file takes turns
             with those who write it, so this user must be able to write the file and its folder; where nobody can, dump
-            a copy.
+            a copy. A record that is damaged ends the dump with exit code 4. With --skip-damaged all other records are
+            printed, and on standard error a line for each range of seqs that cannot be read; the exit code is 4 then,
+            too.
             """,
         settings: [
             LogArguments.log, KafkaArguments.properties, LogArguments.logFolder, NodeArguments.epoch, stream, partition,
-            after,
+            after, skipDamaged,
         ],
         examples: [
             Example("reel dump > log.jsonl", "the whole log of ./reel-data"),
@@ -40,10 +42,28 @@ extension Command {
             }
             wanted = partition..<partition + 1
         }
+        var damage: [DamagedRange] = []
         for partition in wanted {
-            try dump(partition, of: log, after: Seq(options[after]), only: key, to: console)
+            let found = try dump(
+                partition,
+                of: log,
+                after: Seq(options[after]),
+                only: key,
+                skipsDamage: options[skipDamaged],
+                to: console
+            )
+            for range in found {
+                console.note(
+                    "reel: partition \(range.partition), seqs \(range.seqs.lowerBound) to \(range.seqs.upperBound):"
+                        + " \(range.reason)"
+                )
+            }
+            damage += found
         }
-        return .done
+        guard !damage.isEmpty else { return .done }
+        let seqs = damage.reduce(0) { $0 + $1.seqs.count }
+        console.note("reel: \(counted(seqs, "seq")) in \(counted(damage.count, "range")) cannot be read")
+        return .badData
     }
 
     private static let stream = Setting<String?>.text("stream", "NAME", "the stream that is meant")
@@ -60,22 +80,37 @@ extension Command {
         default: -1,
         "print what follows this seq; -1 is all that the log still has"
     )
+    private static let skipDamaged = Setting<Bool>.flag(
+        "skip-damaged",
+        "pass the records that cannot be read, and list them on standard error"
+    )
 
     /// How much is read at once, in bytes.
     private static let chunk = 4 << 20
 
+    /// Prints a partition, and returns what of it was passed because it cannot be read.
     private static func dump(
         _ partition: Int,
         of log: any EventLog,
         after: Seq,
         only key: [UInt8]?,
+        skipsDamage: Bool,
         to console: Console
-    ) throws {
-        let bounds = try log.bounds(partition)
+    ) throws -> [DamagedRange] {
+        let bounds = skipsDamage ? try log.boundsPassingDamage(partition) : try log.bounds(partition)
+        var damage: [DamagedRange] = []
         var next = max(after, bounds.first - 1) + 1
         var lines: [UInt8] = []
         while bounds.last > .none, next <= bounds.last {
-            let batch = try log.read(partition, from: next, to: bounds.last, bytes: chunk)
+            let batch: RecordBatch
+            do throws(LogError) {
+                batch = try log.read(partition, from: next, to: bounds.last, bytes: chunk)
+            } catch {
+                guard skipsDamage else { throw error }
+                damage.append(try log.damage(partition, from: next, to: bounds.last, error))
+                next = damage[damage.count - 1].seqs.upperBound + 1
+                continue
+            }
             guard batch.seqs.upperBound > next else {
                 throw Complaint(.badData, "partition \(partition) cannot be read from seq \(next) on")
             }
@@ -113,5 +148,6 @@ extension Command {
             try console.write(lines)
             next = batch.seqs.upperBound
         }
+        return damage
     }
 }

@@ -14,13 +14,14 @@ extension Command {
             back and compares, and makes the new log the current one. Meanwhile publishes are refused; then running
             nodes go over by themselves, and clients keep what they had queued. Interrupted at any point it can be run
             again and goes on. It is how a log gets another number of partitions, and how a deployment goes on where
-            its log was lost: then --from-snapshot says where its state is, and what is lost is printed. See
-            docs/epochs.md.
+            its log was lost: then --from-snapshot says where its state is, and what is lost is printed. Records that
+            are damaged stop it; with --skip-damaged it goes on without them, and prints which seqs of which partition
+            that are. Together with --from-snapshot only what the snapshots do not hold is lost. See docs/epochs.md.
             """,
         settings: [
             LogArguments.log, KafkaArguments.properties, LogArguments.logFolder,
             LogArguments.partitions.saying("how many partitions the new log gets; else as many as the old one"),
-            replication, fromSnapshot, CommonSettings.dryRun,
+            replication, fromSnapshot, skipDamaged, CommonSettings.dryRun,
         ],
         examples: [
             Example("reel epoch new --dry-run", "what it would do with the log in ./reel-data, and how long it takes"),
@@ -38,7 +39,12 @@ extension Command {
         let archive = folders.isEmpty ? nil : try SnapshotArchive(folders: folders, of: try store.current())
         let start = ContinuousClock.now
         var said = start
-        let change = EpochChange(store, partitions: options[LogArguments.partitions], archive: archive) { progress in
+        let change = EpochChange(
+            store,
+            partitions: options[LogArguments.partitions],
+            archive: archive,
+            skipsDamage: options[skipDamaged]
+        ) { progress in
             guard ContinuousClock.now - said > .seconds(1) else { return }
             said = ContinuousClock.now
             console.note(
@@ -55,6 +61,11 @@ extension Command {
         try console.print("took \(Int((ContinuousClock.now - start) / .milliseconds(1))) ms")
         return .done
     }
+
+    private static let skipDamaged = Setting<Bool>.flag(
+        "skip-damaged",
+        "go on without the records that cannot be read, and print which are lost"
+    )
 
     private static func checkThatItIsThere(_ folder: String) throws(Complaint) {
         var status = stat()
@@ -97,7 +108,7 @@ extension EpochReport {
                 : "\(streams) streams, \(objects) objects, \(tombstones) tombstones, \(sites) sites, \(bytes) bytes"
                     + " of seeds; \(events) events folded"
         )
-        return lines + losses.map(\.line)
+        return lines + losses.map(\.line) + damage.flatMap(\.lines)
     }
 }
 
@@ -107,5 +118,20 @@ extension EpochReport.Loss {
         let lost =
             end.map { "lost: seqs \(seq + 1) to \($0), and what followed" } ?? "lost: what followed, if anything did"
         return "partition \(partition) \(state); \(lost); \(reason)"
+    }
+}
+
+extension EpochReport.Damage {
+    fileprivate var lines: [String] {
+        var line = "partition \(range.partition); lost: seqs \(range.seqs.lowerBound) to \(range.seqs.upperBound)"
+        if isInSeeds { line += ", and the rest of the state that the epoch begins with" }
+        var lines = [line + "; \(range.reason)"]
+        if gaps > 0 {
+            lines.append(
+                "partition \(range.partition); \(gaps) later events count for nothing: an event of their site before"
+                    + " them is missing"
+            )
+        }
+        return lines
     }
 }
