@@ -179,7 +179,7 @@ struct CheckedRowsTests {
         var numbers = SeededNumbers(TestSeed.value)
         // Most bytes of a small file are the unused zeros of its pages.
         let used = stored.rowPlaces.filter { stored.bytes[$0] != 0 }
-        for _ in 0..<400 * effort {
+        for _ in 0..<150 * effort {
             let place = numbers.pick(numbers.oneIn(20) ? stored.rowPlaces : used)
             let bit = numbers.below(8)
             try stored.flipping([place], by: 1 << bit) { () throws in
