@@ -71,6 +71,7 @@ public final class Gateway: Sendable {
         self.announcer = announcer
         let answers = NodeAnswers(log: current, announcer: announcer, metrics: metrics) { share.health }
         HealthWatch.register({ share.health }, metrics)
+        let peers = PeerMemory()
         var parts: [LoopBound<Part>] = []
         for (index, loop) in try Self.loops(settings.node.loops).enumerated() {
             parts.append(
@@ -79,6 +80,7 @@ public final class Gateway: Sendable {
                     let passage = StatePassage(
                         on: loop,
                         announcer: announcer,
+                        peers: peers,
                         of: log,
                         settings,
                         journal: journal

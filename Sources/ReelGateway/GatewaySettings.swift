@@ -64,6 +64,8 @@ public struct GatewaySettings: Sendable {
     /// Where there are others, it begins to answer within so long: longer than one that is behind waits, and then makes
     /// what was asked for.
     var peerHeadMs: Int64 = 8_000
+    /// A snapshot node that is asked for state and has not begun to answer after so long is asked beside another one.
+    var hedgeMs: Int64 = 300
     /// Where it has events of somebody far behind, it answers within so long; the log has them, too.
     var indexMs: Int64 = 1_000
     /// For each of a loop's clients that listen to a stream, what is sent to them keeps a distance of so many

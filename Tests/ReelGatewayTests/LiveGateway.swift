@@ -37,6 +37,7 @@ final class LiveGateway: Sendable {
         (settings.degradedMs, settings.unavailableMs) = (1_000_000, 1_000_000)
         (settings.behindMs, settings.publishMs, settings.nackHoldMs) = (1_000_000, 1_000_000, 1_000_000)
         (settings.peerMs, settings.peerHeadMs, settings.indexMs) = (1_000_000, 1_000_000, 1_000_000)
+        settings.hedgeMs = 1_000_000
         settings.pollS = 1_000
         settings.aheadMs = 200
         settings.readyLagMs = 0

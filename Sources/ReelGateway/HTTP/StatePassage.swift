@@ -3,24 +3,27 @@ import ReelLog
 import ReelNet
 import ReelNode
 
-/// Passes questions about state on to a snapshot node, found by what the nodes announce. One that fails before the
-/// first byte of its answer, or says that it cannot answer now, is replaced by another.
+/// Passes questions about state on to a snapshot node, found by what the nodes announce. A node that fails before the
+/// first byte of its answer, or says that it cannot answer now, is replaced by another one. A node that is silent for a
+/// while is asked beside another one, see `HedgedQuestion`.
 final class StatePassage {
-    private let client: HTTPClient
+    fileprivate let client: HTTPClient
     private let announcer: Announcer
+    private let peers: PeerMemory
     private let epoch: Epoch
     private let partitions: Int
-    private let tls: TLSClient?
-    private let (timeout, headTimeout): (Duration, Duration)
+    fileprivate let tls: TLSClient?
+    fileprivate let (timeout, headTimeout, hedgeMs): (Duration, Duration, Int64)
     private let journal: Journal
     /// A node that is away is met by every request.
     private var warnings = LineLimiter(lines: 10, windowMs: 10_000)
     private var turn = 0
 
-    /// With what holds for the gateway.
+    /// With what holds for the gateway; `peers` is what all of its loops know of the other nodes.
     init(
         on loop: EventLoop,
         announcer: Announcer,
+        peers: PeerMemory,
         of log: any EventLog,
         _ settings: GatewaySettings,
         journal: Journal
@@ -28,25 +31,37 @@ final class StatePassage {
         tls = settings.node.peerTLS
         timeout = .milliseconds(settings.peerMs)
         headTimeout = .milliseconds(min(settings.peerMs, settings.peerHeadMs))
+        hedgeMs = settings.hedgeMs
         client = HTTPClient(on: loop)
         self.announcer = announcer
+        self.peers = peers
         (epoch, partitions) = (log.epoch, log.partitions)
         self.journal = journal
     }
 
-    /// Asks the next node, and streams its answer back.
+    /// Asks the next node, others too where that one is silent, and streams the first answer back.
     func pass(_ question: StateRequest, _ exchange: HTTPExchange) {
         turn += 1
-        let partition = question.stream.partition(of: partitions)
-        let nodes = Self.order(announcer.nodes, awake: announcer.awake, epoch: epoch, partition, turn: turn)
-        ask(nodes[...], question, exchange)
+        let (partition, nowMs) = (question.stream.partition(of: partitions), client.loop.nowMs)
+        let (all, awake) = (announcer.nodes, announcer.awake)
+        let (answering, refusing) = peers.use { record in
+            record.asks()
+            return (
+                awake.filter { !record.isSilent($0.id, nowMs: nowMs) },
+                Set(awake.map(\.id).filter { record.hasRefused($0, partition, nowMs: nowMs) })
+            )
+        }
+        let nodes = Self.order(all, awake: answering, refusing: refusing, epoch: epoch, partition, turn: turn)
+        PassedQuestion(question, in: partition, to: nodes, exchange, by: self).start()
     }
 
-    /// Who is asked, one after the other: those that have the state of this log, in turn; behind them those that still
-    /// fold what the others have long folded in the partition, and last those that may hang; nobody who has left.
+    /// The nodes that are asked, one after the other: those that have the state of this log, in turn. Then come those
+    /// that are `refusing`, or that still fold what the others have long folded in the partition. Those that are not
+    /// `awake` come last: they may hang. A node that has left is not asked.
     static func order(
         _ nodes: [NodeAnnouncement],
         awake: [NodeAnnouncement],
+        refusing: Set<String> = [],
         epoch: Epoch,
         _ partition: Int,
         turn: Int
@@ -59,7 +74,10 @@ final class StatePassage {
         }
         let wanted = (able.map(seq).max() ?? .none) - lagMax
         let isAwake = Set(awake.map(\.id))
-        let ranks = Dictionary(grouping: able) { isAwake.contains($0.id) ? seq($0) >= wanted ? 0 : 1 : 2 }
+        let ranks = Dictionary(grouping: able) { node in
+            guard isAwake.contains(node.id) else { return 2 }
+            return seq(node) >= wanted && !refusing.contains(node.id) ? 0 : 1
+        }
         return (0...2).flatMap { rank in
             let group = ranks[rank] ?? []
             let start = group.isEmpty ? 0 : turn % group.count
@@ -70,54 +88,200 @@ final class StatePassage {
     /// A node of which another one is so many seqs ahead has not just been asked a moment too early.
     private static let lagMax: Seq = 16_384
 
-    private func ask(_ nodes: ArraySlice<NodeAnnouncement>, _ question: StateRequest, _ exchange: HTTPExchange) {
-        // Nobody is there any more to whom an answer could be given.
+    /// True if a question that waits for these nodes may be sent to one more.
+    fileprivate func mayHedge(_ asked: [NodeAnnouncement]) -> Bool {
+        let (ids, nowMs) = (asked.map(\.id), client.loop.nowMs)
+        return peers.use { $0.mayHedge(asked: ids, nowMs: nowMs) }
+    }
+
+    /// A node has begun to answer.
+    fileprivate func answers(_ node: NodeAnnouncement, _ partition: Int) {
+        peers.use { $0.answered(node.id, partition) }
+    }
+
+    /// A node cannot answer now.
+    fileprivate func refuses(_ node: NodeAnnouncement, _ partition: Int, status: Int) {
+        let nowMs = client.loop.nowMs
+        peers.use { $0.refused(node.id, partition, nowMs: nowMs) }
+        warn("a snapshot node does not answer", node, "it cannot answer now: status \(status)")
+    }
+
+    /// A node was silent for too long.
+    fileprivate func isSilent(_ node: NodeAnnouncement, _ detail: String) {
+        let nowMs = client.loop.nowMs
+        peers.use { $0.wasSilent(node.id, nowMs: nowMs) }
+        warn("a snapshot node does not answer", node, detail)
+    }
+
+    fileprivate func warn(_ event: String, _ node: NodeAnnouncement, _ detail: String) {
+        guard let unsaid = warnings.admit(nowMs: WallClock.nowMs()) else { return }
+        journal.warning(event, ["node": node.id, "detail": detail, "lines_left_out": "\(unsaid)"])
+    }
+}
+
+/// One question on its way: does what `HedgedQuestion` decides.
+private final class PassedQuestion {
+    /// The answer of a node that cannot answer now.
+    private struct Refusal {
+        var head: HTTPResponseHead
+        var body: [UInt8] = []
+    }
+
+    private let passage: StatePassage
+    private let question: StateRequest
+    private let partition: Int
+    private let nodes: [NodeAnnouncement]
+    private let exchange: HTTPExchange
+    private var hedged: HedgedQuestion
+    private var calls: [Int: HTTPCall] = [:]
+    private var refusals: [Int: Refusal] = [:]
+    private var timer: LoopTimer?
+    /// What is passed on, and from which node; nil: no node has begun to answer.
+    private var passed: (index: Int, answer: PassedAnswer)?
+
+    /// A refusal has no more bytes.
+    private static let refusalBytes = 64 << 10
+
+    init(
+        _ question: StateRequest,
+        in partition: Int,
+        to nodes: [NodeAnnouncement],
+        _ exchange: HTTPExchange,
+        by passage: StatePassage
+    ) {
+        self.passage = passage
+        self.question = question
+        self.partition = partition
+        self.nodes = nodes
+        self.exchange = exchange
+        hedged = HedgedQuestion(nodes: nodes.count, delayMs: passage.hedgeMs)
+    }
+
+    private var loop: EventLoop { passage.client.loop }
+
+    func start() { perform(hedged.start(nowMs: loop.nowMs)) }
+
+    private func perform(_ actions: [HedgedQuestion.Action]) {
+        for action in actions {
+            switch action {
+            case .ask(let index): ask(index)
+            case .wait: wait()
+            case .cancel(let index, let wasSilent):
+                if wasSilent {
+                    passage.isSilent(
+                        nodes[index],
+                        "silent for \(passage.hedgeMs) ms, and another node answered at once"
+                    )
+                }
+                calls.removeValue(forKey: index)?.cancel()
+            case .pass(let index):
+                stopWaiting()
+                passage.answers(nodes[index], partition)
+                let answer = PassedAnswer(exchange, preamble: question.preamble)
+                answer.call = calls.removeValue(forKey: index)
+                answer.call?.allowSilence(of: passage.timeout)
+                passed = (index, answer)
+            case .refuse(let index):
+                stopWaiting()
+                refuse(with: index.flatMap { refusals[$0] })
+            }
+        }
+    }
+
+    private func wait() {
+        stopWaiting()
+        timer = loop.timer(after: .milliseconds(passage.hedgeMs)) { [self] in
+            timer = nil
+            guard exchange.isOpen else { return giveUp() }
+            let mayHedge = hedged.hasNext && passage.mayHedge(hedged.asked.map { nodes[$0] })
+            perform(hedged.delayPassed(mayHedge: mayHedge, nowMs: loop.nowMs))
+        }
+    }
+
+    private func stopWaiting() {
+        timer?.cancel()
+        timer = nil
+    }
+
+    /// Nobody is there any more to whom an answer could be given.
+    private func giveUp() {
+        stopWaiting()
+        perform(hedged.giveUp())
+    }
+
+    private func ask(_ index: Int) {
+        guard exchange.isOpen else { return giveUp() }
+        let node = nodes[index]
+        guard let origin = HTTPOrigin(node.url), !origin.isSecure || passage.tls != nil else {
+            passage.warn("a node announced an address that cannot be used", node, node.url)
+            return perform(hedged.failed(index, nowMs: loop.nowMs))
+        }
+        var request = HTTPClientRequest(question, origin)
+        if exchange.request.method == "HEAD" { request.method = "HEAD" }
+        if origin.isSecure { request.tls = passage.tls }
+        request.timeout = hedged.hasNext ? passage.headTimeout : passage.timeout
+        // Whoever asks is who the other node lets in, or not.
+        // What has something before it is packed here, if at all.
+        let names =
+            question.preamble.isEmpty ? ["authorization", "if-none-match", "accept-encoding"] : ["authorization"]
+        for name in names {
+            if let value = exchange.request.headers[name] { request.headers.add(name, value) }
+        }
+        calls[index] = passage.client.send(request) { [self] event in take(event, from: index) }
+    }
+
+    private func take(_ event: HTTPClient.Event, from index: Int) {
+        if let passed { return passed.index == index ? passed.answer.take(event) : () }
+        guard exchange.isOpen else { return giveUp() }
+        switch event {
+        case .head(let head) where head.status == 503: refusals[index] = Refusal(head: head)
+        case .head:
+            perform(hedged.answered(index, nowMs: loop.nowMs))
+            passed?.answer.take(event)
+        case .data(let bytes):
+            refusals[index]?.body += bytes
+            if refusals[index]?.body.count ?? 0 > Self.refusalBytes { calls[index]?.cancel() }
+        case .end:
+            calls[index] = nil
+            guard let refusal = refusals[index] else { return }
+            passage.refuses(nodes[index], partition, status: refusal.head.status)
+            perform(hedged.refused(index, seq: Self.seq(in: refusal.body), nowMs: loop.nowMs))
+        case .failed(let error):
+            // It was cancelled.
+            guard hedged.asked.contains(index) else { return }
+            calls[index] = nil
+            refusals[index] = nil
+            if error.code == .timedOut {
+                passage.isSilent(nodes[index], error.message)
+            } else {
+                passage.warn("a snapshot node does not answer", nodes[index], error.message)
+            }
+            perform(hedged.failed(index, nowMs: loop.nowMs))
+        }
+    }
+
+    private func refuse(with refusal: Refusal?) {
         guard exchange.isOpen else { return }
-        guard let node = nodes.first else {
+        guard let refusal else {
             var problem = Problem(.nodeBehind, "found no snapshot node that answers")
             problem.retryMs = 1_000
             return exchange.respond(problem.response)
         }
-        let rest = nodes.dropFirst()
-        guard let origin = HTTPOrigin(node.url), !origin.isSecure || tls != nil else {
-            warn("a node announced an address that cannot be used", node, node.url)
-            return ask(rest, question, exchange)
-        }
-        var request = HTTPClientRequest(question, origin)
-        if exchange.request.method == "HEAD" { request.method = "HEAD" }
-        if origin.isSecure { request.tls = tls }
-        request.timeout = rest.isEmpty ? timeout : headTimeout
-        // Whoever asks is who the other node lets in, or not.
-        // What has something before it is packed here, if at all.
-        let passed =
-            question.preamble.isEmpty ? ["authorization", "if-none-match", "accept-encoding"] : ["authorization"]
-        for name in passed {
-            if let value = exchange.request.headers[name] { request.headers.add(name, value) }
-        }
-        let answer = PassedAnswer(exchange, preamble: question.preamble)
-        var refusal: String?
-        answer.call = client.send(request) { [self] event in
-            if case .head = event, !exchange.isOpen { answer.call?.cancel() }
-            guard exchange.isOpen || answer.hasBegun else { return answer.call = nil }
-            // What the last one says is told.
-            if case .head(let head) = event, head.status == 503, !rest.isEmpty {
-                refusal = "it cannot answer now: status 503"
-                // `failed` follows.
-                answer.call?.cancel()
-                return
-            }
-            // Nobody can take over now.
-            if case .head = event { answer.call?.allowSilence(of: timeout) }
-            guard case .failed(let error) = event, !answer.hasBegun else { return answer.take(event) }
-            answer.call = nil
-            warn("a snapshot node does not answer", node, refusal ?? error.message)
-            ask(rest, question, exchange)
-        }
+        let answer = PassedAnswer(exchange, preamble: [])
+        answer.take(.head(refusal.head))
+        answer.take(.data(refusal.body))
+        answer.take(.end)
     }
 
-    private func warn(_ event: String, _ node: NodeAnnouncement, _ detail: String) {
-        guard let unsaid = warnings.admit(nowMs: WallClock.nowMs()) else { return }
-        journal.warning(event, ["node": node.id, "detail": detail, "lines_left_out": "\(unsaid)"])
+    /// How far a node is that refuses, as far as it says so.
+    private static func seq(in problem: [UInt8]) -> Seq {
+        problem.withUnsafeBytes { bytes in
+            do throws(ReelError) {
+                return try JSONObject(bytes, levels: 4, shape: .internal).integer("seq", from: .none) ?? .none
+            } catch {
+                return .none
+            }
+        }
     }
 }
 

@@ -1,0 +1,77 @@
+import Synchronization
+
+/// What a gateway remembers of the nodes that it asks for state: which of them to ask last, and how many more requests
+/// it may hedge.
+struct PeerRecord {
+    /// A node and a partition of it; without a partition all of the node.
+    private struct Place: Hashable {
+        var node: String
+        var partition: Int?
+    }
+
+    /// A silent node is asked last for so long. By then its announcements tell whether it hangs.
+    static let silentMs: Int64 = 15_000
+    /// A node that has refused is asked after others for so long, for the same partition.
+    static let refusedMs: Int64 = 1_000
+    /// Hedged requests that may follow each other at once.
+    static let hedgesMax = 10
+    /// So many questions allow one more hedged request: slow nodes get at most a tenth more of them.
+    static let questionsPerHedge = 10
+
+    private var lastUntilMs: [Place: Int64] = [:]
+    private var credit = Self.hedgesMax * Self.questionsPerHedge
+
+    /// A question is asked.
+    mutating func asks() {
+        credit = min(credit + 1, Self.hedgesMax * Self.questionsPerHedge)
+    }
+
+    /// True if a question that waits for these nodes may be sent to one more. It costs nothing where all of them are
+    /// known to be silent: the request then replaces one.
+    mutating func mayHedge(asked nodes: [String], nowMs: Int64) -> Bool {
+        if nodes.allSatisfy({ isSilent($0, nowMs: nowMs) }) { return true }
+        guard credit >= Self.questionsPerHedge else { return false }
+        credit -= Self.questionsPerHedge
+        return true
+    }
+
+    /// A node was silent while another one answered, or for too long.
+    mutating func wasSilent(_ node: String, nowMs: Int64) {
+        remember(Place(node: node, partition: nil), untilMs: nowMs + Self.silentMs, nowMs)
+    }
+
+    /// A node could not answer for a partition.
+    mutating func refused(_ node: String, _ partition: Int, nowMs: Int64) {
+        remember(Place(node: node, partition: partition), untilMs: nowMs + Self.refusedMs, nowMs)
+    }
+
+    /// A node has answered for a partition.
+    mutating func answered(_ node: String, _ partition: Int) {
+        guard !lastUntilMs.isEmpty else { return }
+        lastUntilMs[Place(node: node, partition: nil)] = nil
+        lastUntilMs[Place(node: node, partition: partition)] = nil
+    }
+
+    /// True if the node was silent lately.
+    func isSilent(_ node: String, nowMs: Int64) -> Bool { lasts(Place(node: node, partition: nil), nowMs) }
+
+    /// True if the node has just refused for this partition.
+    func hasRefused(_ node: String, _ partition: Int, nowMs: Int64) -> Bool {
+        lasts(Place(node: node, partition: partition), nowMs)
+    }
+
+    private func lasts(_ place: Place, _ nowMs: Int64) -> Bool { lastUntilMs[place].map { nowMs < $0 } ?? false }
+
+    private mutating func remember(_ place: Place, untilMs: Int64, _ nowMs: Int64) {
+        lastUntilMs = lastUntilMs.filter { nowMs < $0.value }
+        lastUntilMs[place] = untilMs
+    }
+}
+
+/// The record of a gateway, which all of its loops share.
+final class PeerMemory: Sendable {
+    private let record = Mutex(PeerRecord())
+
+    /// Reads the record or changes it.
+    func use<R: Sendable>(_ body: (inout PeerRecord) -> R) -> R { record.withLock { body(&$0) } }
+}

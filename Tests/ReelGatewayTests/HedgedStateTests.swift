@@ -1,0 +1,194 @@
+import EventLogConformance
+import ReelCore
+import ReelLog
+import ReelNet
+import ReelNode
+import TestSupport
+import Testing
+
+@testable import ReelGateway
+
+/// A gateway whose snapshot nodes hang, or cannot answer: whatever is asked about state, another one is asked.
+@Suite(.timeLimit(.minutes(15))) struct HedgedStateTests {
+    /// A node that gives every question the same answer, or takes it and never answers.
+    private final class StateNode: Sendable {
+        private let loop: EventLoop
+        private let server: LoopBound<(HTTPServer, Handler)>
+        private let address: SocketAddress
+
+        private final class Handler: HTTPHandler {
+            let answer: HTTPResponse?
+            var asked: [HTTPExchange] = []
+            var broken = 0
+
+            init(_ answer: HTTPResponse?) { self.answer = answer }
+
+            func respond(to request: HTTPRequest, _ exchange: HTTPExchange) {
+                asked.append(exchange)
+                exchange.broken = { [self] in broken += 1 }
+                if let answer { exchange.respond(answer) }
+            }
+
+            func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision { .refuse(HTTPResponse(status: 404)) }
+            func refusal(of violation: HTTPViolation) -> HTTPResponse { HTTPResponse(status: violation.status) }
+        }
+
+        init(_ answer: HTTPResponse?) throws {
+            let loop = try EventLoop()
+            self.loop = loop
+            (server, address) = try loop.sync {
+                let handler = Handler(answer)
+                let server = HTTPServer(on: loop, .patient, handler: handler)
+                let address = try server.listen(on: try SocketAddress("127.0.0.1", port: 0))
+                return (LoopBound((server, handler), on: loop), address)
+            }
+        }
+
+        deinit {
+            loop.stop()
+            loop.join()
+        }
+
+        var asked: Int { get throws { try loop.sync { [server] in server.value.1.asked.count } } }
+        /// How many of the questions were given up. The node meets that nobody listens when it says something.
+        func broken() throws -> Int {
+            try loop.sync { [server] in
+                for exchange in server.value.1.asked {
+                    exchange.start(status: 200, headers: [:])
+                    exchange.write(Array("late".utf8))
+                }
+                return server.value.1.broken
+            }
+        }
+
+        /// `name` begins with `node-`.
+        func announce(as name: String, in log: MemoryLog) throws {
+            try log.announce(
+                NodeAnnouncement(
+                    id: name,
+                    role: "snapshot",
+                    url: "http://\(address)",
+                    advertised: nil,
+                    build: "0",
+                    positions: [],
+                    atMs: WallClock.nowMs()
+                )
+            )
+        }
+    }
+
+    private func with(
+        _ nodes: [StateNode],
+        hedgeMs: Int64 = 1_000_000,
+        loops: Int = 1,
+        _ body: (LiveGateway) async throws -> Void
+    ) async throws {
+        let log = try MemoryLog(partitions: 1)
+        for (index, node) in nodes.enumerated() { try node.announce(as: "node-\(index)", in: log) }
+        try await LiveGateway.with(
+            log,
+            {
+                ($0.node.announceMs, $0.node.loops, $0.hedgeMs) = (20, loops, hedgeMs)
+            }
+        ) { live in
+            try await eventually("the gateway knows them") {
+                let known = String(decoding: try await live.get("/v1/cluster").body, as: UTF8.self)
+                return known.matches(of: /node-/).count == nodes.count
+            }
+            try await body(live)
+        }
+    }
+
+    /// Every question about state.
+    private func ask(_ live: LiveGateway, times: Int = 1) async throws -> [HTTPResponse] {
+        let (path, epoch) = ("/v1/streams/todo", live.log.epoch)
+        let acks = #"{"epoch":"\#(epoch)","acks":[{"site":"\#(Site(high: 1, low: 1))","op":0,"seq":0}]}"#
+        let questions = [
+            ("GET", "/snapshot", ""), ("GET", "/delta?after=0&epoch=\(epoch)", ""), ("GET", "/objects/task/1", ""),
+            ("GET", "/sites", ""), ("POST", "/outcomes", acks), ("HEAD", "/snapshot", ""),
+        ]
+        var answers: [HTTPResponse] = []
+        for _ in 0..<times {
+            for (method, target, body) in questions {
+                // Each question on a connection of its own, so that all loops of the gateway get some.
+                let headers: HTTPHeaders = ["connection": "close"]
+                answers.append(try await live.ask(method, path + target, body: body, headers: headers))
+            }
+        }
+        return answers
+    }
+
+    private func behind(_ seq: Seq) -> HTTPResponse {
+        var problem = Problem(.nodeBehind, "folded to \(seq)")
+        problem.seq = seq
+        return problem.response
+    }
+
+    private let whole = HTTPResponse(
+        status: 200,
+        headers: ["content-type": "application/x-ndjson"],
+        body: Array("whole".utf8)
+    )
+
+    @Test("a node that hangs holds up one question for a moment, on whatever loop, and is asked last from then on")
+    func hungNode() async throws {
+        let (hung, well) = (try StateNode(nil), try StateNode(whole))
+        let start = ContinuousClock.now
+        try await with([hung, well], hedgeMs: 50, loops: 2) { live in
+            let answers = try await ask(live, times: 4)
+            #expect(answers.allSatisfy { $0.status == 200 })
+            // It may be asked again after a while. What the other loop asks at the same moment comes too early to know.
+            let turns = Int((ContinuousClock.now - start) / .milliseconds(PeerRecord.silentMs)) + 1
+            let asked = try hung.asked
+            #expect(asked >= 1 && asked <= 2 * turns, "asked \(asked) times of \(answers.count)")
+            try await eventually("what it was asked is cancelled") { try hung.broken() == asked }
+            try await eventually("it is said") { !live.journal("a snapshot node does not answer").isEmpty }
+        }
+    }
+
+    @Test("where all nodes hang, few questions are asked twice")
+    func allHang() async throws {
+        let nodes = [try StateNode(nil), try StateNode(nil)]
+        let questions = 40
+        try await with(nodes, hedgeMs: 20) { live in
+            var readers: [Any] = []
+            for _ in 0..<questions { readers.append(try live.reader("/v1/streams/todo/snapshot")) }
+            let most = questions + PeerRecord.hedgesMax + questions / PeerRecord.questionsPerHedge
+            try await eventually("those that may be asked twice are") {
+                try nodes.reduce(0) { $0 + (try $1.asked) } >= questions + PeerRecord.hedgesMax
+            }
+            // What more might come is tried.
+            try await Task.sleep(for: .milliseconds(200))
+            #expect(try nodes.reduce(0) { $0 + (try $1.asked) } <= most)
+            withExtendedLifetime(readers) {}
+        }
+    }
+
+    @Test("a node that has not folded all yet is not asked for long where another one has, whatever is asked")
+    func nodeBehind() async throws {
+        let (late, well) = (try StateNode(behind(5)), try StateNode(whole))
+        let start = ContinuousClock.now
+        try await with([late, well]) { live in
+            let answers = try await ask(live, times: 5)
+            #expect(answers.allSatisfy { $0.status == 200 })
+            let turns = Int((ContinuousClock.now - start) / .milliseconds(PeerRecord.refusedMs)) + 1
+            #expect(try well.asked == answers.count)
+            #expect(try late.asked <= turns, "it is asked first once, and then after the other one")
+        }
+    }
+
+    @Test("where all nodes are behind, the client hears from the one that is furthest, whatever it asks")
+    func allBehind() async throws {
+        let nodes = try [5, 90, -1].map { try StateNode(behind($0)) }
+        try await with(nodes) { live in
+            for answer in try await ask(live, times: 3) {
+                #expect(answer.status == 503 && answer.headers["retry-after"] == "1")
+                #expect(answer.headers["content-type"] == "application/problem+json")
+                // The answer to HEAD has no body.
+                let text = String(decoding: answer.body, as: UTF8.self)
+                #expect(text.isEmpty || text.contains("folded to 90"), "\(text)")
+            }
+            #expect(try nodes.map { try $0.asked } == [18, 18, 18])
+        }
+    }
+}
