@@ -114,7 +114,7 @@ public final class Gateway: Sendable {
                             share.look(at: announcer.awake, nowMs: gateway.nowMs)
                             losses.look(at: announcer.awake, nowMs: gateway.nowMs)
                         }
-                        gateway.neighbours = Self.others(announcer.awake, than: settings.node.advertise)
+                        gateway.neighbours.look(Self.others(announcer.awake, than: settings.node.advertise))
                         gateway.tick()
                     }
                     return LoopBound(Part(gateway: gateway, http: http, server: server), on: loop)
@@ -149,7 +149,7 @@ public final class Gateway: Sendable {
             announcer.leave(on: all[0].loop)
         } sendAway: { withinMs in
             share.leave()
-            let others = Self.others(announcer.awake, than: settings.node.advertise)
+            let others = Neighbours.some(of: Self.others(announcer.awake, than: settings.node.advertise))
             for part in all {
                 part.loop.execute {
                     part.value.leave(withinMs: withinMs, nodes: others) { open.withLock { $0 -= 1 } }
@@ -176,14 +176,10 @@ public final class Gateway: Sendable {
         return loops
     }
 
-    /// Where clients of this node may go. Where there are many, others are told of others.
-    static func others(_ nodes: [NodeAnnouncement], than own: String?) -> [String] {
-        let urls = nodes.filter { $0.role != "snapshot" }.compactMap(\.advertised)
-        return Array(Set(urls.filter { $0 != own }).shuffled().prefix(othersMax))
+    /// Where clients of this node may go.
+    static func others(_ nodes: [NodeAnnouncement], than own: String?) -> Set<String> {
+        Set(nodes.lazy.filter { $0.role != "snapshot" }.compactMap(\.advertised).filter { $0 != own })
     }
-
-    /// So many others are enough for any client.
-    private static let othersMax = 16
 
     /// Each batch goes to each loop once.
     private static func feed(

@@ -17,7 +17,7 @@ final class GatewayLoop {
     /// What lies far back in a stream, on other nodes.
     var snapshotIndex: SnapshotIndex?
     /// Where clients reach other gateways, as far as those say so; looked up about once a second.
-    var neighbours: [String] = []
+    var neighbours = Neighbours()
     var subscriptions: Subscriptions<SocketClient>
     var ledger: PublishLedger
     var intake: EventIntake
@@ -179,9 +179,20 @@ final class GatewayLoop {
         isPutOff = !isPutOff && nowMs - lastTickMs > Self.standstillMs
         lastTickMs = nowMs
         if !isPutOff { for client in clients.values { client.tick(nowMs: nowMs) } }
+        nameNeighbours()
         countUnsent()
         for publish in publishes.values { publish.tick(nowMs: nowMs) }
         for follower in followers.all { follower.tick(nowMs: nowMs) }
+    }
+
+    /// Tells those clients of the other gateways that have heard of others, and whose moment it is.
+    private func nameNeighbours() {
+        var frame: WebSocketFrame?
+        for client in clients.values where client.awaits(neighbours) {
+            let news = frame ?? .text(ServerFrame(.nodes(neighbours.named)).encoded())
+            frame = news
+            client.hears(of: neighbours, by: news)
+        }
     }
 
     /// Adds to the gauges of all loops what has changed on this one.

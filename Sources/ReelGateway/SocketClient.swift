@@ -26,6 +26,8 @@ final class SocketClient: Subscriber {
     private var paused: [() -> Void] = []
     var fetches = Queue<Fetch>()
     var isFetching = false
+    /// Which gateways it has heard of, by the edition of `Neighbours`; nil: it takes no frame `nodes`.
+    var neighboursTold: Int32?
     /// Fetches that wait for their position.
     var pendingFetches = 0
 
@@ -207,7 +209,10 @@ final class SocketClient: Subscriber {
     }
 
     /// Answers `hello` and `renew`.
-    func sayWelcome(ref: [UInt8]?) { send(.welcome(welcome), ref: ref) }
+    func sayWelcome(ref: [UInt8]?) {
+        send(.welcome(welcome), ref: ref)
+        if neighboursTold != nil { neighboursTold = gateway.neighbours.edition }
+    }
 
     private var welcome: ServerFrame.Welcome {
         ServerFrame.Welcome(
@@ -226,8 +231,20 @@ final class SocketClient: Subscriber {
             ),
             pingS: Int(settings.pingMs / 1_000),
             tokenS: access?.grant.map { Int(max(0, $0.expiresAt - gateway.loop.wallMs / 1_000)) },
-            nodes: gateway.neighbours
+            nodes: gateway.neighbours.named
         )
+    }
+
+    /// True if the client is to hear of the other gateways now. One for which much waits hears of them later.
+    func awaits(_ neighbours: Neighbours) -> Bool {
+        guard let neighboursTold, neighbours.isNews(to: number, told: neighboursTold) else { return false }
+        return session.isOpen && hasRoom
+    }
+
+    /// Sends the frame that names them.
+    func hears(of neighbours: Neighbours, by frame: WebSocketFrame) {
+        neighboursTold = neighbours.edition
+        send(frame)
     }
 
     // MARK: Subscribing

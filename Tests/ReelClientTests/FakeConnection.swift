@@ -59,6 +59,7 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
         switch frame.body {
         case .hello(let hello):
             network.greeted.append(node)
+            network.takesNodes.append(hello.takesNodes)
             welcome(hello.token)
         case .subscribe(let subscribe):
             network.subscribes.append(subscribe)

@@ -22,6 +22,8 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     var lagging: Set<String> = []
     /// The nodes that a client said hello to, one after the other.
     var greeted: [String] = []
+    /// Whether each of them said that it takes frames `nodes`.
+    var takesNodes: [Bool] = []
     var down: Set<String> = []
     var hasSnapshots = true
     /// How far the snapshot node has folded, which begins anew, and how much further it is at each answer; nil: it has

@@ -61,6 +61,24 @@ import Testing
         await client.close()
     }
 
+    @Test("a client whose only node is killed goes on with one that this has named since")
+    func laterNode() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client(nodes: ["a"])
+        let stream = try await client.open("s", from: .all)
+        try await stream.publish(.insert("m", "0")).fate()
+        try await network.on { network in
+            #expect(network.takesNodes == [true])
+            network.sayToAll(.nodes(["b"]))
+            network.down = ["a"]
+            for connection in network.connections { connection.end("reset") }
+        }
+        try await stream.publish(.insert("m", "1")).fate()
+        #expect(await client.connectedNode == "b")
+        #expect(await client.nodes == ["a", "b"])
+        await client.close()
+    }
+
     @Test func aSubscriptionThatTheNodeEndsWithAnErrorProvesNothingMore() async throws {
         let network = try FakeNetwork()
         let client = try network.client()

@@ -15,6 +15,7 @@ import Testing
         arguments: [
             ClientFrame(.hello(.init(client: "test/1"))),
             ClientFrame(.hello(.init(client: "test/1", token: "a\"b")), ref: Array("1e3".utf8)),
+            ClientFrame(.hello(.init(client: "test/1", takesNodes: true))),
             ClientFrame(.subscribe(.init(stream: stream, position: .now)), ref: Array(#""x""#.utf8)),
             ClientFrame(
                 .subscribe(
@@ -78,6 +79,7 @@ import Testing
                 .nack(.init(stream: stream, site: site, op: 3, error: ReelError(.gap, "found", retryMs: 0)))
             ),
             ServerFrame(.lagged(stream, seq: 4, head: 9)), ServerFrame(.goaway(afterMs: 500, nodes: ["ws://a"])),
+            ServerFrame(.nodes(["https://b", "https://c"])), ServerFrame(.nodes([])),
             ServerFrame(.error(.init(ReelError(.truncated, "gone", index: 2), stream: stream, first: 12))),
         ]
     )
@@ -109,6 +111,7 @@ import Testing
             (#"{"t":"hello","client":"\udc00\ud800"}"#, .badJSON, nil),
             (#"[]"#, .badFrame, nil), ("", .badJSON, nil), (#"{"t":"hello","client":"c"} x"#, .badJSON, nil),
             (#"{"t":"hello","client":"c","x":{"a":1,"b":2,"a":3}}"#, .badJSON, nil),
+            (#"{"t":"hello","client":"c","nodes":1}"#, .badFrame, nil),
             (#"{"t":"subscribe","stream":"~x","after":-1}"#, .badStream, nil),
             (#"{"t":"subscribe","stream":"a","after":1}"#, .badFrame, nil),
             (#"{"t":"subscribe","stream":"a","after":"then"}"#, .badFrame, nil),

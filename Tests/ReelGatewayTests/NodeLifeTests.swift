@@ -51,6 +51,39 @@ import Testing
         await live.end()
     }
 
+    @Test("a client that stays hears of a gateway that is announced later, once")
+    func laterGateway() async throws {
+        let log = try MemoryLog()
+        try await LiveGateway.with(log, { $0.node.announceMs = 20 }) { live in
+            let (socket, old) = (try await live.open(), try await live.connect())
+            socket.send(#"{"t":"hello","client":"test/1","nodes":true}"#)
+            let isNodes = { @Sendable (frame: ServerFrame) in if case .nodes = frame.body { true } else { false } }
+            let welcome = try await socket.next { if case .welcome = $0.body { true } else { false } }
+            guard case .welcome(let said) = welcome.body else { return }
+            #expect(said.nodes.isEmpty)
+            for name in ["b", "c"] {
+                try log.announce(
+                    NodeAnnouncement(
+                        id: name,
+                        role: "gateway",
+                        url: "http://127.0.0.1:1",
+                        advertised: "https://\(name).example",
+                        build: "0",
+                        positions: [],
+                        atMs: WallClock.nowMs()
+                    )
+                )
+                let frame = try await socket.next(isNodes)
+                guard case .nodes(let nodes) = frame.body else { return }
+                #expect(
+                    Set(nodes) == (name == "b" ? ["https://b.example"] : ["https://b.example", "https://c.example"])
+                )
+                #expect(!socket.heard.contains(where: isNodes))
+            }
+            #expect(!old.heard.contains(where: isNodes), "it did not say that it takes such a frame")
+        }
+    }
+
     /// Whether it has left, as the log has it; nil: it was never there.
     private func hasLeft(_ id: String, _ log: MemoryLog) throws -> Bool? {
         try log.nodes().first { $0.id == id }?.hasLeft

@@ -55,6 +55,7 @@ extension SyncClient {
             guard let number = link?.number, link?.leaving == nil else { return }
             let moment = failover.leaves(afterMs: afterMs, nodes: nodes, nowMs: transport.nowMs)
             link?.leaving = after(max(0, moment - transport.nowMs)) { $0.leave(number) }
+        case .nodes(let nodes): failover.learn(nodes)
         case .error(let failure): failed(failure, ref: frame.ref)
         }
     }

@@ -20,7 +20,7 @@ extension SyncClient {
 
     private func sayHello() {
         link?.awaitsToken = false
-        send(ClientFrame(.hello(.init(client: Self.name, token: token))))
+        send(ClientFrame(.hello(.init(client: Self.name, token: token, takesNodes: true))))
     }
 
     /// A node did not take the token: another one is asked for before anything is said again; where a connection stands

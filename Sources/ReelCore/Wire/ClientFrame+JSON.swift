@@ -19,7 +19,11 @@ extension ClientFrame {
         switch try object.required("t", object.string("t")) {
         case "hello":
             return .hello(
-                Hello(client: try object.required("client", object.string("client")), token: try object.string("token"))
+                Hello(
+                    client: try object.required("client", object.string("client")),
+                    token: try object.string("token"),
+                    takesNodes: try object.read("nodes") { (reader) throws(ReelError) in try reader.boolean() } ?? false
+                )
             )
         case "renew": return .renew(token: try object.required("token", object.string("token")))
         case "subscribe": return .subscribe(try subscribe(object))
@@ -111,6 +115,7 @@ extension ClientFrame {
             writer.member("t", "hello")
             writer.member("client", hello.client)
             writer.member("token", hello.token)
+            if hello.takesNodes { writer.member("nodes", true) }
         case .renew(let token):
             writer.member("t", "renew")
             writer.member("token", token)

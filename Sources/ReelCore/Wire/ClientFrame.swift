@@ -44,11 +44,14 @@ extension ClientFrame {
         public var client: String
         /// Who it is for, where the gateway wants to know.
         public var token: String?
+        /// True if the client takes frames `nodes`.
+        public var takesNodes: Bool
 
         /// A greeting.
-        public init(client: String, token: String? = nil) {
+        public init(client: String, token: String? = nil, takesNodes: Bool = false) {
             self.client = client
             self.token = token
+            self.takesNodes = takesNodes
         }
     }
 

@@ -61,11 +61,11 @@ extension ServerFrame {
         case "lagged":
             return .lagged(try object.stream(), seq: try object.seq("seq"), head: try object.seq("head"))
         case "goaway":
-            let nodes = try object.array("nodes") { (reader) throws(ReelError) in try reader.string() }
             return .goaway(
                 afterMs: try object.required("after_ms", object.integer("after_ms")),
-                nodes: try object.required("nodes", nodes)
+                nodes: try object.required("nodes", object.nodes())
             )
+        case "nodes": return .nodes(try object.required("nodes", object.nodes()))
         case "error":
             return .error(
                 Failure(
@@ -108,7 +108,7 @@ extension ServerFrame {
             ),
             pingS: try object.number("ping_s"),
             tokenS: try object.integer("token_s").map { Int($0) },
-            nodes: try object.array("nodes") { (reader) throws(ReelError) in try reader.string() } ?? []
+            nodes: try object.nodes() ?? []
         )
     }
 }
@@ -127,6 +127,11 @@ extension ServerFrame.Acked {
 extension JSONObject {
     fileprivate func number(_ name: StaticString) throws(ReelError) -> Int {
         Int(try required(name, integer(name)))
+    }
+
+    /// The URLs of nodes; nil if they are absent.
+    fileprivate func nodes() throws(ReelError) -> [String]? {
+        try array("nodes") { (reader) throws(ReelError) in try reader.string() }
     }
 
     /// A seq, or −1.

@@ -60,6 +60,9 @@ extension ServerFrame {
             writer.member("t", "goaway")
             writer.member("after_ms", afterMs)
             writer.member("nodes", nodes) { $0.append(quoted: $1) }
+        case .nodes(let nodes):
+            writer.member("t", "nodes")
+            writer.member("nodes", nodes) { $0.append(quoted: $1) }
         case .error(let failure):
             writer.member("t", "error")
             writer.member("code", failure.error.code.rawValue)

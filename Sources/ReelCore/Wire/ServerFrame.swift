@@ -20,6 +20,8 @@ public struct ServerFrame: Equatable, Sendable {
         case lagged(StreamName, seq: Seq, head: Seq)
         /// Go elsewhere: after so many milliseconds, to one of these URLs.
         case goaway(afterMs: Int64, nodes: [String])
+        /// Where clients reach other nodes now. Only for clients that say in `hello` that they take it.
+        case nodes([String])
         /// Something went wrong.
         case error(Failure)
     }

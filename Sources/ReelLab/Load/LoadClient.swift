@@ -95,7 +95,7 @@ final class LoadClient: LoadConnectionOwner {
             view?.ended()
             subscribe()
         case .error(let failure): failed(failure)
-        case .welcome, .events, .goaway, .unsubscribed: break
+        case .welcome, .events, .goaway, .nodes, .unsubscribed: break
         }
     }
 

@@ -111,9 +111,8 @@ final class TailSocket: WebSocketHandler {
             wasHeard = false
             socket.ping()
         }
-        socket.send(
-            text: ClientFrame(.hello(ClientFrame.Hello(client: "reel/\(Version.number)", token: token))).encoded()
-        )
+        let hello = ClientFrame.Hello(client: "reel/\(Version.number)", token: token, takesNodes: true)
+        socket.send(text: ClientFrame(.hello(hello)).encoded())
     }
 
     func receivedPong(_ payload: [UInt8], from socket: WebSocket) {
@@ -183,6 +182,7 @@ final class TailSocket: WebSocketHandler {
             position.seq = max(seq, events.to)
         case .upto(_, let seq): position.seq = max(position.seq ?? .none, seq)
         case .lagged: return .lost("this reader was too slow and begins again")
+        case .nodes(let others): nodes = others
         case .goaway(_, let others):
             if !others.isEmpty { nodes = others }
             return .lost("the gateway goes away")
