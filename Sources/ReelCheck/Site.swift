@@ -37,6 +37,11 @@ struct Site: Hashable, Comparable, Sendable {
         )
     }
 
+    /// True if the UUID says version 8: the first of its third group's digits, and 8, 9, a or b as that of the fourth.
+    var isOneRequest: Bool {
+        (high >> 12) % 16 == 8 && (8...11).contains(low >> 60)
+    }
+
     static func < (a: Site, b: Site) -> Bool {
         (a.high, a.low) < (b.high, b.low)
     }

@@ -99,7 +99,7 @@ extension StreamState {
         if sites[event.site] == nil {
             if event.op != 0 { return .gap }
             if event.base < horizon || event.base < retired { return .stale }
-            if isFull { return .tooManySites }
+            if isFull, !event.site.isOneRequest { return .tooManySites }
         }
         var site = sites[event.site] ?? SiteState(by: event.by, op: -1, seq: -1, r: -1, end: -1)
 

@@ -48,5 +48,24 @@ import Testing
         #expect(noop(200_003) == "applied")
         #expect(noop(200_004) == "too_many_sites")
         #expect(real.digest(of: "todo") == naive.digest(of: "todo"))
+
+        // A site that a gateway made for one request begins all the same. Until it ends, it counts.
+        func noop(uuid: String, op: Int = 0, last: Bool = false) -> String {
+            seq += 1
+            let end = last ? #""last":true,"# : ""
+            return fold("todo", #"{"base":\#(seq - 1),\#(end)"op":\#(op),"site":"\#(uuid)","type":"noop"}"#)
+        }
+        #expect(noop(uuid: "00000000-0000-8000-8000-000000000001") == "applied")
+        #expect(noop(uuid: "ffffffff-ffff-8fff-bfff-ffffffffffff") == "applied")
+        #expect(retire(before: 14) == "barrier")
+        #expect(noop(200_004) == "too_many_sites")
+        #expect(noop(uuid: "00000000-0000-8000-8000-000000000001", op: 1, last: true) == "applied")
+        #expect(noop(200_004) == "too_many_sites")
+        #expect(noop(uuid: "ffffffff-ffff-8fff-bfff-ffffffffffff", op: 1, last: true) == "applied")
+        #expect(noop(200_004) == "applied")
+        for other in ["00000000-0000-8000-c000-000000000001", "00000000-0000-7000-8000-000000000001"] {
+            #expect(noop(uuid: other) == "too_many_sites")
+        }
+        #expect(real.digest(of: "todo") == naive.digest(of: "todo"))
     }
 }

@@ -14,6 +14,20 @@ public struct Site: Hashable, Sendable, Comparable {
     /// The UUID that names nothing (RFC 9562, 5.9). No event is its own.
     public static let nobody = Site(high: 0, low: 0)
 
+    /// True for a UUID of version 8 (RFC 9562, 5.8): a gateway made the site for the events of one request, and ends it
+    /// with the last of them. The limit on the sites of a stream does not keep it from beginning.
+    public var isOneRequest: Bool { high & 0xf000 == 0x8000 && low >> 62 == 0b10 }
+
+    /// Returns the UUID of version 8 that has these bits, but for the six that say the version.
+    package static func oneRequest(high: UInt64, low: UInt64) -> Site {
+        Site(high: high & ~0xf000 | 0x8000, low: low & ~(3 << 62) | 1 << 63)
+    }
+
+    /// A new random site for the events of one request (UUID version 8).
+    package static func randomOneRequest() -> Site {
+        oneRequest(high: .random(in: .min ... .max), low: .random(in: .min ... .max))
+    }
+
     /// By the bytes.
     public static func < (a: Site, b: Site) -> Bool {
         a.high != b.high ? a.high < b.high : a.low < b.low

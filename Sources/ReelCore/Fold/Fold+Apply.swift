@@ -15,7 +15,7 @@ extension Fold {
         } else {
             if event.op != 0 { return .gap }
             if event.base < horizon || event.base < retired { return .stale }
-            if !hasRoomForSite { return .tooManySites }
+            if !hasRoomForSite, !event.site.isOneRequest { return .tooManySites }
             place = begin(event.site, by: by)
         }
         touch(site: event.site, at: place)
