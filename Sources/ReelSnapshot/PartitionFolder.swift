@@ -20,6 +20,8 @@ final class PartitionFolder {
         /// Consecutive seqs that it accounted for.
         var seqs = 0
         var events = 0
+        /// What became of them.
+        var outcomes = OutcomeTally()
         var voids = VoidTally()
         /// Before a barrier at this seq, which this version does not know, it ended; nil: it did not.
         var unknownBarrier: Seq?
@@ -123,8 +125,9 @@ final class PartitionFolder {
         switch rules.read(key: key, value: value, into: &event) {
         case .event:
             let stream = try stream(key)
-            let outcome = stream.fold.apply(event, value, seq: seq)
-            stream.events.append(seq, value, StoredOutcome(outcome))
+            let outcome = StoredOutcome(stream.fold.apply(event, value, seq: seq))
+            stream.events.append(seq, value, outcome)
+            report.outcomes.add(outcome)
             if stream.events.isFull { try writeEvents(of: stream) }
             report.events += 1
         case .seed(let seed):

@@ -282,6 +282,7 @@ final class PartitionKeeper: @unchecked Sendable {
         crowdWatch.look(at: folder.crowd, journal)
         lookWhetherItIsOpen(folder)
         metrics.events.add(report.events)
+        metrics.add(report.outcomes)
         metrics.voids.note(report.voids, in: identity.partition)
     }
 

@@ -5,6 +5,8 @@ import ReelNode
 struct SnapshotMetrics: Sendable {
     /// Events folded.
     let events: Counter
+    /// What became of them, in the order of `StoredOutcome.all`.
+    private let outcomes: [Counter]
     /// Records without effect.
     let voids: VoidWatch
     /// Snapshots, deltas and objects answered.
@@ -18,6 +20,13 @@ struct SnapshotMetrics: Sendable {
 
     init(_ metrics: Metrics, epoch: Epoch, journal: Journal) {
         events = metrics.counter("reel_snapshot_events_total", "Events folded.")
+        outcomes = StoredOutcome.all.map { outcome in
+            metrics.counter(
+                "reel_snapshot_outcomes_total",
+                "What became of the events folded.",
+                labels: ["outcome": outcome.description]
+            )
+        }
         voids = VoidWatch("reel_snapshot_void_records_total", epoch: epoch, metrics: metrics, journal: journal)
         commits = metrics.histogram(
             "reel_snapshot_commit_seconds",
@@ -30,6 +39,14 @@ struct SnapshotMetrics: Sendable {
             bounds: Self.bounds
         )
         answers = metrics.counter("reel_snapshot_answers_total", "Snapshots, deltas and objects answered.")
+    }
+
+    /// Counts what became of the events of a batch.
+    func add(_ tally: OutcomeTally) {
+        for (index, counter) in outcomes.enumerated() {
+            let count = tally.count(of: StoredOutcome(StoredOutcome.all[index]))
+            if count > 0 { counter.add(count) }
+        }
     }
 
     /// What is asked for when it is read.

@@ -6,7 +6,7 @@ struct StoredOutcome: Equatable {
     let code: UInt8
 
     /// The numbers are stored: a new one goes to the end.
-    private static let all: [Outcome] =
+    static let all: [Outcome] =
         [.applied, .duplicate, .gap, .stale, .tooManySites, .foreign]
         + [.badBase, .stale, .deleted, .noObject, .guard, .type, .range, .tooLarge].map(Outcome.rejected)
 

@@ -31,6 +31,29 @@ struct SnapshotNodeTests {
         }
     }
 
+    @Test("a node counts what became of the events")
+    func outcomeMetric() async throws {
+        let (lab, metrics) = (try Lab(), Metrics())
+        let node = try lab.node(metrics: metrics)
+        defer { node.close() }
+        let partition = todo.partition(of: 2)
+        let site = Site(high: 1, low: 1)
+        func noop(_ op: Int) -> String { #"{"base":-1,"op":\#(op),"site":"\#(site)","type":"noop"}"# }
+        let update = #"{"base":-1,"id":"1","model":"m","op":2,"site":"\#(site)","type":"update"}"#
+        let values = [noop(0), noop(1), update, noop(1), noop(9)]
+        try await lab.log.append(values, key: "todo", to: partition)
+        try await lab.reach(node, partition, 4)
+        let shown = metrics.text().split(separator: "\n").filter { $0.hasPrefix("reel_snapshot_outcomes_total{") }
+        let counted = shown.filter { !$0.hasSuffix(" 0") }.map { $0.dropFirst("reel_snapshot_outcomes_total".count) }
+        #expect(
+            Set(counted) == [
+                #"{outcome="applied"} 2"#, #"{outcome="rejected(no_object)"} 1"#, #"{outcome="duplicate"} 1"#,
+                #"{outcome="gap"} 1"#,
+            ]
+        )
+        #expect(shown.count == 14)
+    }
+
     @Test("a delta from any seq brings the fold of that seq to the snapshot's state")
     func deltas() async throws {
         let seed = TestSeed.value
