@@ -156,6 +156,17 @@ public protocol StateSource: Sendable {
     /// Answers now or later, through the exchange. On the exchange's loop.
     func respond(to request: StateRequest, _ exchange: HTTPExchange)
 
+    /// Calls back, on the loop, with what became of events of a stream that were acked in the epoch, in the order of
+    /// the acks. What is not folded yet is waited for, at most so long.
+    func outcomes(
+        of acks: [ServerFrame.Acked],
+        in stream: StreamName,
+        epoch: Epoch,
+        withinMs: Int64,
+        on loop: EventLoop,
+        then: @escaping (Result<[AckOutcome], Problem>) -> Void
+    )
+
     /// The streams that have half or more of the sites that a stream may have. On any thread.
     var crowdedStreams: [CrowdedStream] { get }
 

@@ -11,7 +11,7 @@ import Synchronization
 public final class SnapshotNode: StateSource {
     let log: any EventLog
     private let settings: SnapshotSettings
-    private let keepers: [PartitionKeeper]
+    let keepers: [PartitionKeeper]
     private let metrics: SnapshotMetrics
     private let lock: FolderLock
     let openAnswers: OpenAnswers
@@ -203,15 +203,16 @@ public final class SnapshotNode: StateSource {
         StateReader(place: keeper.place, identity: keeper.identity, folder: settings.folder, seqMin: seqMin)
     }
 
-    /// Calls back once a partition is folded up to a seq; also after a while without.
-    private func reach(
+    /// Calls back once a partition is folded up to a seq; also after a while without, at the latest after `withinMs`.
+    func reach(
         _ seq: Seq,
         _ keeper: PartitionKeeper,
+        withinMs: Int64 = .max,
         on loop: EventLoop,
         then: @escaping () -> Void
     ) {
         guard keeper.now.seq < seq else { return then() }
-        let untilMs = Int64(clamping: loop.now) + settings.reachMs
+        let untilMs = Int64(clamping: loop.now) + min(settings.reachMs, withinMs)
         var timer: LoopTimer?
         timer = loop.timer(after: .milliseconds(5), every: .milliseconds(5)) {
             guard keeper.now.seq >= seq || Int64(clamping: loop.now) >= untilMs else { return }
@@ -363,23 +364,6 @@ public final class SnapshotNode: StateSource {
             throw problem
         }
         return .json(object.json)
-    }
-
-    private static func outcomes(
-        of acks: [ServerFrame.Acked],
-        _ stream: StreamName,
-        _ epoch: Epoch,
-        _ reader: StateReader
-    ) throws -> HTTPResponse {
-        let outcomes = try reader.outcomes(of: acks, in: stream)
-        var writer = JSONObjectWriter()
-        writer.member("stream", stream.description)
-        writer.member("epoch", epoch.description)
-        writer.objects("acks", zip(acks, outcomes)) { object, row in
-            object.members(of: row.0)
-            object.member("outcome", row.1.description)
-        }
-        return .json(writer.finish())
     }
 
     static func problem(of error: any Error, _ keeper: PartitionKeeper) -> Problem {

@@ -10,6 +10,8 @@ struct StoredChunks {
     private var from: Seq
     /// The last seq of the last chunk of the stream; −1: there is none.
     private let end: Seq
+    /// The last seq of the chunk that stands before the one that was read last; −1: it was the first.
+    private(set) var previous = Seq.none
     /// The last seq of the chunk that was read before; nil: none was.
     private var before: Seq?
 
@@ -34,7 +36,7 @@ struct StoredChunks {
         let hash = StoredRow.events(stream, first: first, last: last, before: previous, data)
         try StoredRow.check(hash, rows, 4, "of events up to seq \(last)")
         guard last >= from, before.map({ $0 == previous }) ?? (previous < from) else { throw Self.missing(previous) }
-        (from, before) = (last + 1, last)
+        (from, before, self.previous) = (last + 1, last, previous)
         return (last, data)
     }
 

@@ -24,7 +24,24 @@ public enum Outcome: Hashable, Sendable {
     case stopped
 }
 
-extension Outcome: CustomStringConvertible {
+extension Outcome: LosslessStringConvertible {
+    /// The outcome of an event that this word says; nil for any other text.
+    public init?(_ text: String) {
+        switch text {
+        case "applied": self = .applied
+        case "duplicate": self = .duplicate
+        case "gap": self = .gap
+        case "stale": self = .stale
+        case "too_many_sites": self = .tooManySites
+        case "foreign": self = .foreign
+        default:
+            guard text.hasPrefix("rejected("), text.hasSuffix(")"),
+                let code = ErrorCode(rawValue: String(text.dropFirst(9).dropLast()))
+            else { return nil }
+            self = .rejected(code)
+        }
+    }
+
     /// The one word that everybody uses for it: `applied`, `rejected(guard)`, `too_many_sites`, …
     public var description: String {
         switch self {

@@ -1,0 +1,57 @@
+public import ReelCore
+import ReelLog
+public import ReelNet
+public import ReelNode
+
+// What became of events that were acked.
+extension SnapshotNode {
+    public func outcomes(
+        of acks: [ServerFrame.Acked],
+        in stream: StreamName,
+        epoch: Epoch,
+        withinMs: Int64,
+        on loop: EventLoop,
+        then: @escaping (Result<[AckOutcome], Problem>) -> Void
+    ) {
+        let keeper = keepers[stream.partition(of: log.partitions)]
+        let own = log.epoch
+        do throws(Problem) {
+            try Self.check(keeper, own, epoch)
+        } catch {
+            // Only what a node lacks may come while it is waited for.
+            if error.code != .nodeBehind { return then(.failure(error)) }
+        }
+        reach(acks.map(\.seq).max() ?? .none, keeper, withinMs: withinMs, on: loop) { [self] in
+            guard let place = openAnswers.take() else { return then(.failure(tooManyAnswers)) }
+            let reader = reader(of: keeper)
+            loop.offload {
+                Result { () throws(Problem) in
+                    try Self.check(keeper, own, epoch)
+                    do {
+                        return try reader.outcomes(of: acks, in: stream)
+                    } catch {
+                        throw Self.problem(of: error, keeper)
+                    }
+                }
+            } then: { result in
+                withExtendedLifetime(place) {}
+                then(result)
+            }
+        }
+    }
+
+    /// The answer to `POST …/outcomes`.
+    static func outcomes(
+        of acks: [ServerFrame.Acked],
+        _ stream: StreamName,
+        _ epoch: Epoch,
+        _ reader: StateReader
+    ) throws -> HTTPResponse {
+        let outcomes = try reader.outcomes(of: acks, in: stream)
+        var writer = JSONObjectWriter()
+        writer.member("stream", stream.description)
+        writer.member("epoch", epoch.description)
+        writer.objects("acks", outcomes) { $1.write(to: &$0) }
+        return .json(writer.finish())
+    }
+}
