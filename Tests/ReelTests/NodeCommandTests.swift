@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test func whatIsPublishedIsFetchedAndFolded() async throws {
-        let published = await reel("publish", "todo", milk(0), milk(1), "--json")
+        let published = await reel("publish", "todo", milk(0), milk(1), "--json", "--no-outcome")
         #expect(published.code == .done, "\(published.errors)")
         let acks = published.output.split(separator: "\n")
         #expect(acks.count == 2 && acks[0].hasSuffix(#""seq":0}"#) && acks[1].hasSuffix(#""seq":1}"#))
@@ -135,8 +135,43 @@ import Testing
         let published = await reel("publish", "todo", milk(1), milk(2), "--outcome", isTerminal: true)
         #expect(published.code == .done, "\(published)")
         #expect(published.output == "seq 1: applied\nseq 2: applied\n")
-        let none = await reel("publish", "todo", #"{"type":"update","model":"task","id":"none"}"#, "--outcome")
+        let update = #"{"type":"update","model":"task","id":"none"}"#
+        let none = await reel("publish", "todo", update, "--outcome")
         #expect(none.code == .failed && none.output.contains(#""outcome":"rejected(no_object)""#), "\(none)")
+        #expect(none.errors.contains("event 1: ") && none.errors.hasSuffix("(no_object)\n"), "\(none)")
+        let mixed = await reel("publish", "todo", milk(4), update, "--outcome")
+        #expect(mixed.code == .failed && mixed.errors.isEmpty, "one of two counts: \(mixed)")
+        #expect(mixed.output.contains("applied") && mixed.output.contains("no_object"), "\(mixed)")
+
+        let fetched = await reel("fetch", "todo", "--outcome", "--from", "3", "--to", "4")
+        #expect(fetched.code == .done, "\(fetched)")
+        let lines = fetched.output.split(separator: "\n")
+        #expect(lines.first?.hasPrefix(#"{"seq":3,"outcome":"rejected(no_object)","#) == true, "\(fetched)")
+        #expect(lines.last?.hasPrefix(#"{"seq":4,"outcome":"applied","#) == true, "\(fetched)")
+    }
+
+    @Test("an event that is not applied makes publish fail, unless the outcome is not wanted or not known")
+    func outcomesByDefault() async throws {
+        let gap = { (op: Int) in #"{"type":"noop","site":"6f1c0000-0000-4000-8000-00000000000\#(op)","op":\#(op)}"# }
+        try await eventually("the gateway hears of the snapshot node") { await reel("get", "todo").code == .done }
+        // On a busy machine the fold may take longer than the command waits.
+        try await eventually("the outcome is told in time") {
+            let run = await reel("publish", "todo", gap(5))
+            let isKnown = run.output.contains("outcome")
+            #expect(run.code == (isKnown ? .failed : .done), "\(run)")
+            #expect(run.errors.contains(isKnown ? "(gap)" : "what they came to is not known"), "\(run)")
+            return isKnown
+        }
+        let off = await reel("publish", "todo", gap(6), "--no-outcome")
+        #expect(off.code == .done && !off.output.contains("outcome") && off.errors.isEmpty, "\(off)")
+        #expect(await reel("publish", "todo", gap(7), "--outcome", "--no-outcome").code == .usage)
+
+        let folder = try TemporaryFolder(prefix: "reel-alone-")
+        let alone = try NodeProcess.gateway(in: folder)
+        let unknown = await CommandRun(["publish", "todo", milk(0), "--url", alone.url])
+        #expect(unknown.code == .done && !unknown.output.contains("outcome"), "\(unknown)")
+        #expect(unknown.errors.hasPrefix("the events are durable; what they came to is not known: "), "\(unknown)")
+        #expect(await CommandRun(["publish", "todo", milk(1), "--outcome", "--url", alone.url]).code == .unreachable)
     }
 
     @Test func aRangeIsWhatTheLogHasOfIt() async throws {

@@ -10,7 +10,7 @@ extension Command {
             stream in a range of seqs, and no others) stands on standard error.
             """,
         operands: [Operand("STREAM")],
-        settings: NodeArguments.all + [from, to, NodeArguments.epoch],
+        settings: NodeArguments.all + [from, to, NodeArguments.epoch, NodeArguments.outcome],
         examples: [
             Example("reel fetch todo --from 10 --to 14", "what a device missed"),
             Example("reel fetch todo", "all that the log still has"),
@@ -26,12 +26,13 @@ extension Command {
         let epoch = options[NodeArguments.epoch]?.description ?? place.epoch
         let start = options[from].map(Seq.init) ?? max(0, place.first)
         let last = options[to].map(Seq.init) ?? .max
+        let wish = options[NodeArguments.outcome] ? "&outcome=1" : ""
         var after = start - 1
         var (proven, count): (StreamAnswer?, Int) = (nil, 0)
         // In another epoch the node has something to say, and of what lies beyond its end there is nothing to ask.
         while after < last, epoch != place.epoch || after < place.head {
             let answer = try StreamAnswer(
-                try await caller.get("\(path)/events?after=\(after)&limit=10000&epoch=\(epoch)")
+                try await caller.get("\(path)/events?after=\(after)&limit=10000&epoch=\(epoch)" + wish)
             )
             for event in answer.events where event.seq <= last {
                 try console.write(event.bytes + [UInt8(ascii: "\n")])

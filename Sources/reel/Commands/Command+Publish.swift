@@ -10,11 +10,12 @@ extension Command {
             Takes events as JSON, one an operand, or one a line of standard input where there is none. Events without
             site and op get a fresh site, which ends with the last of them. Prints the seq at which each is durable.
             A second `publish` of the same site and op changes nothing, and is answered with a seq where it stands.
-            Durable is not applied: --outcome says what an event came to (applied, rejected with a code, gap, …), and
-            the exit code is 1 then if one was not applied.
+            Durable is not applied: the command also prints what each event came to (applied, rejected with a code,
+            gap, …), where a snapshot node tells it within 2 s, or with --outcome within 10 s. The exit code is 1 if an
+            event was not applied.
             """,
         operands: [Operand("STREAM"), Operand("EVENT", .any)],
-        settings: NodeArguments.all + [NodeArguments.epoch, outcome, CommonSettings.json],
+        settings: NodeArguments.all + [NodeArguments.epoch, NodeArguments.outcome, noOutcome, CommonSettings.json],
         examples: [
             Example(
                 #"reel publish todo '{"type":"insert","model":"task","id":"1","fields":{"title":"Milk"}}'"#,
@@ -35,7 +36,11 @@ extension Command {
         let texts = given.isEmpty ? try InputFile.read("-").split(separator: UInt8(ascii: "\n")) : Array(given)
         let events = try SentEvents(texts)
         let caller = try await NodeCaller(try NodeArguments.addresses(options))
-        let target = "/v1/streams/\(stream)/events" + (options[outcome] ? "?outcome=1" : "")
+        if options[NodeArguments.outcome], options[noOutcome] {
+            throw Complaint(.usage, "--outcome and --no-outcome exclude each other; give one of them, or none")
+        }
+        let wish = options[NodeArguments.outcome] ? "?outcome=1" : options[noOutcome] ? "?outcome=0" : ""
+        let target = "/v1/streams/\(stream)/events" + wish
         let epoch = options[NodeArguments.epoch]
         if epoch == nil, let number = events.firstThatNamesSeqs {
             throw Complaint(
@@ -43,17 +48,27 @@ extension Command {
                 "event \(number) has a base or a guard; say with --epoch which epoch its seqs belong to"
             )
         }
-        var (code, published) = (ExitCode.done, 0)
+        var (code, published, hasNote) = (ExitCode.done, 0, false)
         for body in events.bodies(epoch: epoch) {
             let acks: [Acks.Ack]
             do {
-                acks = try Acks(try await caller.post(target, body)).acks
+                let answer = try Acks(try await caller.post(target, body))
+                acks = answer.acks
+                if let reason = answer.noOutcome, !hasNote {
+                    console.note("the events are durable; what they came to is not known: \(reason)")
+                    hasNote = true
+                }
+            } catch let refusal as Refusal where !refusal.acks.isEmpty {
+                acks = refusal.acks
+                code = .failed
+                let number = refusal.index.map { "event \(published + $0 + 1): " } ?? ""
+                console.note("\(number)\(refusal.message)")
             } catch {
                 throw complaint(error, behind: published)
             }
             published += acks.count
             for ack in acks {
-                if options[outcome], !["applied", "duplicate"].contains(ack.outcome) { code = .failed }
+                if !["", "applied", "duplicate"].contains(ack.outcome) { code = .failed }
                 if console.isTerminal, !options[CommonSettings.json] {
                     try console.print("seq \(ack.seq)\(ack.outcome.isEmpty ? "" : ": \(ack.outcome)")")
                 } else {
@@ -78,9 +93,9 @@ extension Command {
         return complaint
     }
 
-    private static let outcome = Setting<Bool>.flag(
-        "outcome",
-        "wait for a snapshot node, and say what each event came to"
+    private static let noOutcome = Setting<Bool>.flag(
+        "no-outcome",
+        "print the seqs as soon as the events are durable"
     )
 }
 

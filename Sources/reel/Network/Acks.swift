@@ -14,6 +14,8 @@ struct Acks {
     }
 
     private(set) var epoch = ""
+    /// Why the node does not say what the events came to; nil: it does, or was not asked.
+    private(set) var noOutcome: String?
     private(set) var acks: [Ack] = []
 
     /// Ends with 4 for what is no such answer.
@@ -23,6 +25,10 @@ struct Acks {
             case "epoch": epoch = try reader.string()
             case "acks":
                 try reader.array { (reader) throws(ReelError) in acks.append(try Ack(try reader.raw())) }
+            case "no_outcome":
+                try reader.object { (reader, key) throws(ReelError) in
+                    if "detail" ~= key.raw { noOutcome = try reader.string() } else { try reader.skip() }
+                }
             default: try reader.skip()
             }
         }

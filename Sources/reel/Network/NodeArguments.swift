@@ -23,6 +23,11 @@ enum NodeArguments {
     /// What it takes to ask a node.
     static let all: [any AnySetting] = [url, authorities, token]
 
+    static let outcome = Setting<Bool>.flag(
+        "outcome",
+        "say what each event came to, and fail where no snapshot node tells it"
+    )
+
     static let epoch = Setting<Epoch?>.epoch("epoch", "the epoch that the seqs belong to, 16 hex digits")
 
     /// The nodes that are meant, in the order in which they are to be asked.

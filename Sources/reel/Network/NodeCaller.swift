@@ -75,6 +75,8 @@ struct Refusal: Error {
     var detail = ""
     /// The place of the bad event in the request.
     var index: Int?
+    /// The acks of events that are in the log all the same.
+    var acks: [Acks.Ack] = []
 
     init(_ response: HTTPResponse) {
         status = response.status
@@ -85,6 +87,8 @@ struct Refusal: Error {
                 case "code": code = ErrorCode(rawValue: try reader.string())
                 case "detail": detail = try reader.string()
                 case "index": index = Int(try reader.integer())
+                case "acks":
+                    try reader.array { (reader) throws(ReelError) in acks.append(try Acks.Ack(try reader.raw())) }
                 default: try reader.skip()
                 }
             }

@@ -79,7 +79,7 @@ struct NodeReplay {
         body += events.joined(separator: ",".utf8)
         body += "]}".utf8
         let node = caller.addresses.first
-        let acks = try Acks(try await caller.post("/v1/streams/\(stream)/events", body)).acks
+        let acks = try Acks(try await caller.post("/v1/streams/\(stream)/events?outcome=0", body)).acks
         guard acks.count == events.count else {
             throw Complaint(.badData, "\(acks.count) acks were found for \(events.count) events")
         }
