@@ -312,8 +312,9 @@ extension ErrorCode {
                 409,
                 .no,
                 "Another event has this op",
-                "The site published another event with the same op before: it was cloned, or lost its memory.",
-                "Take a new site and publish what is not yet consumed there."
+                "The site published another event with the same op before: it was cloned, or lost its memory. Or an "
+                    + "`Idempotency-Key` came with other events before.",
+                "Take a new site, or a new key, and publish what is not yet consumed there."
             )
         case .gap:
             Entry(

@@ -92,6 +92,13 @@ public final class Gateway: Sendable {
                         settings,
                         journal: journal
                     )
+                    gateway.outcomes = OutcomeQuestions(
+                        on: loop,
+                        announcer: announcer,
+                        of: log,
+                        settings,
+                        state: state
+                    )
                     let http = GatewayHTTP(gateway, answers: answers, passage: passage)
                     let server = HTTPServer(
                         on: loop,

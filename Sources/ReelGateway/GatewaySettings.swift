@@ -57,6 +57,8 @@ public struct GatewaySettings: Sendable {
     public var aheadMs: Int64 = 5_000
     /// An HTTP publish whose outcome is not known is answered after so long.
     public var publishMs: Int64 = 10_000
+    /// What became of the events of an HTTP publish is waited for so long, where the client does not insist.
+    public var outcomeMs: Int64 = 2_000
     /// Whether `/debug/echo` sends back what it is sent.
     public var echoes = false
     /// A snapshot node that is asked may be silent for so long: longer than it waits for what it is to fold.

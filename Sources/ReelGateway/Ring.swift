@@ -17,7 +17,7 @@ struct Ring {
                 let seq = batch.records.entries[place].seq
                 seqs.append(seq)
                 if op == 0, mayBegin, sites[site] == nil, Ring.isFresh(batch[place], batch) {
-                    sites[site] = Run()
+                    sites[site] = Run(by: batch.withValue(batch[place]) { PublishedContent($0).by.map { Array($0) } })
                     runs = RunPlaces()
                 }
                 guard let run = runs.index(of: site, in: sites) else { continue }
@@ -42,7 +42,18 @@ struct Ring {
     /// The events of a site from op 0 on, each the first of its op behind the one before: what the fold consumes.
     private struct Run {
         var seqs = Queue<Seq>()
-        private var next: Op = 0
+        private(set) var next: Op = 0
+        /// The text of `by` that the site began with; nil: none.
+        let by: [UInt8]?
+
+        init(by: [UInt8]?) {
+            self.by = by
+        }
+
+        func isWritten(by user: Bytes?) -> Bool {
+            guard let by, let user else { return by == nil && user == nil }
+            return by.withUnsafeBytes { $0.equals(user) }
+        }
 
         mutating func remember(_ seq: Seq, _ op: Op) {
             guard op == next else { return }
@@ -194,6 +205,46 @@ struct Ring {
             }
             return isOther ? seq : nil
         }
+    }
+
+    /// For events of a stream: why the fold surely does not consume one of this site and op, though its op is not used;
+    /// nil if it may, or if the ring cannot prove it.
+    func refusal(in stream: StreamName) -> (_ value: [UInt8], _ site: Site, _ op: Op) -> ReelError? {
+        guard let sites = tracks[stream]?.sites, !sites.isEmpty else { return { _, _, _ in nil } }
+        return { value, site, op in
+            guard let run = sites[site], let last = run.seqs.last, isRecent(last, in: stream) else { return nil }
+            guard value.withUnsafeBytes({ run.isWritten(by: PublishedContent($0).by) }) else {
+                return ReelError(.foreign, "the site \(site) is another user's")
+            }
+            guard op >= run.next, let (batch, item) = item(at: last), batch.withValue(item, Self.endsSite) else {
+                return nil
+            }
+            return ReelError(.gap, "the site \(site) ended with op \(run.next - 1) at seq \(last)")
+        }
+    }
+
+    private static func endsSite(_ value: Bytes) -> Bool {
+        var event = ParsedEvent()
+        return (try? event.parse(value)) != nil && event.last
+    }
+
+    /// Whether the fold still knows what an event of the stream at this seq has done to its site.
+    private func isRecent(_ seq: Seq, in stream: StreamName) -> Bool {
+        let seqs = tracks[stream]?.seqs ?? Queue()
+        return seqs.count - seqs.partition { $0 < seq } < Int(Self.horizonSeqs)
+    }
+
+    /// Where the copy of an acked event stands that the fold has consumed, and whether it says the same; nil if the ring
+    /// cannot prove it.
+    func firstCopy(of ack: ServerFrame.Acked, in stream: StreamName) -> (seq: Seq, isSame: Bool)? {
+        guard let seq = tracks[stream]?.sites[ack.site]?.seq(of: ack.op) else { return nil }
+        if seq == ack.seq { return (seq, true) }
+        guard isRecent(seq, in: stream) else { return nil }
+        guard let (batch, first) = item(at: seq), let (later, own) = item(at: ack.seq) else { return nil }
+        let isOther = batch.withValue(first) { first in
+            later.withValue(own) { PublishedContent($0).contradicts(PublishedContent(first)) }
+        }
+        return (seq, !isOther)
     }
 
     /// Whether the record at this seq is an event of the stream with this hash; nil if the ring does not hold the seq.

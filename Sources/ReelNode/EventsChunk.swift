@@ -23,11 +23,11 @@ public struct EventsChunk: Sendable, Equatable {
     /// How many bytes an event of this value adds at most.
     public static func size(value: Int) -> Int { value + 28 }
 
-    /// Adds the event that stands at `seq`.
-    public mutating func append(seq: Seq, value: Bytes) {
+    /// Adds the event that stands at `seq`, with what became of it where that is given.
+    public mutating func append(seq: Seq, value: Bytes, outcome: String? = nil) {
         if count > 0 { body.append(UInt8(ascii: ",")) }
         count += 1
-        DeliveredEvent.write(seq: seq, value: value, to: &body)
+        DeliveredEvent.write(seq: seq, outcome: outcome, value: value, to: &body)
     }
 
     /// An `events` frame that holds the chunk; `ref` is JSON text.

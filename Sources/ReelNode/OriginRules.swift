@@ -105,7 +105,8 @@ public struct OriginRules: Hashable, Sendable {
                 status: 204,
                 headers: [
                     "access-control-allow-methods": "GET, POST",
-                    "access-control-allow-headers": "authorization, content-type, if-none-match, last-event-id",
+                    "access-control-allow-headers": "authorization, content-type, idempotency-key, if-none-match,"
+                        + " last-event-id",
                     "access-control-max-age": "600",
                 ]
             )

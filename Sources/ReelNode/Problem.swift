@@ -26,6 +26,8 @@ public struct Problem: Error, Equatable, Sendable {
     /// With `node_behind`: the seq up to which the node has to process the log before it can answer. `seq` says how far
     /// it is.
     public var goal: Seq?
+    /// The acks of events that are in the log all the same, as a JSON array.
+    public var acks: [UInt8]?
     /// With 405: the methods that the path has.
     public var allow: [String] = []
 
@@ -70,6 +72,7 @@ public struct Problem: Error, Equatable, Sendable {
         body.member("index", index)
         body.member("seq", seq)
         body.member("goal", goal)
+        body.member("acks", raw: acks)
         return body.finish()
     }
 

@@ -162,7 +162,12 @@ final class Scene {
     func publish(to stream: StreamName) async throws -> (status: Int, body: String) {
         let event = #"{"type":"noop","site":"\#(UUID().uuidString.lowercased())","op":0}"#
         let body = Array(#"{"events":[\#(event)]}"#.utf8)
-        let answer = try await nodes.ask("POST", nodes.gateways[0], "/v1/streams/\(stream)/events", body: body)
+        let answer = try await nodes.ask(
+            "POST",
+            nodes.gateways[0],
+            "/v1/streams/\(stream)/events?outcome=0",
+            body: body
+        )
         return (answer.status, String(decoding: answer.body, as: UTF8.self))
     }
 

@@ -172,7 +172,7 @@ extension LiveGateway {
     /// Publishes one event and waits for its ack.
     func publish(_ stream: String, _ event: [UInt8]) async throws {
         let body = #"{"events":["# + String(decoding: event, as: UTF8.self) + "]}"
-        let answer = try await ask("POST", "/v1/streams/\(stream)/events", body: body)
+        let answer = try await ask("POST", "/v1/streams/\(stream)/events?outcome=0", body: body)
         #expect(answer.status == 200, "\(String(decoding: answer.body, as: UTF8.self))")
     }
 

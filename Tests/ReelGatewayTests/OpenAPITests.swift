@@ -24,7 +24,7 @@ import Testing
         let events = described.first { $0.path.hasSuffix("/events") && $0.method == "GET" }
         if var events {
             described.remove(events)
-            events.query.subtract(["wait", "models", "site"])
+            events.query.subtract(["wait", "models", "site", "outcome"])
             described.insert(events)
         }
         #expect(Set(SnapshotHTTP.routes.table.map(DescribedOperation.Route.init)) == described)

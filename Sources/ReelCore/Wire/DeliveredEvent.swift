@@ -22,10 +22,15 @@ public struct DeliveredEvent: Equatable, Sendable {
         value.append(contentsOf: delivered[reader.position...])
     }
 
-    /// Appends the event of a record as it is delivered: `{"seq":n,` + the value without its first byte.
-    public static func write(seq: Seq, value: Bytes, to bytes: inout [UInt8]) {
+    /// Appends the event of a record as it is delivered: `{"seq":n,` + the value without its first byte. What became of
+    /// it, where it is given, stands between both.
+    public static func write(seq: Seq, outcome: String? = nil, value: Bytes, to bytes: inout [UInt8]) {
         bytes.append(#"{"seq":"#)
         bytes.append(integer: seq)
+        if let outcome {
+            bytes.append(#","outcome":"#)
+            bytes.append(quoted: outcome)
+        }
         bytes.append(ASCII.comma)
         bytes.append(contentsOf: value.dropFirst())
     }

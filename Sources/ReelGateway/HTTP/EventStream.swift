@@ -16,6 +16,8 @@ final class EventStream: Follower {
     private let access: Access
     /// What is wanted of the stream; nil: everything.
     private let filter: EventFilter?
+    /// Each event comes with what became of it.
+    private let hasOutcomes: Bool
     /// Events of a message at most.
     private let limit: Int
     /// The last seq that the client was told to hold.
@@ -34,6 +36,7 @@ final class EventStream: Follower {
         _ gateway: GatewayLoop,
         _ stream: StreamName,
         through filter: EventFilter?,
+        hasOutcomes: Bool,
         after: Seq,
         limit: Int,
         _ client: Client
@@ -41,6 +44,7 @@ final class EventStream: Follower {
         self.gateway = gateway
         self.stream = stream
         self.filter = filter
+        self.hasOutcomes = hasOutcomes
         self.limit = limit
         exchange = client.exchange
         access = client.access
@@ -61,6 +65,7 @@ final class EventStream: Follower {
         _ gateway: GatewayLoop,
         _ stream: StreamName,
         through filter: EventFilter? = nil,
+        hasOutcomes: Bool = false,
         after: Seq,
         epoch: Epoch?,
         limit: Int,
@@ -72,7 +77,15 @@ final class EventStream: Follower {
             guard !gateway.share.isLeaving else {
                 return client.exchange.respond(Problem(.overloaded, "this node ends").response)
             }
-            EventStream(gateway, stream, through: filter, after: after, limit: limit, client).begin()
+            EventStream(
+                gateway,
+                stream,
+                through: filter,
+                hasOutcomes: hasOutcomes,
+                after: after,
+                limit: limit,
+                client
+            ).begin()
         }
     }
 
@@ -144,6 +157,7 @@ final class EventStream: Follower {
             ) { [self] result in
                 isReading = false
                 switch result {
+                case .success(let chunk) where hasOutcomes && chunk.count > 0: return tellWithOutcomes(chunk)
                 case .success(let chunk): tell(chunk)
                 case .failure(let error): failed(gateway.reason(error, stream))
                 }
@@ -157,6 +171,19 @@ final class EventStream: Follower {
                 }(())
             }
             isDone = true
+        }
+    }
+
+    /// Tells the events once it is known what became of them; later ones wait so long.
+    private func tellWithOutcomes(_ chunk: EventsChunk) {
+        isReading = true
+        gateway.addOutcomes(to: chunk, of: stream, for: access) { [self] result in
+            isReading = false
+            switch result {
+            case .success(let chunk): tell(chunk)
+            case .failure(let problem): return failed(ReelError(problem.code, problem.detail))
+            }
+            gateway.loop.bound { [self] in goOn() }(())
         }
     }
 
@@ -179,7 +206,7 @@ final class EventStream: Follower {
     private func tell(_ answer: EventsAnswer) {
         (proven, isFirst) = (answer.to, false)
         let epoch = gateway.share.epoch
-        let message = gateway.followers.message(stream, filter, answer) {
+        let message = gateway.followers.message(stream, filter, hasOutcomes: hasOutcomes, answer) {
             Array("id: \(epoch):\(answer.to)\ndata: ".utf8) + answer.bytes(stream, epoch, partition)
                 + Array("\n\n".utf8)
         }

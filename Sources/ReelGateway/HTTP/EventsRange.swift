@@ -17,6 +17,8 @@ final class EventsRange: Follower {
     private let exchange: HTTPExchange
     private let access: Access
     private let filter: EventFilter?
+    /// Each event comes with what became of it.
+    private let hasOutcomes: Bool
     private var reply: EventsReply
     /// The last seq that is answered.
     private var last: Seq = .none
@@ -30,6 +32,7 @@ final class EventsRange: Follower {
         _ gateway: GatewayLoop,
         _ stream: StreamName,
         through filter: EventFilter? = nil,
+        hasOutcomes: Bool = false,
         _ exchange: HTTPExchange,
         _ access: Access
     ) {
@@ -37,6 +40,7 @@ final class EventsRange: Follower {
         self.gateway = gateway
         self.stream = stream
         self.filter = filter
+        self.hasOutcomes = hasOutcomes
         self.exchange = exchange
         partition = stream.partition(of: gateway.share.partitions)
         reply = EventsReply(
@@ -126,14 +130,26 @@ final class EventsRange: Follower {
             for: access
         ) { [self] result in
             switch result {
-            case .success(let chunk):
-                reply.append(chunk) { [self] in
-                    if reply.answer.to == last { return collect() }
-                    // A long answer from the ring leaves room for others.
-                    gateway.loop.bound { [self] in collect() }(())
+            case .success(let chunk) where hasOutcomes && chunk.count > 0:
+                gateway.addOutcomes(to: chunk, of: stream, for: access) { [self] result in
+                    switch result {
+                    case .success(let chunk): take(chunk)
+                    case .failure(let problem):
+                        end()
+                        reply.fail(problem)
+                    }
                 }
+            case .success(let chunk): take(chunk)
             case .failure(let error): failed(gateway.reason(error, stream))
             }
+        }
+    }
+
+    private func take(_ chunk: EventsChunk) {
+        reply.append(chunk) { [self] in
+            if reply.answer.to == last { return collect() }
+            // A long answer from the ring leaves room for others.
+            gateway.loop.bound { [self] in collect() }(())
         }
     }
 

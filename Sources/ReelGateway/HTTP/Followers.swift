@@ -27,6 +27,7 @@ struct Followers {
     private struct MessageKey: Equatable {
         var stream: StreamName
         var filter: EventFilter?
+        var hasOutcomes: Bool
         var seqs: [Seq]
     }
 
@@ -63,10 +64,16 @@ struct Followers {
     mutating func message(
         _ stream: StreamName,
         _ filter: EventFilter?,
+        hasOutcomes: Bool,
         _ answer: EventsAnswer,
         _ make: () -> [UInt8]
     ) -> [UInt8] {
-        let key = MessageKey(stream: stream, filter: filter, seqs: [answer.from, answer.to, answer.head])
+        let key = MessageKey(
+            stream: stream,
+            filter: filter,
+            hasOutcomes: hasOutcomes,
+            seqs: [answer.from, answer.to, answer.head]
+        )
         if let latest, latest.key == key { return latest.bytes }
         let bytes = make()
         latest = (key, bytes)

@@ -4,7 +4,17 @@ import ReelNode
 
 // What takes events in.
 extension GatewayHTTP {
-    /// `POST …/events`: answers with the acks, or also with what became of the events.
+    /// What a client wants to know of its events besides that they are durable.
+    private enum OutcomeWish {
+        /// Nothing.
+        case none
+        /// What became of them, where a snapshot node says it in time.
+        case ifKnown
+        /// What became of them, or an error.
+        case required
+    }
+
+    /// `POST …/events`: answers with the acks, and with what became of the events.
     func publish(
         _ match: Router<Endpoint>.Match,
         _ request: HTTPRequest,
@@ -12,8 +22,14 @@ extension GatewayHTTP {
         _ access: Access
     ) throws(Problem) {
         let stream = try match.stream
-        let wantsOutcome = try match.integer("outcome", from: 0, to: 1) == 1
-        let publish = try read(request) { (object, most) throws(ReelError) in
+        let wish: OutcomeWish =
+            switch try match.integer("outcome", from: 0, to: 1) {
+            case nil: .ifKnown
+            case 0: .none
+            default: .required
+            }
+        let key = try IdempotencyKey(request.head.headers)
+        var publish = try read(request) { (object, most) throws(ReelError) in
             ClientFrame.Publish(
                 stream: stream,
                 epoch: try object.epoch(),
@@ -21,12 +37,70 @@ extension GatewayHTTP {
             )
         }
         guard !publish.events.isEmpty else { throw Problem(.badRequest, "found no events, expected at least one") }
-        let epoch = gateway.share.epoch
-        try take(publish, exchange, access) { [self] acks in
-            if wantsOutcome {
-                return ask(StateRequest(.outcomes(of: acks, epoch: epoch), of: stream), exchange)
+        let own = try OneRequest(
+            publish.events,
+            site: key?.site(of: access.subject, in: stream) ?? .randomOneRequest(),
+            hasKey: key != nil
+        )
+        if let own { publish.events = own.events }
+        let sent = publish
+        try take(publish, exchange, access, ownSite: own?.site) { [self] acks in
+            answer(sent, acks, hasKey: key != nil, wish, exchange, access)
+        }
+    }
+
+    /// Answers a publish whose events are all in the log. The client of a request with a key is told of the copies that
+    /// count.
+    private func answer(
+        _ sent: ClientFrame.Publish,
+        _ acks: [ServerFrame.Acked],
+        hasKey: Bool,
+        _ wish: OutcomeWish,
+        _ exchange: HTTPExchange,
+        _ access: Access
+    ) {
+        var acks = acks
+        if hasKey {
+            let ring = gateway.rings[sent.stream.partition(of: gateway.share.partitions)]
+            for (index, ack) in acks.enumerated() {
+                guard let first = ring.firstCopy(of: ack, in: sent.stream) else { continue }
+                guard first.isSame else {
+                    let answer = PublishAnswer(sent, epoch: gateway.share.epoch, acks, hasKey: true)
+                    return exchange.respond(answer.response(conflict: ack, with: first.seq))
+                }
+                acks[index].seq = first.seq
             }
-            exchange.respond(.json(Self.answer(stream, epoch, acks).finish()))
+        }
+        tell(PublishAnswer(sent, epoch: gateway.share.epoch, acks, hasKey: hasKey), wish, exchange, access)
+    }
+
+    private func tell(
+        _ answer: PublishAnswer,
+        _ wish: OutcomeWish,
+        _ exchange: HTTPExchange,
+        _ access: Access
+    ) {
+        if wish == .none { return exchange.respond(answer.response()) }
+        // Only a client that does not insist comes so far without this right.
+        if let refusal = access.refusalToRead(answer.stream) {
+            return exchange.respond(answer.response(without: Problem(refusal)))
+        }
+        let settings = gateway.share.settings
+        let question = OutcomeQuestions.Question(
+            acks: answer.acks,
+            stream: answer.stream,
+            authorization: exchange.request.headers["authorization"],
+            withinMs: wish == .required ? settings.peerMs : settings.outcomeMs,
+            isRequired: wish == .required
+        )
+        gateway.ask(question) { result in
+            guard exchange.isOpen else { return }
+            switch result {
+            case .success(let outcomes): exchange.respond(answer.response(outcomes))
+            case .failure(let problem) where wish == .required:
+                exchange.respond(answer.response(refusing: problem))
+            case .failure(let problem): exchange.respond(answer.response(without: problem))
+            }
         }
     }
 
@@ -38,6 +112,9 @@ extension GatewayHTTP {
         _ exchange: HTTPExchange,
         _ access: Access
     ) throws(Problem) {
+        guard try IdempotencyKey(request.head.headers) == nil else {
+            throw Problem(.badRequest, "found Idempotency-Key, which only `POST …/events` knows")
+        }
         let (publish, epoch, after) = try read(request) { (object, most) throws(ReelError) in
             let epoch = try object.required("epoch", try object.epoch())
             let events = try object.events(atMost: most) ?? []
@@ -48,7 +125,7 @@ extension GatewayHTTP {
             let kind: StateRequest.Kind = after == .none ? .snapshot(epoch: epoch) : .delta(after: after, epoch: epoch)
             var question = StateRequest(kind, of: stream)
             question.seqMin = acks.map(\.seq).max() ?? .none
-            question.preamble = Self.answer(stream, epoch, acks).finishLine()
+            question.preamble = PublishAnswer.opening(stream, epoch, acks).finishLine()
             ask(question, exchange)
         }
         var failure: Problem?
@@ -83,29 +160,25 @@ extension GatewayHTTP {
         }
     }
 
-    private static func answer(
-        _ stream: StreamName,
-        _ epoch: Epoch,
-        _ acks: [ServerFrame.Acked]
-    ) -> JSONObjectWriter {
-        var writer = JSONObjectWriter()
-        writer.member("stream", stream.description)
-        writer.member("epoch", epoch.description)
-        writer.member("acks", acks) { $0.append(acked: $1) }
-        return writer
-    }
-
     /// Publishes, and calls back once all is durable; else the exchange is told why not.
     private func take(
         _ publish: ClientFrame.Publish,
         _ exchange: HTTPExchange,
         _ access: Access,
+        ownSite: Site? = nil,
         then: @escaping ([ServerFrame.Acked]) -> Void
     ) throws(Problem) {
         // A position may have been waited for since it was looked at.
         if access.hasExpired(nowMs: gateway.loop.wallMs) { throw Problem(ReelError.tokenExpired) }
         let waiting = HTTPPublish(gateway, publish.stream, exchange, count: publish.events.count, then: then)
         gateway.publishes[waiting.number] = waiting
-        gateway.publish(publish, with: access, from: waiting.number, ref: nil) { waiting.nacked($0) }
+        gateway.publish(
+            publish,
+            with: access,
+            from: waiting.number,
+            ref: nil,
+            ownSite: ownSite,
+            refusesUseless: true
+        ) { waiting.nacked($0) }
     }
 }

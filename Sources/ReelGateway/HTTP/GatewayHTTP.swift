@@ -31,7 +31,7 @@ final class GatewayHTTP: HTTPHandler {
         if echoes { router.add("GET", "/debug/echo", .echo) }
         router.add("POST", "/v1/streams/{stream}/events", query: ["outcome"], .publish)
         router.add("POST", "/v1/streams/{stream}/sync", .sync)
-        let events: Set = ["after", "epoch", "limit", "wait", "models", "site"]
+        let events: Set = ["after", "epoch", "limit", "wait", "models", "site", "outcome"]
         router.add("GET", "/v1/streams/{stream}/events", query: events, .events)
         router.add("GET", "/v1/streams/{stream}/blocks/{epoch}/{block}", .block)
         router.add("GET", "/v1/streams/{stream}/head", .head)
@@ -78,7 +78,7 @@ final class GatewayHTTP: HTTPHandler {
             let access = try Access(tokens, head)
             try access.requirePublish(try match.stream)
             // What became of it says something of the stream's state.
-            if match.query["outcome"] != nil { try access.requireRead(try match.stream) }
+            if match.query["outcome"] == "1" { try access.requireRead(try match.stream) }
             return access
         case .sync:
             let access = try Access(tokens, head)
@@ -163,9 +163,10 @@ final class GatewayHTTP: HTTPHandler {
         let limit = Int(try match.integer("limit", from: 1, to: 10_000) ?? 1_000)
         let waitS = try match.integer("wait", from: 0, to: gateway.share.settings.pollS) ?? 0
         let filter = try EventFilter(match)
+        let hasOutcomes = try match.integer("outcome", from: 0, to: 1) == 1
         var place = (after: try match.integer("after", from: -1) ?? .none, epoch: try match.epoch)
         guard exchange.request.acceptsEventStream else {
-            let range = EventsRange(gateway, stream, through: filter, exchange, access)
+            let range = EventsRange(gateway, stream, through: filter, hasOutcomes: hasOutcomes, exchange, access)
             return range.answer(after: place.after, epoch: place.epoch, limit: limit, waitS: waitS)
         }
         if let last = exchange.request.headers["last-event-id"] { place = try Self.place(lastEventID: last) }
@@ -174,6 +175,7 @@ final class GatewayHTTP: HTTPHandler {
             gateway,
             stream,
             through: filter,
+            hasOutcomes: hasOutcomes,
             after: place.after,
             epoch: place.epoch,
             limit: limit,

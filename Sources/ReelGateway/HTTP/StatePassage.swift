@@ -348,7 +348,7 @@ private final class PassedAnswer {
 
 extension HTTPClientRequest {
     /// The words in which a snapshot node is asked.
-    fileprivate init(_ request: StateRequest, _ origin: HTTPOrigin) {
+    init(_ request: StateRequest, _ origin: HTTPOrigin) {
         var (method, body) = ("GET", [UInt8]())
         var target = "/v1/streams/\(request.stream)"
         var query: [(String, String)] = []

@@ -5,12 +5,16 @@ import Synchronization
 
 extension GatewayLoop {
     /// Checks, stamps and takes a publish, whole or not at all, on behalf of a connection or request of this number.
-    /// What can be answered at once is answered; `unnamed` is told of events that name no site and op.
+    /// What can be answered at once is answered; `unnamed` is told of events that name no site and op. `ownSite`: the
+    /// one-request site that this node has made for them. `refusesUseless`: what the fold surely does not consume is
+    /// refused; a device learns that from its own fold, which takes another site then.
     func publish(
         _ publish: ClientFrame.Publish,
         with access: Access,
         from number: Int,
         ref: [UInt8]?,
+        ownSite: Site? = nil,
+        refusesUseless: Bool = false,
         unnamed: (ReelError) -> Void
     ) {
         let partition = publish.stream.partition(of: share.partitions)
@@ -21,12 +25,15 @@ extension GatewayLoop {
         var offers: [PublishLedger.Offer] = []
         var isRefused = false
         offers.reserveCapacity(publish.events.count)
+        let uselessness = refusesUseless ? rings[partition].refusal(in: publish.stream) : { _, _, _ in nil }
         for (index, sent) in publish.events.enumerated() {
             sent.withUnsafeBytes { bytes in
                 do throws(ReelError) {
                     if let refusal { throw refusal }
                     let offer = try take(bytes, stamp, hasEpoch: publish.epoch != nil)
+                    guard !offer.site.isOneRequest || offer.site == ownSite else { throw Self.oneRequestSite }
                     if let refusal = self.refusal(ofBytes: offer.value.count, in: publish.stream) { throw refusal }
+                    if let refusal = uselessness(offer.value, offer.site, offer.op) { throw refusal }
                     offers.append(offer)
                 } catch {
                     var error = error
@@ -59,6 +66,11 @@ extension GatewayLoop {
         append(taken, to: partition)
         answer(settled)
     }
+
+    private static let oneRequestSite = ReelError(
+        .badEvent,
+        "found a site of UUID version 8, which only gateways make; expected another version, such as 4"
+    )
 
     private func epochRefusal(_ epoch: Epoch?) -> ReelError? {
         guard let epoch, epoch != share.epoch else { return nil }

@@ -1,0 +1,100 @@
+import ReelCore
+import ReelNet
+import ReelNode
+
+// What became of events, for clients that ask.
+extension GatewayLoop {
+    /// Calls back with what became of events that were acked.
+    func ask(
+        _ question: OutcomeQuestions.Question,
+        then: @escaping (Result<[AckOutcome], Problem>) -> Void
+    ) {
+        guard let outcomes else { return then(.failure(Problem(.nodeBehind, "this node asks no snapshot node"))) }
+        outcomes.ask(question, then: then)
+    }
+
+    /// Calls back with the same events, each with what became of it, once a snapshot node has folded them. An event
+    /// from before the node's index is `unknown`; a barrier has no outcome.
+    func addOutcomes(
+        to chunk: EventsChunk,
+        of stream: StreamName,
+        for access: Access,
+        then: @escaping (Result<EventsChunk, Problem>) -> Void
+    ) {
+        let events: [DeliveredEvent]
+        do throws(ReelError) {
+            events = try chunk.events
+        } catch {
+            return then(.failure(Problem(error)))
+        }
+        let acks = events.compactMap { event in
+            event.value.withUnsafeBytes { EventIntake.author(of: $0) }.map { author in
+                ServerFrame.Acked(site: author.site, op: author.op, seq: event.seq)
+            }
+        }
+        words(for: acks, of: stream, for: access) { result in
+            then(result.map { chunk.with(events, outcomes: $0, of: Set(acks.map(\.seq))) })
+        }
+    }
+
+    /// The outcomes by seq; those that no node knows any more are missing.
+    private func words(
+        for acks: [ServerFrame.Acked],
+        of stream: StreamName,
+        for access: Access,
+        then: @escaping (Result<[Seq: String], Problem>) -> Void
+    ) {
+        guard !acks.isEmpty else { return then(.success([:])) }
+        let question = OutcomeQuestions.Question(
+            acks: acks,
+            stream: stream,
+            authorization: access.authorization,
+            withinMs: share.settings.peerMs,
+            isRequired: true
+        )
+        ask(question) { [self] result in
+            switch result {
+            case .success(let rows):
+                then(.success(Dictionary(rows.map { ($0.ack.seq, $0.word) }) { first, _ in first }))
+            case .failure(let problem) where problem.code == .truncated:
+                guard let first = problem.first else { return then(.success([:])) }
+                let later = acks.filter { $0.seq >= first }
+                guard later.count < acks.count else { return then(.success([:])) }
+                words(for: later, of: stream, for: access, then: then)
+            case .failure(let problem): then(.failure(problem))
+            }
+        }
+    }
+}
+
+extension EventsChunk {
+    /// The events, each by itself.
+    fileprivate var events: [DeliveredEvent] {
+        get throws(ReelError) {
+            let list = [UInt8(ascii: "[")] + body + [UInt8(ascii: "]")]
+            return try list.withUnsafeBufferPointer { (bytes) throws(ReelError) in
+                var reader = JSONReader(Bytes(bytes), levels: Limits.depth + 1, shape: .internal)
+                var events: [DeliveredEvent] = []
+                events.reserveCapacity(count)
+                try reader.array { (reader) throws(ReelError) in events.append(try DeliveredEvent(try reader.raw())) }
+                return events
+            }
+        }
+    }
+
+    /// The same range with these events and their outcomes; `seqs`: of the events that have one.
+    fileprivate func with(
+        _ events: [DeliveredEvent],
+        outcomes: [Seq: String],
+        of seqs: Set<Seq>
+    ) -> EventsChunk {
+        var chunk = EventsChunk(from: from, to: to, room: body.count + 24 * count)
+        for event in events {
+            event.value.withUnsafeBytes { value in
+                let outcome = seqs.contains(event.seq) ? outcomes[event.seq] ?? "unknown" : nil
+                chunk.append(seq: event.seq, value: value, outcome: outcome)
+            }
+        }
+        return chunk
+    }
+}

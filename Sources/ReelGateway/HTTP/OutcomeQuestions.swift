@@ -1,0 +1,161 @@
+import ReelCore
+import ReelLog
+import ReelNet
+import ReelNode
+
+/// Asks what became of events that were acked: this process, where it has the state, or a snapshot node that is known.
+/// Each question is answered within its time.
+final class OutcomeQuestions {
+    /// A snapshot node that did not answer is not asked for so long, as long as nobody insists.
+    private static let restMs: Int64 = 5_000
+    /// An answer has at most 1,000 acks of about 200 bytes.
+    private static let answerBytes = 4 << 20
+    /// After so long another node is asked, where there is one.
+    private static let nodeMs: Int64 = 1_000
+
+    private let loop: EventLoop
+    private let client: HTTPClient
+    private let announcer: Announcer
+    private let source: (any StateSource)?
+    private let (epoch, partitions): (Epoch, Int)
+    private let tls: TLSClient?
+    private var turn = 0
+    /// Until when a node is not asked.
+    private var resting: [String: Int64] = [:]
+
+    /// With what holds for the gateway.
+    init(
+        on loop: EventLoop,
+        announcer: Announcer,
+        of log: any EventLog,
+        _ settings: GatewaySettings,
+        state: (any StateSource)?
+    ) {
+        self.loop = loop
+        client = HTTPClient(on: loop)
+        self.announcer = announcer
+        source = state
+        (epoch, partitions) = (log.epoch, log.partitions)
+        tls = settings.node.peerTLS
+    }
+
+    /// A question.
+    struct Question {
+        var acks: [ServerFrame.Acked]
+        var stream: StreamName
+        /// `Authorization` of the client, for the node that is asked.
+        var authorization: String?
+        /// The answer comes within so long.
+        var withinMs: Int64
+        /// True if the client insists: then nodes are asked that have just failed, too.
+        var isRequired: Bool
+    }
+
+    /// Calls back with what became of the events, in the order of the acks.
+    func ask(_ question: Question, then: @escaping (Result<[AckOutcome], Problem>) -> Void) {
+        if let source {
+            return source.outcomes(
+                of: question.acks,
+                in: question.stream,
+                epoch: epoch,
+                withinMs: question.withinMs,
+                on: loop,
+                then: then
+            )
+        }
+        turn += 1
+        let partition = question.stream.partition(of: partitions)
+        let nowMs = loop.nowMs
+        resting = resting.filter { $0.value > nowMs }
+        let nodes = StatePassage.order(
+            announcer.nodes,
+            awake: announcer.awake,
+            epoch: epoch,
+            partition,
+            turn: turn
+        )
+        let able = nodes.filter { question.isRequired || resting[$0.id] == nil }
+        ask(able[...], question, untilMs: nowMs + question.withinMs, nil, then)
+    }
+
+    private func ask(
+        _ nodes: ArraySlice<NodeAnnouncement>,
+        _ question: Question,
+        untilMs: Int64,
+        _ failure: Problem?,
+        _ then: @escaping (Result<[AckOutcome], Problem>) -> Void
+    ) {
+        let leftMs = untilMs - loop.nowMs
+        guard let node = nodes.first, leftMs > 0 else {
+            return then(.failure(failure ?? Problem(.nodeBehind, "found no snapshot node that answers")))
+        }
+        let rest = nodes.dropFirst()
+        guard let origin = HTTPOrigin(node.url), !origin.isSecure || tls != nil else {
+            let problem = Problem(.nodeBehind, "a snapshot node announced an address that cannot be used: \(node.url)")
+            return ask(rest, question, untilMs: untilMs, problem, then)
+        }
+        var request = HTTPClientRequest(
+            StateRequest(.outcomes(of: question.acks, epoch: epoch), of: question.stream),
+            origin
+        )
+        if origin.isSecure { request.tls = tls }
+        if let authorization = question.authorization { request.headers.add("authorization", authorization) }
+        let waitMs = rest.isEmpty ? leftMs : min(leftMs, max(Self.nodeMs, leftMs / 2))
+        request.timeout = .milliseconds(waitMs)
+        // However little it says at a time, it does not hold the client up for longer.
+        var timer: LoopTimer?
+        let call = client.fetch(request, maxBody: Self.answerBytes) { [self] result in
+            timer?.cancel()
+            timer = nil
+            switch Self.outcomes(result, count: question.acks.count) {
+            case .success(let outcomes): then(.success(outcomes))
+            case .failure(let problem) where problem.status < 500: then(.failure(problem))
+            case .failure(let problem):
+                resting[node.id] = loop.nowMs + Self.restMs
+                ask(rest, question, untilMs: untilMs, problem, then)
+            }
+        }
+        timer = loop.timer(after: .milliseconds(waitMs)) { call.cancel() }
+    }
+
+    /// What a node's answer says.
+    private static func outcomes(
+        _ result: Result<HTTPResponse, NetError>,
+        count: Int
+    ) -> Result<[AckOutcome], Problem> {
+        switch result {
+        case .failure(let error):
+            return .failure(Problem(.nodeBehind, "a snapshot node does not answer: \(error.message)"))
+        case .success(let response) where response.status != 200:
+            return .failure(Problem(refusal: response))
+        case .success(let response):
+            do throws(ReelError) {
+                let outcomes = try AckOutcome.read(response.body)
+                if outcomes.count == count { return .success(outcomes) }
+                return .failure(Problem(.nodeBehind, "a snapshot node answered with other acks than it was asked for"))
+            } catch {
+                return .failure(Problem(.nodeBehind, "a snapshot node's answer cannot be read: \(error.message)"))
+            }
+        }
+    }
+}
+
+@available(*, unavailable)
+extension OutcomeQuestions: Sendable {}
+
+extension Problem {
+    /// What another node says where it refuses.
+    fileprivate init(refusal response: HTTPResponse) {
+        self.init(.nodeBehind, "a snapshot node answered with status \(response.status)", status: response.status)
+        response.body.withUnsafeBytes { bytes in
+            do throws(ReelError) {
+                let object = try JSONObject(bytes, levels: 4, shape: .internal)
+                if let said = try object.string("code").flatMap(ErrorCode.init(rawValue:)) { code = said }
+                detail = try object.string("detail") ?? detail
+                first = try object.integer("first")
+            } catch {
+                // Some other server: its status says enough.
+            }
+        }
+    }
+}

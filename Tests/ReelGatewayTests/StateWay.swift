@@ -1,0 +1,84 @@
+import EventLogConformance
+import Foundation
+import ReelCore
+import ReelLog
+import ReelNet
+import ReelNode
+import ReelSnapshot
+import TestSupport
+import Testing
+
+@testable import ReelGateway
+
+/// Gateways with a state: in their own process, or in another node that they ask.
+enum StateWay {
+    /// Runs the body with a gateway whose state is in its process, then with one that asks another node. `token`: for
+    /// gateways with keys.
+    static func each(
+        _ change: @escaping (inout GatewaySettings) -> Void = { _ in },
+        token: String? = nil,
+        node changeNode: (inout SnapshotSettings) -> Void = { _ in },
+        _ body: (LiveGateway) async throws -> Void
+    ) async throws {
+        for isApart in [false, true] {
+            let folder = FileManager.default.temporaryDirectory.appending(path: "reel-state-\(UUID().uuidString)").path
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(atPath: folder) }
+            let log = try MemoryLog(partitions: 1)
+            var settings = SnapshotSettings(folder: folder)
+            // On a busy machine what was published may be folded late.
+            settings.reachMs = 600_000
+            changeNode(&settings)
+            if isApart {
+                var common = NodeSettings()
+                common.listen = "127.0.0.1:0"
+                common.announceMs = 20
+                common.handshakeMs = 1_000_000
+                let node = try SnapshotServer(log: log, settings: settings, common: common)
+                let live = try LiveGateway(log) {
+                    $0.node.announceMs = 20
+                    $0.peerMs = 600_000
+                    $0.outcomeMs = 600_000
+                    change(&$0)
+                }
+                try await live.started()
+                let headers: HTTPHeaders = token.map { ["authorization": "Bearer \($0)"] } ?? [:]
+                try await eventually("the gateway knows the snapshot node") {
+                    let cluster = try await live.ask("GET", "/v1/cluster", headers: headers)
+                    return String(decoding: cluster.body, as: UTF8.self).contains(#""role":"snapshot""#)
+                }
+                try await use(live, body)
+                node.end.begin()
+                await node.waitUntilEnded()
+            } else {
+                let (journal, metrics) = (Journal(threshold: .error), Metrics())
+                let node = try SnapshotNode(log: log, settings: settings, journal: journal, metrics: metrics)
+                let live = try LiveGateway(log, state: node) {
+                    $0.outcomeMs = 600_000
+                    change(&$0)
+                }
+                try await live.started()
+                try await use(live, body)
+                node.close()
+            }
+            log.close()
+        }
+    }
+
+    private static func use(_ live: LiveGateway, _ body: (LiveGateway) async throws -> Void) async throws {
+        do {
+            try await body(live)
+        } catch {
+            await live.end()
+            throw error
+        }
+        await live.end()
+    }
+}
+
+extension HTTPResponse {
+    /// The JSON object of the body.
+    var members: [String: Any] {
+        get throws { try #require(try JSONSerialization.jsonObject(with: Data(body)) as? [String: Any]) }
+    }
+}
