@@ -177,7 +177,7 @@ public protocol StateSource: Sendable {
     /// publish.
     func loss(of partition: Int) -> ReelError?
 
-    /// True if a question can be answered now; false if another node may know more. On any thread.
+    /// True if a question can be answered; false if another node may know more. On any thread.
     func canAnswer(_ request: StateRequest) -> Bool
 }
 

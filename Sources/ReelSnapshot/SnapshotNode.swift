@@ -106,10 +106,10 @@ public final class SnapshotNode: StateSource {
     /// What the log has lost of a partition, as the folded state shows it; nil: nothing.
     public func loss(of partition: Int) -> ReelError? { keepers[partition].loss }
 
-    /// True if a question can be answered from this node's state now.
+    /// True if a question can be answered from this node's state. What has a bound is waited for.
     public func canAnswer(_ request: StateRequest) -> Bool {
         let status = keepers[request.stream.partition(of: log.partitions)].now
-        return status.refusal == nil && status.seq >= status.seqNeeded(by: request)
+        return status.refusal == nil && (request.seqMin != .none || status.seq >= status.goal)
     }
 
     /// Returns once every file was compared with the log, or it is known why one cannot be, or after this time. A

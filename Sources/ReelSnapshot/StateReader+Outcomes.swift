@@ -1,4 +1,5 @@
 import ReelCore
+import ReelLog
 import ReelNode
 import ReelSQLite
 

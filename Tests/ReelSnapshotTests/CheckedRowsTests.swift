@@ -94,7 +94,7 @@ struct CheckedRowsTests {
             "SELECT data, hash FROM event WHERE stream = (SELECT id FROM stream WHERE name = 'todo') ORDER BY last"
         let row = try stored.row(query, columns: 2)
         let ack = ServerFrame.Acked(site: Site(StoredFile.site)!, op: 0, seq: 0)
-        #expect(try stored.reader.outcomes(of: [ack], in: StoredFile.todo) == [.applied])
+        #expect(try stored.reader.outcomes(of: [ack], in: StoredFile.todo).map(\.outcome) == [.applied])
         for place in try stored.places(of: row) {
             try stored.flipping(place) { () throws in
                 #expect(throws: StateReader.Damage.self, "byte \(place)") {

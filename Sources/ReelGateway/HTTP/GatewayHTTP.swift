@@ -133,10 +133,16 @@ final class GatewayHTTP: HTTPHandler {
         Problem(violation).response
     }
 
-    /// Answers from this process, or passes the question on.
+    /// Answers from this process, or passes the question on: also where this process has state, but not yet as much as
+    /// is asked for, and another node may have it.
     func ask(_ question: StateRequest, _ exchange: HTTPExchange) {
-        if let source = gateway.share.state { return source.respond(to: question, exchange) }
-        passage.pass(question, exchange)
+        guard let source = gateway.share.state else { return passage.pass(question, exchange) }
+        let own = gateway.share.nodeID
+        // What another gateway passed on is answered here: two nodes that are behind would pass it on for ever.
+        guard exchange.request.headers[StatePassage.passedHeader] == nil, !source.canAnswer(question),
+            passage.hasOthers(than: own)
+        else { return source.respond(to: question, exchange) }
+        passage.pass(question, exchange, except: own) { source.respond(to: question, exchange) }
     }
 
     // MARK: Reading

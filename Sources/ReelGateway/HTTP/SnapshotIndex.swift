@@ -63,7 +63,7 @@ final class SnapshotIndex {
         let able = announcer.awake.filter { node in
             guard node.role == "snapshot", resting[node.id].map({ $0 <= loop.nowMs }) ?? true else { return false }
             let place = Place(node: node.id, partition: query.partition)
-            let head = node.positions(in: epoch).first { $0.partition == query.partition }?.seq ?? .none
+            let head = node.folded(in: epoch).first { $0.partition == query.partition }?.seq ?? .none
             return head - query.from >= Self.distance && begins[place].map { $0 <= query.from } ?? true
         }
         guard !able.isEmpty else { return nil }

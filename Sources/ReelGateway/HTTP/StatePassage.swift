@@ -39,8 +39,22 @@ final class StatePassage {
         self.journal = journal
     }
 
-    /// Asks the next node, others too where that one is silent, and streams the first answer back.
-    func pass(_ question: StateRequest, _ exchange: HTTPExchange) {
+    /// The head of a request that a gateway passed on: whoever gets it answers from its own state.
+    static let passedHeader = "reel-passed"
+
+    /// True if another node than this one may have the state of this log.
+    func hasOthers(than own: String) -> Bool {
+        announcer.awake.contains { $0.id != own && $0.role != "gateway" && $0.epoch ?? epoch == epoch }
+    }
+
+    /// Asks the next node, others too where that one is silent, and streams the first answer back. `own`: this node,
+    /// which is not asked, where it has state itself; `otherwise` then answers where no other node does.
+    func pass(
+        _ question: StateRequest,
+        _ exchange: HTTPExchange,
+        except own: String? = nil,
+        otherwise: (() -> Void)? = nil
+    ) {
         turn += 1
         let (partition, nowMs) = (question.stream.partition(of: partitions), client.loop.nowMs)
         let (all, awake) = (announcer.nodes, announcer.awake)
@@ -51,8 +65,9 @@ final class StatePassage {
                 Set(awake.map(\.id).filter { record.hasRefused($0, partition, nowMs: nowMs) })
             )
         }
-        let nodes = Self.order(all, awake: answering, refusing: refusing, epoch: epoch, partition, turn: turn)
-        PassedQuestion(question, in: partition, to: nodes, exchange, by: self).start()
+        let others = all.filter { $0.id != own }
+        let nodes = Self.order(others, awake: answering, refusing: refusing, epoch: epoch, partition, turn: turn)
+        PassedQuestion(question, in: partition, to: nodes, exchange, by: self, otherwise: otherwise).start()
     }
 
     /// The nodes that are asked, one after the other: those that have the state of this log, in turn. Then come those
@@ -70,7 +85,7 @@ final class StatePassage {
             (node.role == "snapshot" || node.role == "serve") && node.epoch ?? epoch == epoch && !node.hasLeft
         }
         func seq(_ node: NodeAnnouncement) -> Seq {
-            node.positions(in: epoch).first { $0.partition == partition }?.seq ?? .none
+            node.folded(in: epoch).first { $0.partition == partition }?.seq ?? .none
         }
         let wanted = (able.map(seq).max() ?? .none) - lagMax
         let isAwake = Set(awake.map(\.id))
@@ -132,6 +147,7 @@ private final class PassedQuestion {
     private let partition: Int
     private let nodes: [NodeAnnouncement]
     private let exchange: HTTPExchange
+    private let otherwise: (() -> Void)?
     private var hedged: HedgedQuestion
     private var calls: [Int: HTTPCall] = [:]
     private var refusals: [Int: Refusal] = [:]
@@ -147,8 +163,10 @@ private final class PassedQuestion {
         in partition: Int,
         to nodes: [NodeAnnouncement],
         _ exchange: HTTPExchange,
-        by passage: StatePassage
+        by passage: StatePassage,
+        otherwise: (() -> Void)?
     ) {
+        self.otherwise = otherwise
         self.passage = passage
         self.question = question
         self.partition = partition
@@ -219,6 +237,7 @@ private final class PassedQuestion {
         var request = HTTPClientRequest(question, origin)
         if exchange.request.method == "HEAD" { request.method = "HEAD" }
         if origin.isSecure { request.tls = passage.tls }
+        request.headers.add(StatePassage.passedHeader, "1")
         request.timeout = hedged.hasNext ? passage.headTimeout : passage.timeout
         // Whoever asks is who the other node lets in, or not.
         // What has something before it is packed here, if at all.
@@ -262,6 +281,7 @@ private final class PassedQuestion {
 
     private func refuse(with refusal: Refusal?) {
         guard exchange.isOpen else { return }
+        if let otherwise { return otherwise() }
         guard let refusal else {
             var problem = Problem(.nodeBehind, "found no snapshot node that answers")
             problem.retryMs = 1_000
