@@ -24,10 +24,17 @@ import Testing
             #expect(try await socket.nextError().error.code == .aheadOfLog)
             socket.send(#"{"t":"fetch","stream":"todo","epoch":"\#(log.epoch)","ranges":[[5,6]]}"#)
             #expect(try await socket.nextError().error.code == .aheadOfLog)
-            for target in ["events?after=7", "events?after=8&wait=1", "events/stream?after=9"] {
-                let answer = try await live.get("/v1/streams/todo/\(target)&epoch=\(log.epoch)")
-                #expect(answer.status == 409, "\(target): \(String(decoding: answer.body, as: UTF8.self))")
+            for (after, headers) in [(7, [:]), (8, ["accept": "text/event-stream"])] as [(Int, HTTPHeaders)] {
+                let target = "/v1/streams/todo/events?after=\(after)&epoch=\(log.epoch)"
+                let answer = try await live.ask("GET", target, headers: headers)
+                #expect(answer.status == 409, "\(headers): \(String(decoding: answer.body, as: UTF8.self))")
             }
+            let sync = try await live.ask(
+                "POST",
+                "/v1/streams/todo/sync",
+                body: #"{"epoch":"\#(log.epoch)","after":9,"events":[]}"#
+            )
+            #expect(sync.status == 409, "\(String(decoding: sync.body, as: UTF8.self))")
             #expect(try await live.metric(metric) == 5)
             try await live.journal("a client is ahead of the log", has: 5)
             let line = live.journal("a client is ahead of the log")[0]

@@ -138,7 +138,7 @@ import Testing
             guard file.pathExtension == "swift" else { continue }
             let code = try String(contentsOf: file, encoding: .utf8)
             names.formUnion(
-                code.matches(of: /"(reel_(?:node|gateway|snapshot|kafka)_[a-z_]*[a-z])"/).map { String($0.1) }
+                code.matches(of: /"(reel_(?:node|gateway|snapshot|kafka|log)_[a-z_]*[a-z])"/).map { String($0.1) }
             )
         }
         return names

@@ -16,12 +16,13 @@ static inline int reel_name_thread(const char *name) { return prctl(PR_SET_NAME,
 static const int reel_open_file_getlk = 36;
 static const int reel_open_file_setlk = 37;
 
-// What statx says of a file: glibc shows it to GNU sources alone. `born_ns` is 0 where the file system does not keep it.
+// What statx says of a file: glibc shows it to GNU sources alone. `born_ns` is 0 where none is kept.
 static inline int reel_file_identity(const char *path, int64_t *inode, int64_t *born_ns, int64_t *names) {
     struct statx found;
     if (syscall(SYS_statx, AT_FDCWD, path, 0, STATX_INO | STATX_NLINK | STATX_BTIME, &found) != 0) return -1;
     *inode = (int64_t)found.stx_ino;
-    *born_ns = found.stx_mask & STATX_BTIME ? (int64_t)found.stx_btime.tv_sec * 1000000000 + found.stx_btime.tv_nsec : 0;
+    *born_ns = (int64_t)found.stx_btime.tv_sec * 1000000000 + found.stx_btime.tv_nsec;
+    if (!(found.stx_mask & STATX_BTIME)) *born_ns = 0;
     *names = found.stx_nlink;
     return 0;
 }

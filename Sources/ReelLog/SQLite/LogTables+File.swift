@@ -3,8 +3,8 @@ internal import ReelSQLite
 // Whether the file is the one that it was.
 extension LogTables {
     /// Notes that a log of the file is opened: a file that is not the one that it was, or lacks its WAL, is doubtful
-    /// from then on. `hadWAL`: there were records beside it; `closings`: how often it was closed, as the lock file says.
-    /// The lock must be held.
+    /// from then on. `hadWAL`: there were records beside it; `closings`: how often it was closed, as the lock file
+    /// says. The lock must be held.
     func open(hadWAL: Bool, closings: Int64) throws {
         guard let (present, names) = FileIdentity.look(at: connection.path) else { return }
         var row = FileRow(identity: present)

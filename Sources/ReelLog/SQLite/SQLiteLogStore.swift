@@ -67,8 +67,8 @@ public final class SQLiteLogStore: LogStore {
         }
     }
 
-    /// Settles what is doubtful about the file (see `EventLog.notice`): an operator knows that it is whole. Returns what
-    /// was found when it became doubtful, or nil where nothing was. Throws where there is no log.
+    /// Settles what is doubtful about the file (see `EventLog.notice`): an operator knows that it is whole. Returns
+    /// what was found when it became doubtful, or nil where nothing was. Throws `bad_request` where there is no log.
     public func accept() throws(LogError) -> String? {
         guard try current() != nil else { throw LogError(.badRequest, "there is no log at \(path)") }
         let lock = try LogFile.lock(path)

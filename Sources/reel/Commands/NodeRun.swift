@@ -113,8 +113,8 @@ struct NodeRun {
             throw Complaint(
                 .badData,
                 "found \(found), but the state of the log \(epoch) in `\(folder)`: put the log back to where it was;"
-                    + " or, if it is lost, go on with that state by `reel epoch new --from-snapshot`; or begin a new log"
-                    + " with another --data"
+                    + " or, if it is lost, go on with that state by `reel epoch new --from-snapshot`; or begin a new"
+                    + " log with another --data"
             )
         }
     }

@@ -323,9 +323,13 @@ import Testing
         }
         let file = folder.path + "/data/snapshot/\(former)/partition-\(partition).sqlite"
         let before = try contents(file)
-        // A gateway keeps no state, so it makes another log, which the node would not.
-        let other = try NodeProcess(["gateway", "--data", folder.path + "/data"], in: folder, name: "other")
+        // No node makes another log beside the state of a former one, so it is made elsewhere.
+        let other = try NodeProcess(["gateway", "--data", folder.path + "/other"], in: folder, name: "other")
         other.process.terminate(timeoutMs: 60_000)
+        try FileManager.default.moveItem(
+            atPath: folder.path + "/other/log.sqlite",
+            toPath: folder.path + "/data/log.sqlite"
+        )
         try node.restart()
         let good = try await WellBehavedClient(node)
 
