@@ -80,9 +80,10 @@ extension Command {
         default: -1,
         "print what follows this seq; -1 is all that the log still has"
     )
-    private static let skipDamaged = Setting<Bool>.flag(
+    /// Also a setting of `epoch new`.
+    static let skipDamaged = Setting<Bool>.flag(
         "skip-damaged",
-        "pass the records that cannot be read, and list them on standard error"
+        "pass the records that cannot be read, and list their seqs"
     )
 
     /// How much is read at once, in bytes.

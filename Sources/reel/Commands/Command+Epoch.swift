@@ -62,11 +62,6 @@ extension Command {
         return .done
     }
 
-    private static let skipDamaged = Setting<Bool>.flag(
-        "skip-damaged",
-        "go on without the records that cannot be read, and print which are lost"
-    )
-
     private static func checkThatItIsThere(_ folder: String) throws(Complaint) {
         var status = stat()
         guard stat(folder, &status) == 0 else {
