@@ -75,7 +75,7 @@ import Testing
         ("dump", "data", "the folder that log.sqlite lies in"),
         ("epoch new", "data", "the folder that log.sqlite lies in"),
         ("epoch new", "partitions", "else as many as the old one"),
-        ("log accept", "log", "sqlite:PATH"), ("log accept", "data", "the folder that log.sqlite lies in"),
+        ("log accept", "data", "the folder that log.sqlite lies in"),
         ("site list", "log", "fold this log instead of asking a node"),
         ("site retire", "data", "the folder that log.sqlite lies in"),
         ("site retire", "url", "read the sites from this node instead"),

@@ -14,7 +14,7 @@ extension Command {
             what the file is now, and the warning ends, also in running nodes. It changes no record. If records may be
             missing, run `reel epoch new` instead, which ends the warning too. See docs/log.md.
             """,
-        settings: [LogArguments.log.saying("sqlite:PATH"), LogArguments.logFolder],
+        settings: [LogArguments.log, LogArguments.logFolder],
         examples: [
             Example("reel log accept", "the log in ./reel-data is whole"),
             Example("reel log accept --log sqlite:/var/lib/reel/log.sqlite", "a log elsewhere"),
