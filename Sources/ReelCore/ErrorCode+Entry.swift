@@ -183,8 +183,8 @@ extension ErrorCode {
                 500,
                 .later,
                 "Damaged data",
-                "A file of the node is damaged, or is not of the kind that it should be. A damaged record of the log stops its"
-                    + " partition for all nodes; the message names partition and seqs.",
+                "A file of the node is damaged, or is not of the kind that it should be. A damaged record of the log"
+                    + " stops its partition for all nodes; the message names partition and seqs.",
                 "Ask another node. The operator does what the message says: the file is put aside and never deleted, or"
                     + " `reel epoch new --skip-damaged --from-snapshot DIR` goes on without the damaged records."
             )

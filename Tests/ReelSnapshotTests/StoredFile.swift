@@ -43,8 +43,8 @@ struct StoredFile {
         bytes = try Data(contentsOf: URL(filePath: lab.path(0)))
     }
 
-    /// The places of the file that hold rows or entries of an index: all but the head of each page and its list of cells,
-    /// by which SQLite finds them.
+    /// The places of the file that hold rows or entries of an index: all but the head of each page and its list of
+    /// cells, by which SQLite finds them.
     var rowPlaces: [Int] {
         stride(from: 0, to: bytes.count, by: SnapshotFile.pageBytes).flatMap { page in
             let head = page == 0 ? 100 : page
