@@ -135,7 +135,10 @@ extension StateReader {
         let find = try connection.prepare("SELECT data, hash FROM site WHERE stream = ? AND key = ?")
         find.bind(1, row.integer(0))
         find.bind(2, key)
-        guard try find.step() else { return .none }
+        guard try find.step() else {
+            try StoredRow.checkAbsence(of: key, in: .site, of: row.integer(0), connection)
+            return .none
+        }
         let hash = key.withUnsafeBytes { StoredRow.entry(.site, row.integer(0), $0, find.bytes(0)) }
         try StoredRow.check(hash, find, 1, "of a site of stream \(stream)")
         var loader = try FoldLoader(

@@ -95,7 +95,7 @@ struct StateReader: Sendable {
             find.bind(1, number)
             find.bind(2, key)
             guard try find.step() else {
-                try StoredRow.checkAbsence(ofObject: key, of: number, in: connection)
+                try StoredRow.checkAbsence(of: key, in: .object, of: number, connection)
                 return nil
             }
             var loader = try FoldLoader(

@@ -103,20 +103,25 @@ enum StoredRow {
         }
     }
 
-    /// Throws `Unusable` where a damaged row may have hidden an object that was not found by its key.
-    static func checkAbsence(ofObject key: [UInt8], of stream: Int64, in connection: Connection) throws {
+    /// Throws `Unusable` where a damaged row may have hidden an object or site that was not found by its key.
+    static func checkAbsence(
+        of key: [UInt8],
+        in table: RowHash.Table,
+        of stream: Int64,
+        _ connection: Connection
+    ) throws {
         for (beside, order) in [(">", "ASC"), ("<", "DESC")] {
             let row = try connection.prepare(
                 """
-                SELECT stream, key, data, hash FROM object WHERE (stream, key) \(beside) (?, ?)
+                SELECT stream, key, data, hash FROM \(table) WHERE (stream, key) \(beside) (?, ?)
                 ORDER BY stream \(order), key \(order) LIMIT 1
                 """
             )
             row.bind(1, stream)
             row.bind(2, key)
             guard try row.step() else { continue }
-            let hash = entry(.object, row.integer(0), row.bytes(1), row.bytes(2))
-            try check(hash, row, 3, "of an object of stream \(row.integer(0))")
+            let hash = entry(table, row.integer(0), row.bytes(1), row.bytes(2))
+            try check(hash, row, 3, "of `\(table)`, of stream \(row.integer(0))")
         }
     }
 }
