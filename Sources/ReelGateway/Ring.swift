@@ -234,8 +234,8 @@ struct Ring {
         return seqs.count - seqs.partition { $0 < seq } < Int(Self.horizonSeqs)
     }
 
-    /// Where the copy of an acked event stands that the fold has consumed, and whether it says the same; nil if the ring
-    /// cannot prove it.
+    /// Where the copy of an acked event stands that the fold has consumed, and whether it says the same; nil if the
+    /// ring cannot prove it.
     func firstCopy(of ack: ServerFrame.Acked, in stream: StreamName) -> (seq: Seq, isSame: Bool)? {
         guard let seq = tracks[stream]?.sites[ack.site]?.seq(of: ack.op) else { return nil }
         if seq == ack.seq { return (seq, true) }

@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(
-        "an op after a gap, an ended site and a used op with other content are refused, also where outcomes are required",
+        "an op after a gap is refused, alone and among others, and a copy of the last op is a duplicate",
         arguments: ["", "?outcome=1"]
     )
     func notConsumed(query: String) async throws {
