@@ -61,7 +61,13 @@ public struct NodeAnnouncement: Equatable, Sendable {
     public var atMs: Int64
     /// When a reader of the log heard it, milliseconds since 1970, as well as the reader can tell: the announcing node's
     /// clock may be wrong. It is not part of what is announced.
-    public var heardMs: Int64
+    public var heardMs: Int64 {
+        get { heard ?? atMs }
+        set { heard = newValue }
+    }
+
+    private var heard: Int64?
+
     /// It leaves in good order, or has left: nobody need look for it.
     public var hasLeft = false
 
@@ -84,7 +90,13 @@ public struct NodeAnnouncement: Equatable, Sendable {
         self.epoch = epoch
         self.positions = positions
         self.atMs = atMs
-        heardMs = atMs
+    }
+
+    /// Whether two nodes announce the same.
+    public static func == (a: NodeAnnouncement, b: NodeAnnouncement) -> Bool {
+        (a.id, a.role, a.url, a.advertised, a.build, a.epoch) == (b.id, b.role, b.url, b.advertised, b.build, b.epoch)
+            && (a.positions, a.folded, a.isReady, a.stops) == (b.positions, b.folded, b.isReady, b.stops)
+            && (a.atMs, a.hasLeft) == (b.atMs, b.hasLeft)
     }
 
     /// How far the node is in the partitions of a log; nothing if it reads another one.

@@ -6,7 +6,7 @@ import Testing
 extension LogRequirement {
     /// How nodes find each other.
     static let announcing: [LogRequirement] = [
-        LogRequirement("nodes announce themselves, the latest word counts, and ten minutes later they are forgotten") {
+        LogRequirement("nodes announce themselves, and the latest word counts") {
             log in
             let now = Int64(Date.now.timeIntervalSince1970 * 1000)
             // Whoever else uses the same brokers announces itself too.
@@ -42,9 +42,14 @@ extension LogRequirement {
             try log.announce(node)
             try log.announce(other)
             #expect(try ours() == [node, other])
-            node.atMs = now - 600_001
+            (node.hasLeft, node.role, node.isReady) = (false, "serve", false)
+            node.folded = [.init(partition: 0, seq: 76)]
+            node.stops = [
+                .init(role: "gateway", partition: 3, code: .damaged),
+                .init(role: "snapshot", partition: 0, code: .aheadOfLog, lost: Witness(seq: 76, hash: .max)),
+            ]
             try log.announce(node)
-            #expect(try ours() == [other])
+            #expect(try ours() == [node, other])
         }
     ]
 }

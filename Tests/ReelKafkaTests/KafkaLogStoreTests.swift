@@ -125,10 +125,11 @@ import Testing
             positions: [],
             atMs: said + 3_600_000
         )
+        node.isReady = true
         try one.announce(node)
-        node.atMs = try #require(try other.nodes().first).atMs
-        #expect((said...nowMs()).contains(node.atMs))
-        #expect(try other.nodes() == [node])
+        let heard = try #require(try other.nodes().first)
+        #expect((said...nowMs()).contains(heard.heardMs))
+        #expect(heard == node)
     }
 
     @Test func theCurrentLogHasAsManyPartitionsAsItWasMadeWith() throws {
