@@ -310,7 +310,7 @@ final class GatewayShare: Sendable {
         }
     }
 
-    /// The log has lost what another node has processed of a partition, which was confirmed; nil: none says so any more.
+    /// The log has lost what another node has processed of a partition, as it confirmed; nil: no node says so any more.
     func witnessed(_ partition: Int, loss: ReelError?) {
         change { $0.witnessed[partition] = loss }
     }

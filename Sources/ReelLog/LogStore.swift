@@ -19,8 +19,8 @@ public protocol LogStore: AnyObject, Sendable {
     /// store that was lost.
     func advance(to next: CurrentLog) throws(LogError)
 
-    /// What is not as it must be, such as a setting of a topic by which acknowledged events can be lost: what was found,
-    /// what is expected, and the command that repairs it. Empty: all is right.
+    /// What is not as it must be, such as a setting of a topic by which acknowledged events can be lost: what was
+    /// found, what is expected, and the command that repairs it. Empty: all is right.
     func complaints() throws(LogError) -> [String]
 
     /// Closes connections and files. Logs that were opened stay open.

@@ -59,8 +59,8 @@ public struct NodeAnnouncement: Equatable, Sendable {
     public var stops: [Stop] = []
     /// When it was announced, milliseconds since 1970, of the announcing node's clock.
     public var atMs: Int64
-    /// When a reader of the log heard it, milliseconds since 1970, as well as the reader can tell: the announcing node's
-    /// clock may be wrong. It is not part of what is announced.
+    /// When a reader of the log heard it, milliseconds since 1970, as well as the reader can tell: the clock of the
+    /// announcing node may be wrong. It is not part of what is announced.
     public var heardMs: Int64 {
         get { heard ?? atMs }
         set { heard = newValue }

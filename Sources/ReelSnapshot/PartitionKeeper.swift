@@ -20,7 +20,7 @@ final class PartitionKeeper: @unchecked Sendable {
         var isVerified = false
         /// The last record that the file was folded to when it was opened; nil: none.
         var last: Witness?
-        /// The last seq of the log when the file was compared with it: what is folded up to less is a part of the state.
+        /// The last seq of the log when the file was compared with it: a fold up to less is a part of the state.
         var goal = Seq.none
         /// The streams that have many sites.
         var crowd = SiteCrowd()
@@ -37,8 +37,8 @@ final class PartitionKeeper: @unchecked Sendable {
             }
         }
 
-        /// The seq that an answer to this question must be true of. Without a bound that the asker names, it is all that
-        /// there was when the file was opened.
+        /// The seq that an answer to this question must be true of. Without a bound that the client names, it is all
+        /// that there was when the file was compared.
         func seqNeeded(by request: StateRequest) -> Seq {
             request.seqMin == .none ? goal : request.seqMin
         }

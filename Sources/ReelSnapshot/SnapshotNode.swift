@@ -112,8 +112,8 @@ public final class SnapshotNode: StateSource {
         return status.refusal == nil && (request.seqMin != .none || status.seq >= status.goal)
     }
 
-    /// Returns once every file was compared with the log, or it is known why one cannot be, or after this time. A
-    /// gateway in the same process that starts after it acknowledges nothing into a log that has lost something. Blocks.
+    /// Returns once every file was compared with the log, or it is known why one cannot be, or after a time. A
+    /// gateway of this process that starts then acknowledges nothing into a log that has lost something. Blocks.
     public func waitUntilCompared(ms: Int64) {
         let until = ContinuousClock.now + .milliseconds(ms)
         while ContinuousClock.now < until, keepers.contains(where: { !$0.now.isVerified && $0.now.problem == nil }) {

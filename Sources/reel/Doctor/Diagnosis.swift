@@ -238,8 +238,9 @@ struct Diagnosis {
     private static func advice(_ stop: NodeStanding.Stop) -> String {
         switch stop.code {
         case "damaged":
-            "Read what is left with `reel dump`. Then go on in a new epoch: `reel epoch new --from-snapshot DIR` where a"
-                + " snapshot node has folded beyond the damage."
+            "See what is left: `reel dump --skip-damaged`. Then continue in a new epoch: `reel epoch new"
+                + " --from-snapshot DIR` where a snapshot node has folded beyond the damage, else `reel epoch new"
+                + " --skip-damaged`, which prints the loss."
         case "ahead_of_log", "diverged":
             "Bring back the log's files or brokers as they were. If what is lost is lost, go on with what this node has"
                 + " folded: `reel epoch new --from-snapshot DIR`, DIR is its snapshot folder. Until then nothing is"

@@ -1,0 +1,84 @@
+import Dispatch
+import ReelCore
+import ReelLog
+import ReelNode
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ReelGateway
+
+/// A log that is away is noticed though nobody publishes.
+@Suite(.timeLimit(.minutes(5)))
+struct LogProbeTests {
+    /// A log whose partition 1 says where it ends only when a test lets it.
+    private final class MuteLog: EventLog {
+        private let log: MemoryLog
+        private let isMute = Atomic<Bool>(false)
+        private let word = DispatchSemaphore(value: 0)
+
+        init(_ log: MemoryLog) { self.log = log }
+
+        func mute() { isMute.store(true, ordering: .relaxed) }
+
+        func speak() {
+            isMute.store(false, ordering: .relaxed)
+            word.signal()
+        }
+
+        var epoch: Epoch { log.epoch }
+        var partitions: Int { log.partitions }
+
+        func bounds(_ partition: Int) throws(LogError) -> LogBounds {
+            if partition == 1, isMute.load(ordering: .relaxed) { word.wait() }
+            return try log.bounds(partition)
+        }
+
+        func append(
+            _ records: [LogAppend],
+            to partition: Int,
+            done: @escaping @Sendable (Result<[Seq], LogError>) -> Void
+        ) { log.append(records, to: partition, done: done) }
+
+        func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {
+            log.tail(partition, from: from, to: sink)
+        }
+
+        func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
+            try log.read(partition, from: from, to: to, bytes: bytes)
+        }
+
+        func announce(_ node: NodeAnnouncement) throws(LogError) { try log.announce(node) }
+        func nodes() throws(LogError) -> [NodeAnnouncement] { try log.nodes() }
+        func close() { log.close() }
+    }
+
+    @Test("a partition that does not answer makes the log unavailable, and the node stays ready")
+    func silent() async throws {
+        let log = MuteLog(try MemoryLog(partitions: 2))
+        try await LiveGateway.with(log) { live in
+            log.mute()
+            try await live.state(becomes: "unavailable")
+            let body = try await live.ready()
+            #expect(body.contains("partition 1 of the log has not answered for"), "\(body)")
+            #expect(
+                body.contains(#""partition":1,"ready":true,"seq":-1,"goal":-1,"code":"log_unavailable""#),
+                "\(body)"
+            )
+            log.speak()
+            try await live.state(becomes: "ok")
+        }
+    }
+
+    @Test("a partition that answers with an error is unavailable for that reason, until it answers")
+    func failing() async throws {
+        let log = try MemoryLog(partitions: 2)
+        try await LiveGateway.with(log) { live in
+            log.lose(1, LogError(.forbidden, "no right to describe the topic"))
+            try await live.state(becomes: "unavailable")
+            #expect(try await live.ready().contains("no right to describe the topic"))
+            log.lose(1, nil)
+            try await live.state(becomes: "ok")
+        }
+    }
+}

@@ -1,0 +1,60 @@
+import ReelCore
+import ReelLog
+import ReelNet
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ReelNode
+
+/// What a node says of the store of its log while it runs.
+@Suite(.timeLimit(.minutes(2)))
+struct StoreWatchTests {
+    /// A store of which a test says what is not as it must be; nil: it does not answer.
+    private final class Store: LogStore {
+        let found = Mutex<[String]?>([])
+        func complaints() throws(LogError) -> [String] {
+            guard let found = found.withLock({ $0 }) else { throw LogError(.logUnavailable, "nobody answers") }
+            return found
+        }
+
+        func current() throws(LogError) -> CurrentLog? { nil }
+        func create(_ epoch: Epoch, partitions: Int) throws(LogError) {}
+        func open(_ epoch: Epoch) throws(LogError) -> any EventLog { throw LogError(.logUnavailable, "not here") }
+        func advance(to next: CurrentLog) throws(LogError) {}
+        func close() {}
+    }
+
+    private final class Lines: Sendable {
+        private let texts = Mutex<[String]>([])
+        func add(_ text: String) { texts.withLock { $0.append(text) } }
+        var all: [String] { texts.withLock { $0 } }
+    }
+
+    @Test("a setting that is changed while the node runs is a notice and a line, until it is right again")
+    func settings() async throws {
+        let (store, lines) = (Store(), Lines())
+        let journal = Journal(threshold: .debug) { lines.add($0) }
+        let watch = StoreWatch(store, journal: journal)
+        let loop = try EventLoop()
+        let end = NodeEnd(on: loop, settings: NodeSettings(), journal: journal) {
+        } sendAway: { _ in
+        } connections: {
+            0
+        }
+        watch.start(until: end, every: .milliseconds(5))
+        #expect(watch.notice == nil)
+        store.found.withLock { $0 = ["reel.9f: retention.ms is 86400000, wanted is -1"] }
+        try await eventually("a notice") { watch.notice == "reel.9f: retention.ms is 86400000, wanted is -1" }
+        store.found.withLock { $0 = nil }
+        try await eventually("a store that is away takes nothing back") { watch.notice != nil }
+        store.found.withLock { $0 = [] }
+        try await eventually("no notice") { watch.notice == nil }
+        let said = lines.all.filter { $0.contains("the log's store") }
+        #expect(said.count == 2, "\(said)")
+        #expect(said.first?.contains("level=error") == true)
+        #expect(said.last?.contains("as it must be again") == true)
+        loop.stop()
+        loop.join()
+    }
+}
