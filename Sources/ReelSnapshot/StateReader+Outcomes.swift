@@ -25,7 +25,8 @@ extension StateReader {
             var chunks = try row.map { row in
                 try StoredChunks(of: row.integer(0), from: oldest, end: row.integer(5), in: connection)
             }
-            let found = try events(at: acks.map(\.seq), in: &chunks)
+            // Where the index begins, the chunk before it is missing by right.
+            let found = try events(at: acks.map(\.seq).filter { $0 >= oldest }, in: &chunks)
             var rows = try acks.map { ack in
                 guard let event = found[ack.seq], let author = event.author, author == (ack.site, ack.op) else {
                     guard ack.seq >= oldest else {

@@ -155,7 +155,7 @@ import Testing
             #expect(try await socket.nextError().error.code == .diverged)
             #expect(try await live.get("/v1/streams/todo/events").status == 409)
             let ready = try await live.get("/readyz")
-            #expect(ready.status == 200 && String(decoding: ready.body, as: UTF8.self).contains(#""log":"diverged""#))
+            #expect(ready.status == 503 && String(decoding: ready.body, as: UTF8.self).contains(#""log":"diverged""#))
         }
     }
 

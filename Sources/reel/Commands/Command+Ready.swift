@@ -10,19 +10,19 @@ extension Command {
             while a partition has stopped (damaged, diverged, ahead_of_log, truncated), and a gateway not while the
             others are too far ahead of it (--ready-lag-ms). An outage of the log does not change that.
 
-            Without --url it asks the node that runs here with the same variables: at REEL_LISTEN, over TLS where
-            REEL_TLS_CERT names a certificate, which must then be that of the node. A container's health check runs it.
+            Without --url it asks the node that runs here with the same settings: where --listen says, over TLS where
+            --tls-cert names a certificate, which must then be that of the node. A container's health check runs it,
+            where REEL_LISTEN and REEL_TLS_CERT hold for both.
 
             Exit code 0 if every node that is named is ready, 1 if one is not, 3 if one does not answer.
             """,
         settings: [
             NodeArguments.url, NodeArguments.authorities, wait,
-            ServingArguments.listen.saying("without --url: where the node of this machine listens"),
-            ServingArguments.certificate.saying("without --url: the certificate of the node of this machine"),
+            ServingArguments.listen, ServingArguments.certificate,
         ],
         examples: [
             Example("reel ready", "the node on this machine"),
-            Example("REEL_LISTEN=0.0.0.0:7443 REEL_TLS_CERT=node.pem reel ready", "the same, where it speaks TLS"),
+            Example("reel ready --listen 0.0.0.0:7443 --tls-cert node.pem", "the same, where it speaks TLS"),
             Example("reel ready --wait 30 --url http://a.example:7350", "after a start, before what needs it"),
         ]
     ) { options, console in

@@ -232,7 +232,7 @@ final class HealthStand {
         let site = "00000000-0000-4000-8000-0000000001\(ops < 10 ? "0" : "")\(ops % 100)"
         ops += 1
         let event = #"{"site":"\#(site)","op":0,"type":"noop"}"#
-        let answer = try await ask("POST", "/v1/streams/todo/events", #"{"events":[\#(event)]}"#)
+        let answer = try await ask("POST", "/v1/streams/todo/events?outcome=0", #"{"events":[\#(event)]}"#)
         guard answer.status == 200 else { return word(answer) }
         let text = String(decoding: answer.body, as: UTF8.self)
         guard let code = text.firstMatch(of: /"code":"([a-z_]+)"/)?.1 else { return "ack" }
