@@ -72,6 +72,45 @@ import Testing
         }.sorted()
     }
 
+    @Test("a broker that dies is noticed though nobody publishes, and the doctor says so")
+    func deadBroker() async throws {
+        let deployment = try await KafkaDeployment()
+        let gateway = deployment.gateway
+        try await eventually("the log is ok") { try await gateway.members("/readyz")["log"] as? String == "ok" }
+        deployment.kafka.kill(1)
+        let killed = ContinuousClock.now
+        try await eventually("the gateway says that the log is away") {
+            try await gateway.members("/readyz")["log"] as? String == "unavailable"
+        }
+        print("MEASURED: a dead broker is noticed after \(ContinuousClock.now - killed)")
+        let doctor = try await BuiltProgram.run(["doctor", "--url", gateway.url])
+        #expect(doctor.code == 1 && doctor.output.contains("has not answered"), "\(doctor)")
+        try deployment.kafka.start([1])
+        try await eventually("the log is ok again") { try await gateway.members("/readyz")["log"] as? String == "ok" }
+    }
+
+    @Test("a setting of the topic that is changed under a running node is a notice and a problem of the doctor")
+    func changedSetting() async throws {
+        let deployment = try await KafkaDeployment()
+        let topic = ["--entity-type", "topics", "--entity-name", deployment.topic]
+        let changed = ["--alter", "--add-config", "retention.ms=86400000"]
+        try deployment.kafka.tool("kafka.admin.ConfigCommand", topic + changed)
+        try await eventually("the gateway has a notice") {
+            (try await deployment.gateway.members("/readyz")["notice"] as? String)?.contains("retention.ms") == true
+        }
+        for words in [["--url", deployment.gateway.url], ["--log", deployment.log]] {
+            let doctor = try await BuiltProgram.run(["doctor"] + words)
+            #expect(doctor.code == 1 && doctor.output.contains("retention.ms is 86400000"), "\(doctor)")
+        }
+        try deployment.kafka.tool(
+            "kafka.admin.ConfigCommand",
+            topic + ["--alter", "--add-config", "retention.ms=-1"]
+        )
+        try await eventually("it has none any more") {
+            try await deployment.gateway.members("/readyz")["notice"] == nil
+        }
+    }
+
     @Test func anEventThatTheBrokersNoLongerTakeIsTooLargeAndTheOthersGoOn() async throws {
         let deployment = try await KafkaDeployment()
         let topic = ["--entity-type", "topics", "--entity-name", deployment.topic]
