@@ -119,7 +119,7 @@ public final class Gateway: Sendable {
                             watch.look()
                             share.gate.look()
                             share.look(at: announcer.awake, nowMs: gateway.nowMs)
-                            losses.look(at: announcer.awake, nowMs: gateway.nowMs)
+                            losses.look(at: announcer.nodes, nowMs: gateway.nowMs)
                         }
                         gateway.neighbours.look(Self.others(announcer.awake, than: settings.node.advertise))
                         gateway.tick()

@@ -186,7 +186,9 @@ final class GatewayShare: Sendable {
     /// Why nothing more can be published to a partition; nil: it can.
     func refusal(of partition: Int) -> ReelError? {
         let refusal = standing.withLock {
-            $0.divergence ?? $0.witnessed[partition] ?? $0.stop(of: partition)
+            // What cannot be read back is never acknowledged.
+            let damage = $0.losses[partition].flatMap { $0.code == .damaged ? $0 : nil }
+            return $0.divergence ?? $0.witnessed[partition] ?? $0.stop(of: partition) ?? damage
                 ?? $0.ends[partition].map { ReelError.ended($0.next) }
         }
         return refusal ?? state?.loss(of: partition)

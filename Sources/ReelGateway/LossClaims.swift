@@ -44,12 +44,15 @@ struct LossClaims {
 
     private var claims: [Claim: State] = [:]
 
-    /// The nodes' latest announcements, without this node's own.
+    /// The latest announcements of the nodes, without this node's own. A node that hangs or was killed keeps its claim
+    /// until its last announcement is forgotten; a node that leaves takes it along.
     mutating func heard(_ nodes: [NodeAnnouncement], of epoch: Epoch, partitions: Int) {
         var heard: [Claim: State] = [:]
         for node in nodes where node.epoch == epoch && !node.hasLeft {
+            var seen: Set<Int> = []
             for stop in node.stops {
-                guard let lost = stop.lost, heard.count < Self.claimsMax, (0..<partitions).contains(stop.partition)
+                guard let lost = stop.lost, heard.count < Self.claimsMax, (0..<partitions).contains(stop.partition),
+                    seen.insert(stop.partition).inserted
                 else { continue }
                 let claim = Claim(node: node.id, partition: stop.partition, seq: lost.seq, hash: lost.hash)
                 var state = claims[claim] ?? State(announcedAtMs: node.atMs)

@@ -9,6 +9,7 @@ final class LossWatch {
     private let loop: EventLoop
     private var claims = LossClaims()
     private var isAsking = false
+    private var warnings = LineLimiter(lines: 1, windowMs: 60_000)
 
     init(_ share: GatewayShare, on loop: EventLoop) {
         self.share = share
@@ -27,10 +28,13 @@ final class LossWatch {
             claim.check(in: log)
         } then: { [self] verdict in
             isAsking = false
-            if case .refuted = verdict {
+            if case .refuted = verdict, let unsaid = warnings.admit(nowMs: WallClock.nowMs()) {
                 share.journal.warning(
                     "a node claims a loss that the log refutes",
-                    ["node": claim.node, "partition": "\(claim.partition)", "seq": "\(claim.seq)"]
+                    [
+                        "node": claim.node, "partition": "\(claim.partition)", "seq": "\(claim.seq)",
+                        "lines_left_out": "\(unsaid)",
+                    ]
                 )
             }
             claims.answered(claim, verdict)

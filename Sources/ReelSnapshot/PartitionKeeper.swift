@@ -43,6 +43,13 @@ final class PartitionKeeper: @unchecked Sendable {
             request.seqMin == .none ? goal : request.seqMin
         }
 
+        /// Why the partition is not folded any more, however long one waits; nil: it is.
+        var lastingStop: PartitionHealth.Stop? {
+            guard let problem else { return nil }
+            let stop = PartitionHealth.Stop(problem.code, problem.message)
+            return stop.isLasting ? stop : nil
+        }
+
         /// Why nothing is answered from the file. A log that is merely away stops no reader.
         var refusal: SnapshotError? {
             if let problem, let refusal = Self.refusal(by: problem) { return refusal }
@@ -112,7 +119,7 @@ final class PartitionKeeper: @unchecked Sendable {
     /// What the log has lost of the partition. From any thread, for each publish.
     var loss: ReelError? {
         status.withLock { status in
-            guard let problem = status.problem, [.aheadOfLog, .diverged].contains(problem.code) else { return nil }
+            guard let problem = status.problem, Self.isLoss(problem) else { return nil }
             return ReelError(problem.code, problem.message)
         }
     }
@@ -182,6 +189,8 @@ final class PartitionKeeper: @unchecked Sendable {
         guard log.epoch == identity.epoch else {
             throw LogError(.epochChanged, "found epoch \(log.epoch), expected \(identity.epoch)")
         }
+        // While the log is away nothing is read of the file: opening it looks at all its streams.
+        let bounds = try log.bounds(identity.partition)
         let file = try open()
         let position = try StoredPosition(reading: file.connection)
         // On a full disk, too, the file is compared with the log, and answers.
@@ -189,9 +198,11 @@ final class PartitionKeeper: @unchecked Sendable {
         if position.deployment != deployment {
             try file.setMeta("deployment", Int64(bitPattern: deployment.value))
         }
-        status.withLock { $0.last = position.last }
+        status.withLock {
+            $0.last = position.last
+            $0.seq = max($0.seq, position.seq)
+        }
         let folder = try PartitionFolder(file: file, identity: identity, settings: settings)
-        let bounds = try log.bounds(identity.partition)
         var verifier = try TailVerifier.resuming(position, partition: identity.partition, of: log, bounds)
         status.withLock {
             // After a full disk or an outage of the log the same state goes on; it may be old, but it is no part.
@@ -201,6 +212,8 @@ final class PartitionKeeper: @unchecked Sendable {
             $0.isVerified = true
             $0.crowd = folder.crowd
         }
+        // What was lost was brought back.
+        if loss != nil { setWell() }
         crowdWatch.look(at: folder.crowd, journal)
         lookWhetherItIsOpen(folder)
         try lookWhetherItIsWell(folder)
@@ -255,7 +268,8 @@ final class PartitionKeeper: @unchecked Sendable {
 
     /// Where nothing is left to fold, nothing will come that says that a problem is over.
     private func lookWhetherItIsWell(_ folder: PartitionFolder) throws(LogError) {
-        guard status.withLock({ $0.problem != nil }) else { return }
+        // A file that took the place of the log's is found by the tail only.
+        guard status.withLock({ $0.problem.map { $0.code != .epochChanged } ?? false }) else { return }
         guard try log.bounds(identity.partition).last == folder.next - 1 else { return }
         setWell()
     }
@@ -287,6 +301,11 @@ final class PartitionKeeper: @unchecked Sendable {
     }
 
     // MARK: When something fails
+
+    /// True if the log has lost something that the file has.
+    private static func isLoss(_ problem: SnapshotError) -> Bool {
+        problem.code == .aheadOfLog || problem.code == .diverged
+    }
 
     private func recover(from error: any Error) {
         var waitMs: Int32 = 1_000
@@ -320,6 +339,8 @@ final class PartitionKeeper: @unchecked Sendable {
             problem = SnapshotError(.internal, "\(error)")
         }
         let isNews = status.withLock { status in
+            // A loss that was witnessed stays one while the log is away, until the file was compared with it again.
+            if status.problem.map(Self.isLoss) ?? false, !Self.isLoss(problem) { return false }
             defer { status.problem = problem }
             // What the log does not have any more is answered again once the two were compared, not once it is away.
             if Status.refusal(by: problem) != nil { status.isVerified = false }

@@ -91,6 +91,11 @@ public final class SnapshotArchive: StateArchive {
         return nil
     }
 
+    /// The last seq to which any folder has a partition folded; nil: none has anything that can be read.
+    public func furthest(_ partition: Int) -> Seq? {
+        folders.compactMap { try? Self.next(of: EpochFolders.file(partition, in: $0)) }.max().map { $0 - 1 }
+    }
+
     /// How far a file is; nil: there is none, or no state in it yet.
     private static func next(of file: String) throws -> Seq? {
         if access(file, F_OK) != 0, errno == ENOENT { return nil }

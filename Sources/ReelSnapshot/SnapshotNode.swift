@@ -109,7 +109,8 @@ public final class SnapshotNode: StateSource {
     /// True if a question can be answered from this node's state. What has a bound is waited for.
     public func canAnswer(_ request: StateRequest) -> Bool {
         let status = keepers[request.stream.partition(of: log.partitions)].now
-        return status.refusal == nil && (request.seqMin != .none || status.seq >= status.goal)
+        return status.refusal == nil && status.lastingStop == nil
+            && (request.seqMin != .none || status.seq >= status.goal)
     }
 
     /// Returns once every file was compared with the log, or it is known why one cannot be, or after a time. A
@@ -341,9 +342,12 @@ public final class SnapshotNode: StateSource {
         try check(keeper, epoch, request.kind.epoch)
         let status = keeper.now
         let needed = status.seqNeeded(by: request)
-        guard status.seq < needed else { return }
+        // A fold that has stopped for good has an ever older state.
+        guard status.seq < needed || request.seqMin == .none && status.lastingStop != nil else { return }
         var problem = StateReader.behind(status.seq, needed)
-        if let stop = status.problem { problem.detail += "; it has stopped: \(stop.code.rawValue): \(stop.message)" }
+        if let stop = status.problem {
+            problem.detail += "; folding has stopped: \(stop.code.rawValue): \(stop.message)"
+        }
         throw problem
     }
 

@@ -6,11 +6,16 @@ import Synchronization
 final class SkippingLog: EventLog {
     private let log: any EventLog
     private let first: Mutex<Seq?>
+    private let asked = Mutex(0)
 
-    init(_ log: any EventLog, firstTailFrom seq: Seq) {
+    /// Without a seq nothing is left out.
+    init(_ log: any EventLog, firstTailFrom seq: Seq? = nil) {
         self.log = log
         first = Mutex(seq)
     }
+
+    /// How often it was asked where a partition ends.
+    var boundsAsked: Int { asked.withLock { $0 } }
 
     var epoch: Epoch { log.epoch }
     var partitions: Int { log.partitions }
@@ -19,7 +24,10 @@ final class SkippingLog: EventLog {
         log.tail(partition, from: first.withLock { $0.take() } ?? from, to: sink)
     }
 
-    func bounds(_ partition: Int) throws(LogError) -> LogBounds { try log.bounds(partition) }
+    func bounds(_ partition: Int) throws(LogError) -> LogBounds {
+        asked.withLock { $0 += 1 }
+        return try log.bounds(partition)
+    }
 
     func append(_ records: [LogAppend], to partition: Int, done: @escaping @Sendable (Result<[Seq], LogError>) -> Void)
     {

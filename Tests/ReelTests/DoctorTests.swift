@@ -105,7 +105,8 @@ import Testing
     @Test(
         "a partition that a role does not process is a problem that names node, role, code and command",
         arguments: [
-            ("damaged", "`reel epoch new --from-snapshot DIR`"), ("diverged", "`reel epoch new --from-snapshot DIR`"),
+            ("damaged", "`reel epoch new --skip-damaged --from-snapshot DIR`"),
+            ("diverged", "`reel epoch new --from-snapshot DIR`"),
             ("ahead_of_log", "`reel epoch new --from-snapshot DIR`"), ("truncated", "put a copy of its epoch's folder"),
             ("node_behind", "Make room"), ("internal", "newer version"), ("forbidden", "the right"),
             ("log_unavailable", "resumes by itself"), ("from_later", "newer version"),

@@ -54,6 +54,10 @@ final class OutcomeQuestions {
     /// Calls back with what became of the events, in the order of the acks.
     func ask(_ question: Question, then: @escaping (Result<[AckOutcome], Problem>) -> Void) {
         if let source {
+            // What is not folded soon is not waited for.
+            guard source.canAnswer(StateRequest(.snapshot(epoch: nil), of: question.stream)) else {
+                return then(.failure(Problem(.nodeBehind, "the folded state of this node is not complete")))
+            }
             return source.outcomes(
                 of: question.acks,
                 in: question.stream,

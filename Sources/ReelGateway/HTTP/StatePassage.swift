@@ -71,7 +71,8 @@ final class StatePassage {
     }
 
     /// The nodes that are asked, one after the other: those that have the state of this log, in turn. Then come those
-    /// that are `refusing`, or that still fold what the others have long folded in the partition. Those that are not
+    /// that are `refusing`, that do not fold the partition at present, or that still fold what the others have long
+    /// folded in it. Those that are not
     /// `awake` come last: they may hang. A node that has left is not asked.
     static func order(
         _ nodes: [NodeAnnouncement],
@@ -91,7 +92,8 @@ final class StatePassage {
         let isAwake = Set(awake.map(\.id))
         let ranks = Dictionary(grouping: able) { node in
             guard isAwake.contains(node.id) else { return 2 }
-            return seq(node) >= wanted && !refusing.contains(node.id) ? 0 : 1
+            let hasStopped = node.stop(of: NodeRole.snapshot.rawValue, partition) != nil
+            return seq(node) >= wanted && !refusing.contains(node.id) && !hasStopped ? 0 : 1
         }
         return (0...2).flatMap { rank in
             let group = ranks[rank] ?? []

@@ -37,6 +37,7 @@ extension Command {
         let folders = options[fromSnapshot]
         for folder in folders { try checkThatItIsThere(folder) }
         let archive = folders.isEmpty ? nil : try SnapshotArchive(folders: folders, of: try store.current())
+        if folders.isEmpty { try refuseToForget(options, store) }
         let start = ContinuousClock.now
         var said = start
         let change = EpochChange(
@@ -60,6 +61,27 @@ extension Command {
         }
         try console.print("took \(Int((ContinuousClock.now - start) / .milliseconds(1))) ms")
         return .done
+    }
+
+    /// A log that has lost what a snapshot folder beside it holds is not continued without a word.
+    private static func refuseToForget(_ options: Options, _ store: any LogStore) throws {
+        guard let current = try store.current() else { return }
+        for folder in Set(try LogArguments.snapshotFolders(options)).sorted() {
+            guard let archive = try? SnapshotArchive(folders: [folder], of: current) else { continue }
+            let folded = (0..<archive.partitions).map { archive.furthest($0) ?? .none }
+            let log = try store.open(current.epoch)
+            defer { log.close() }
+            for (partition, seq) in folded.enumerated() where partition < log.partitions {
+                let last = try log.bounds(partition).last
+                guard seq > last else { continue }
+                throw Complaint(
+                    .failed,
+                    "the log ends at seq \(last) of partition \(partition), but `\(folder)` has folded it to seq"
+                        + " \(seq): the log has lost records. Continue with that state by `--from-snapshot \(folder)`, or move"
+                        + " the folder away to continue without it"
+                )
+            }
+        }
     }
 
     private static func checkThatItIsThere(_ folder: String) throws(Complaint) {

@@ -14,8 +14,9 @@ extension Diagnosis {
                     (nodes.isEmpty ? "its file" : "its file, as \(nodes.joined(separator: ", ")) found it,")
                         + " is not the one that it was: it was copied or restored, or its -wal was missing",
                     do:
-                        "If records may be missing, run `reel epoch new`: clients then take the state of a new epoch."
-                        + " If the file is whole, run `reel log accept`."
+                        "If records may be missing, run `reel epoch new`, with `--from-snapshot DIR` where a snapshot"
+                        + " node has folded more: clients then take the state of a new epoch. If the file is whole, run"
+                        + " `reel log accept`."
                 )
             )
         }

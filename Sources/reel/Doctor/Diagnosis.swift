@@ -238,9 +238,9 @@ struct Diagnosis {
     private static func advice(_ stop: NodeStanding.Stop) -> String {
         switch stop.code {
         case "damaged":
-            "See what is left: `reel dump --skip-damaged`. Then continue in a new epoch: `reel epoch new"
+            "See what is left: `reel dump --skip-damaged`. Then continue in a new epoch: `reel epoch new --skip-damaged"
                 + " --from-snapshot DIR` where a snapshot node has folded beyond the damage, else `reel epoch new"
-                + " --skip-damaged`, which prints the loss."
+                + " --skip-damaged`. Both print the loss."
         case "ahead_of_log", "diverged":
             "Bring back the log's files or brokers as they were. If what is lost is lost, go on with what this node has"
                 + " folded: `reel epoch new --from-snapshot DIR`, DIR is its snapshot folder. Until then nothing is"
@@ -319,6 +319,8 @@ struct Diagnosis {
             // What only the fold meets stops no publishes, and has a line of its own.
             if look.partitions.contains(where: { $0.stop != nil }) {
                 look.log = look.roles.first { $0.name == "gateway" }?.log ?? "ok"
+                let stops = look.partitions.compactMap(\.stop)
+                if look.log == "unavailable", stops.contains(where: Self.isLasting) { look.log = "ok" }
             }
             if look.log != "ok" { findings.append(Self.finding(node, look)) }
         }

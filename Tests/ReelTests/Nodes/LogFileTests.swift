@@ -144,6 +144,30 @@ import Testing
         #expect(doctor.code == 0, "\(doctor)")
     }
 
+    @Test("a log that has less than the snapshot folder beside it is not continued without a word")
+    func lostBeside() async throws {
+        var node = try NodeProcess.serve(in: folder)
+        try await publish(0..<20, to: node)
+        stop(node)
+        let kept = folder.path + "/kept.sqlite"
+        try files.copyItem(atPath: data + "/log.sqlite", toPath: kept)
+        node = try NodeProcess.serve(in: folder)
+        try await publish(20..<40, to: node)
+        _ = try await node.snapshot(of: "todo", upTo: 39)
+        stop(node)
+        try files.removeItem(atPath: data + "/log.sqlite")
+        try files.copyItem(atPath: kept, toPath: data + "/log.sqlite")
+        let words = ["epoch", "new", "--data", data]
+        for more in [[], ["--dry-run"]] {
+            let refused = try await BuiltProgram.run(words + more)
+            #expect(refused.code == 1, "\(refused)")
+            #expect(refused.errors.contains("has folded it to seq 39"), "\(refused)")
+            #expect(refused.errors.contains("`--from-snapshot \(data)/snapshot`"), "\(refused)")
+        }
+        let run = try await BuiltProgram.run(words + ["--from-snapshot", data + "/snapshot"])
+        #expect(run.code == 0 && run.output.contains(" 40 objects,"), "\(run)")
+    }
+
     @Test("a restore without the next epoch is warned of, also by who holds more than the backup")
     func restoredOnly() async throws {
         let node = try NodeProcess.serve(in: folder)
