@@ -77,8 +77,8 @@ extension Command {
                 throw Complaint(
                     .failed,
                     "the log ends at seq \(last) of partition \(partition), but `\(folder)` has folded it to seq"
-                        + " \(seq): the log has lost records. Continue with that state by `--from-snapshot \(folder)`, or move"
-                        + " the folder away to continue without it"
+                        + " \(seq): the log has lost records. Continue with that state by `--from-snapshot"
+                        + " \(folder)`, or move the folder away to continue without it"
                 )
             }
         }
