@@ -92,8 +92,12 @@ import Testing
                 "\(node.journal)"
             )
         }
-        let lines = String(decoding: try await nodes[1].snapshot(of: "todo"), as: UTF8.self)
-        #expect(lines.contains(#""seq":4,"#), "what stands before it is answered: \(lines)")
+        // What stands before it is answered to a client that names a bound; to others it would grow ever older.
+        let unbounded = try await nodes[1].ask("GET", "/v1/streams/todo/snapshot")
+        #expect(unbounded.status == 503 && text(unbounded).contains("folding has stopped: internal"), "\(unbounded)")
+        let epoch = try #require(try await nodes[1].members("/v1/cluster")["epoch"] as? String)
+        let bounded = try await nodes[1].ask("GET", "/v1/streams/todo/snapshot?epoch=\(epoch)&min_seq=4")
+        #expect(bounded.status == 200 && text(bounded).contains(#""seq":4,"#), "\(text(bounded))")
     }
 
     private func output(_ words: [String]) async throws -> String {
