@@ -108,18 +108,23 @@ final class OutcomeQuestions {
         request.timeout = .milliseconds(waitMs)
         // However little it says at a time, it does not hold the client up for longer.
         var timer: LoopTimer?
+        var isLate = false
         let call = client.fetch(request, maxBody: Self.answerBytes) { [self] result in
             timer?.cancel()
             timer = nil
             switch Self.outcomes(result, count: question.acks.count) {
             case .success(let outcomes): then(.success(outcomes))
             case .failure(let problem) where problem.status < 500: then(.failure(problem))
-            case .failure(let problem):
+            case .failure(var problem):
+                if isLate { problem.detail = "a snapshot node has not answered within \(waitMs) ms" }
                 resting[node.id] = loop.nowMs + Self.restMs
                 ask(rest, question, untilMs: untilMs, problem, then)
             }
         }
-        timer = loop.timer(after: .milliseconds(waitMs)) { call.cancel() }
+        timer = loop.timer(after: .milliseconds(waitMs)) {
+            isLate = true
+            call.cancel()
+        }
     }
 
     /// What a node's answer says.
