@@ -186,7 +186,7 @@ extension ErrorCode {
                 "A file of the node is damaged, or is not of the kind that it should be. A damaged record of the log"
                     + " stops its partition for all nodes; the message names partition and seqs.",
                 "Ask another node. The operator does what the message says: the file is put aside and never deleted, or"
-                    + " `reel epoch new --skip-damaged --from-snapshot DIR` goes on without the damaged records."
+                    + " `reel epoch new --skip-damaged --from-snapshot DIR` continues without the damaged records."
             )
         case .badAddress:
             Entry(

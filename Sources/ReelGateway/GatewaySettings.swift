@@ -57,7 +57,7 @@ public struct GatewaySettings: Sendable {
     public var aheadMs: Int64 = 5_000
     /// An HTTP publish whose outcome is not known is answered after so long.
     public var publishMs: Int64 = 10_000
-    /// What became of the events of an HTTP publish is waited for so long, where the client does not insist.
+    /// How long an HTTP publish waits for the outcomes of its events if the client did not ask for `outcome=1`.
     public var outcomeMs: Int64 = 2_000
     /// Whether `/debug/echo` sends back what it is sent.
     public var echoes = false
@@ -66,7 +66,7 @@ public struct GatewaySettings: Sendable {
     /// Where there are others, it begins to answer within so long: longer than one that is behind waits, and then makes
     /// what was asked for.
     var peerHeadMs: Int64 = 8_000
-    /// A snapshot node that is asked for state and has not begun to answer after so long is asked beside another one.
+    /// Hedge delay: if a snapshot node has not begun to answer after this time, the gateway asks the next one too.
     var hedgeMs: Int64 = 300
     /// Where it has events of somebody far behind, it answers within so long; the log has them, too.
     var indexMs: Int64 = 1_000

@@ -205,7 +205,7 @@ final class PartitionKeeper: @unchecked Sendable {
         let folder = try PartitionFolder(file: file, identity: identity, settings: settings)
         var verifier = try TailVerifier.resuming(position, partition: identity.partition, of: log, bounds)
         status.withLock {
-            // After a full disk or an outage of the log the same state goes on; it may be old, but it is no part.
+            // After a full disk or an outage of the log the goal stays: the state may be old, but it is complete.
             if !$0.isVerified { $0.goal = bounds.last }
             $0.seq = folder.next - 1
             $0.phase = folder.phase

@@ -5,7 +5,7 @@ public import ReelNode
 
 // What became of events that were acked.
 extension SnapshotNode {
-    /// Calls back, on the loop, with what became of acked events. What is not folded yet is waited for, for a time.
+    /// Calls back on the loop with the outcomes of acked events. Waits up to `withinMs` for events not yet folded.
     public func outcomes(
         of acks: [ServerFrame.Acked],
         in stream: StreamName,

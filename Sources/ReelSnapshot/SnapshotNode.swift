@@ -106,7 +106,7 @@ public final class SnapshotNode: StateSource {
     /// What the log has lost of a partition, as the folded state shows it; nil: nothing.
     public func loss(of partition: Int) -> ReelError? { keepers[partition].loss }
 
-    /// True if a question can be answered from this node's state. What has a bound is waited for.
+    /// True if this node can answer a question. A question with a bound waits until the bound is folded.
     public func canAnswer(_ request: StateRequest) -> Bool {
         let status = keepers[request.stream.partition(of: log.partitions)].now
         return status.refusal == nil && status.lastingStop == nil

@@ -174,7 +174,7 @@ final class EventStream: Follower {
         }
     }
 
-    /// Tells the events once it is known what became of them; later ones wait so long.
+    /// Sends the events when their outcomes are known. Later events wait in order.
     private func tellWithOutcomes(_ chunk: EventsChunk) {
         isReading = true
         gateway.addOutcomes(to: chunk, of: stream, for: access) { [self] result in

@@ -4,11 +4,11 @@ import ReelNode
 
 // What takes events in.
 extension GatewayHTTP {
-    /// What a client wants to know of its events besides that they are durable.
+    /// Which outcomes a client asks for with `outcome`.
     private enum OutcomeWish {
         /// Nothing.
         case none
-        /// What became of them, where a snapshot node says it in time.
+        /// The outcomes, if a snapshot node answers in time.
         case ifKnown
         /// What became of them, or an error.
         case required
@@ -81,7 +81,7 @@ extension GatewayHTTP {
         _ access: Access
     ) {
         if wish == .none { return exchange.respond(answer.response()) }
-        // Only a client that does not insist comes so far without this right.
+        // A request with `outcome=1` was refused before, for lack of this right.
         if let refusal = access.refusalToRead(answer.stream) {
             return exchange.respond(answer.response(without: Problem(refusal)))
         }

@@ -6,11 +6,11 @@ import ReelNode
 /// Asks what became of events that were acked: this process, where it has the state, or a snapshot node that is known.
 /// Each question is answered within its time.
 final class OutcomeQuestions {
-    /// A snapshot node that did not answer is not asked for so long, as long as nobody insists.
+    /// Backoff of a snapshot node that did not answer. A request with `outcome=1` ignores it.
     private static let restMs: Int64 = 5_000
     /// An answer has at most 1,000 acks of about 200 bytes.
     private static let answerBytes = 4 << 20
-    /// After so long another node is asked, where there is one.
+    /// The timeout of one node, if there is another one to ask.
     private static let nodeMs: Int64 = 1_000
 
     private let loop: EventLoop
@@ -45,16 +45,16 @@ final class OutcomeQuestions {
         var stream: StreamName
         /// `Authorization` of the client, for the node that is asked.
         var authorization: String?
-        /// The answer comes within so long.
+        /// The timeout of the whole question.
         var withinMs: Int64
-        /// True if the client insists: then nodes are asked that have just failed, too.
+        /// True for `outcome=1`: then nodes that have just failed are asked too.
         var isRequired: Bool
     }
 
     /// Calls back with what became of the events, in the order of the acks.
     func ask(_ question: Question, then: @escaping (Result<[AckOutcome], Problem>) -> Void) {
         if let source {
-            // What is not folded soon is not waited for.
+            // An incomplete state does not answer soon, so the question fails at once.
             guard source.canAnswer(StateRequest(.snapshot(epoch: nil), of: question.stream)) else {
                 return then(.failure(Problem(.nodeBehind, "the folded state of this node is not complete")))
             }

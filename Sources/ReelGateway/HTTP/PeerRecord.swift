@@ -9,9 +9,9 @@ struct PeerRecord {
         var partition: Int?
     }
 
-    /// A silent node is asked last for so long. By then its announcements tell whether it hangs.
+    /// How long a silent node is asked last. After this time its announcements show whether it hangs.
     static let silentMs: Int64 = 15_000
-    /// A node that has refused is asked after others for so long, for the same partition.
+    /// How long a node that has refused is asked after the others, for the same partition.
     static let refusedMs: Int64 = 1_000
     /// Hedged requests that may follow each other at once.
     static let hedgesMax = 10

@@ -39,7 +39,7 @@ struct PublishAnswer {
         return .json(writer.finish())
     }
 
-    /// Why it cannot be said what became of the events, to a client that insists.
+    /// Why the outcomes of the events are not known, for a request with `outcome=1`.
     func response(refusing problem: Problem) -> HTTPResponse {
         var problem = problem
         problem.acks = json(acks) { $0.append(acked: $1) }

@@ -39,7 +39,7 @@ final class StatePassage {
         self.journal = journal
     }
 
-    /// The head of a request that a gateway passed on: whoever gets it answers from its own state.
+    /// The header of a request that a gateway passed on. The node that receives it answers from its own state.
     static let passedHeader = "reel-passed"
 
     /// True if another node than this one may have the state of this log.

@@ -30,7 +30,7 @@ final class FileLock: Sendable {
         return try body()
     }
 
-    /// Runs `body` as `whileHeld` does, unless another process stays inside for so long; then it returns nil.
+    /// Runs `body` as `whileHeld` does. Returns nil if another process holds the lock for the whole timeout.
     func whileHeld<R>(waitingAtMost time: Duration, _ body: () -> R) -> R? {
         let end = ContinuousClock.now + time
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {

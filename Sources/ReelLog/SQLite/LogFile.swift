@@ -124,7 +124,7 @@ struct LogFile: Sendable {
 
     /// What to do where rows are damaged. The state of a snapshot node may hold what they said.
     static let passDamage =
-        "`reel epoch new --skip-damaged --from-snapshot DIR` goes on with the state of a snapshot node,"
+        "`reel epoch new --skip-damaged --from-snapshot DIR` continues with the state of a snapshot node,"
         + " `reel epoch new --skip-damaged` without what is lost; `reel dump --skip-damaged` prints what can be read"
 
     /// How long a process that closes the file waits for another one inside the lock.
