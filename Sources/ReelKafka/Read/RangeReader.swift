@@ -26,10 +26,14 @@ final class RangeReader: @unchecked Sendable {
     /// The first offset kept and the one that will be given next, as the leader says.
     func ends(_ partition: Int, untilMs: Int64) throws(KafkaFailure) -> Range<Seq> {
         let (code, ends) = handle.ends(of: topic.name, partition, untilMs: untilMs)
-        guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
-            throw KafkaFailure(code, "ask for the ends of partition \(partition)", handle, topic: topic.name)
+        if code == RD_KAFKA_RESP_ERR_NO_ERROR { return ends }
+        let doing = "ask for the ends of partition \(partition)"
+        guard code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION else {
+            throw KafkaFailure(code, doing, handle, topic: topic.name)
         }
-        return ends
+        // librdkafka says this also of a partition whose brokers are all away. Only a broker's word counts.
+        try lookForLeader(partition, doing, untilMs: untilMs)
+        throw KafkaFailure(.away, LogError(kafka: code, doing, trouble: handle.trouble))
     }
 
     /// A broker that lags behind the others, a new leader for a moment or a follower, answers a read with its own end.
