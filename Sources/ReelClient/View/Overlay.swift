@@ -29,6 +29,9 @@ struct Overlay: Sendable {
         var wasLaid = false
         /// The objects that this device has held. The queue refuses the event if one of them no longer exists.
         var held: [Key] = []
+        /// The event that is sent in its place if the queue refuses it and others count on its texts; empty where nothing
+        /// is held.
+        var filler: [UInt8] = []
     }
 
     private(set) var draft: FoldDraft
@@ -209,7 +212,12 @@ struct Overlay: Sendable {
             guard (try? event.parse(bytes)) != nil else { return nil }
             let keys = event.parts.map { event.key(of: $0, bytes) }
             let held = entry.author == nil ? entry.held.filter(keys.indices.contains).map { keys[$0] } : []
-            return Laid(value: value, site: site, keys: Array(Set(keys)), waits: entry.waits != nil, held: held)
+            var laid = Laid(value: value, site: site, keys: Array(Set(keys)), waits: entry.waits != nil, held: held)
+            if !held.isEmpty {
+                let author = Event.Author(site: site, op: 0)
+                laid.filler = entry.event.filler.encoded(base: Self.firstSeq - 1, author: author)
+            }
+            return laid
         }
     }
 
@@ -259,7 +267,11 @@ struct Overlay: Sendable {
                 let isCounted = entry.texts.contains { text in
                     !gone.contains { text.starts(with: $0 + [0]) }
                 }
-                if isCounted { lost.note(.deleted, of: event, value, at: seq, horizon: draft.horizon) }
+                // Its texts are lost at its own seq, whatever the splices of the refused event were made on.
+                entry.filler.withUnsafeBytes { filler in
+                    guard isCounted, (try? event.parse(filler)) != nil else { return }
+                    lost.note(.deleted, of: event, filler, at: seq, horizon: draft.horizon)
+                }
                 return
             }
             entry.refusal = draft.lay(event, value, seq: seq, lost: entry.waits ? LostTexts() : lost)
