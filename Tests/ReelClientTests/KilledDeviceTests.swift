@@ -60,6 +60,11 @@ import Testing
             "outbox SET waits = '-9223372036854775808'", "outbox SET known = '-1'",
             "stream SET next_op = 9223372036854775807", "stream SET site = 'x'", "client SET number = -1",
             "client SET number = 9223372036854775807",
+            // What can be read, and is not what was written.
+            #"outbox SET event = CAST(replace(CAST(event AS TEXT), '"1"', '"2"') AS BLOB)"#, "outbox SET number = 7",
+            "outbox SET first_epoch = '0000000000000001', first_seq = 5", "stream SET next_op = 7",
+            "stream SET site = '00000000-0000-4000-8000-000000000009'", "client SET number = 9",
+            "client SET user = 'ann'",
         ]
     )
     func whatNoClientWritesIsDamage(change: String) async throws {

@@ -90,11 +90,11 @@ import Testing
             let pages = try #require(try store.connection.integer("PRAGMA page_count"))
             try store.connection.execute("PRAGMA max_page_count = \(pages)")
             try store.commit(durably: true) { () throws(SQLiteError) in
-                try store.write([.put(entry(1, bytes: 9))], row)
+                try store.write([.put(entry(1, bytes: 9))], of: name, row)
             }
             let error = #expect(throws: ReelError.self) {
                 try store.commit(durably: true) { () throws(SQLiteError) in
-                    try store.write([.put(entry(2, bytes: 9)), .put(entry(3, bytes: 9_000))], row)
+                    try store.write([.put(entry(2, bytes: 9)), .put(entry(3, bytes: 9_000))], of: name, row)
                 }
             }
             #expect(error?.code == .storeFull, "\(error.debugDescription)")

@@ -51,7 +51,10 @@ extension SyncClient {
         try checkOpen()
         do throws(ReelError) {
             try store?.commit(durably: true) { [store] () throws(SQLiteError) in
-                try store?.write(logNumber: 0, deployment: adopted)
+                try store?.changeClient {
+                    $0.logNumber = 0
+                    $0.deployment = adopted
+                }
                 try store?.forgetHeld()
             }
         } catch {

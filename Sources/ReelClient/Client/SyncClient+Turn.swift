@@ -112,9 +112,14 @@ extension SyncClient {
         let states = streams.compactMap { stream in stateToWrite(stream).map { (stream, $0) } }
         let log = logIsWritten ? nil : (logNumber, deployment)
         try store.commit(durably: isPromise) { () throws(SQLiteError) in
-            if let (logNumber, deployment) = log { try store.write(logNumber: logNumber, deployment: deployment) }
+            if let (logNumber, deployment) = log {
+                try store.changeClient {
+                    $0.logNumber = logNumber
+                    $0.deployment = deployment
+                }
+            }
             for (stream, writes) in writes {
-                try store.write(writes, stream.row)
+                try store.write(writes, of: stream.name, stream.row)
                 if stream.unwrittenEpoch { try store.dropEvents(stream.row) }
                 for event in stream.unwritten { try store.write(event: event.value, seq: event.seq, stream.row) }
             }
@@ -164,13 +169,13 @@ extension SyncClient {
         }
         stream.queueEpoch = stored.epoch
         guard stored.holdsState else { return stream }
-        guard let position = stored.position, let fold = try store.readState(name, position, stored.row) else {
+        guard let position = stored.position, let fold = try store.readState(name, position, stored.row),
+            let events = try store.readEvents(stored.row)
+        else {
             // Nodes have the state, too, and only this device what waits.
             try store.forgetState(stored.row)
             return stream
         }
-        var events: [DeliveredEvent] = []
-        try store.readEvents(stored.row) { events.append(DeliveredEvent(seq: $0, value: Array($1))) }
         var view = View(fold, partitions: position.partitions)
         view.restore(events, covered: position.covered)
         stream.eventsBehindState = events.count

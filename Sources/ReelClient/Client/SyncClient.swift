@@ -130,8 +130,9 @@ public actor SyncClient {
                 "the -wal beside the store is gone, which a client that did not close it had left: what was published"
                 + " last is lost, unless it was sent"
         }
-        logNumber = try resources.store?.logNumber() ?? 0
-        deployment = try resources.store?.deployment()
+        let stored = try resources.store?.client()
+        logNumber = stored?.logNumber ?? 0
+        deployment = stored?.deployment
         let seed = seed ?? UInt64.random(in: .min ... .max)
         random = SeededGenerator(seed: seed)
         failover = Failover(nodes: nodes, seed: seed &+ 1)

@@ -20,10 +20,12 @@ extension DeviceStore {
     /// What the file holds of a stream; a stream that it does not know begins with this site.
     func open(_ stream: StreamName, newSite: Site) throws(ReelError) -> Stored {
         if let stored = try find(stream) { return stored }
+        let (name, site) = (stream.description, newSite.description)
         try commit(durably: true) { () throws(SQLiteError) in
-            putStream.bind(1, stream.description)
-            putStream.bind(2, newSite.description)
+            putStream.bind(1, name)
+            putStream.bind(2, site)
             putStream.bind(3, 0 as Int64)
+            putStream.bind(4, StoreRowHash.site(of: name, site, nextOp: 0))
             try putStream.run()
         }
         return Stored(row: connection.lastInsertedRow, site: newSite, nextOp: 0, entries: [])
@@ -33,15 +35,17 @@ extension DeviceStore {
         do throws(SQLiteError) {
             let select = try connection.prepare(
                 """
-                SELECT row, site, next_op, epoch, partition, partitions, covered, state_seq, complete FROM stream
-                WHERE name = ?
+                SELECT row, site, next_op, epoch, partition, partitions, covered, state_seq, complete, site_hash,
+                    position_hash FROM stream WHERE +name = ?
                 """
             )
             select.bind(1, stream.description)
             guard try select.step() else { return nil }
             defer { select.reset() }
             let (row, nextOp) = (select.integer(0), select.integer(2))
-            guard let site = Site(select.text(1)), (0...largestInteger).contains(nextOp) else {
+            guard let site = Site(select.text(1)), (0...largestInteger).contains(nextOp),
+                select.integer(9) == StoreRowHash.site(of: stream.description, select.text(1), nextOp: nextOp)
+            else {
                 throw Self.damaged("stream", "\(select.text(1)), \(nextOp)")
             }
             return Stored(
@@ -58,11 +62,20 @@ extension DeviceStore {
         }
     }
 
-    /// The position in columns 3 to 6 of a stream's row; nil if there is none, or one that no client writes.
+    /// The position in columns 3 to 6 and 8 of a stream's row; nil if there is none, or one that no client writes.
     private static func position(of stream: StreamName, _ row: Statement) -> Position? {
         guard let epoch = Epoch(row.text(3)), !row.isNull(6), let covered = SeqRanges(stored: row.text(6)) else {
             return nil
         }
+        let hash = StoreRowHash.position(
+            row.integer(0),
+            epoch: row.text(3),
+            partition: row.integer(4),
+            partitions: row.integer(5),
+            covered: row.text(6),
+            complete: row.integer(8)
+        )
+        guard row.integer(10) == hash else { return nil }
         let (partition, partitions) = (Int(row.integer(4)), Int(row.integer(5)))
         guard partitions > 0, partition == stream.partition(of: partitions) else { return nil }
         return Position(
@@ -104,17 +117,17 @@ extension DeviceStore {
         var size = 0
         let select = try connection.prepare(
             """
-            SELECT number, event, site, op, first_epoch, first_seq, known, waits FROM outbox
-            WHERE stream = ? AND number > ? ORDER BY number
+            SELECT \(EntryColumns.names), hash FROM outbox WHERE stream = ? AND number > ? ORDER BY number
             """
         )
         select.bind(1, row)
         select.bind(2, number)
         defer { select.reset() }
         while entries.count < limit, size < bytes, try select.step() {
-            size += select.bytes(1).count
-            guard let entry = Self.entry(select) else {
-                throw Self.damaged("outbox", "\(select.integer(0)), \(select.text(1))")
+            let columns = EntryColumns(select, from: 0)
+            size += columns.event.count
+            guard select.integer(8) == StoreRowHash.entry(row, columns), let entry = Self.entry(columns) else {
+                throw Self.damaged(columns)
             }
             entries.append(entry)
         }
@@ -122,26 +135,28 @@ extension DeviceStore {
     }
 
     /// The entry of a row; nil where the row holds what no client writes.
-    private static func entry(_ row: Statement) -> Outbox.Entry? {
+    private static func entry(_ row: EntryColumns) -> Outbox.Entry? {
         var base = Seq.none
-        guard let event = Event(encoded: row.bytes(1), base: &base), base >= .none,
-            (1...largestInteger).contains(row.integer(0))
+        guard let event = row.event.withUnsafeBytes({ Event(encoded: $0, base: &base) }), base >= .none,
+            (1...largestInteger).contains(row.number)
         else { return nil }
-        var entry = Outbox.Entry(number: row.integer(0), event: event, base: base)
-        if !row.isNull(2) || !row.isNull(3) {
-            guard let site = Site(row.text(2)), (0...largestInteger).contains(row.integer(3)) else { return nil }
-            entry.author = .init(site: site, op: row.integer(3))
-        }
-        if !row.isNull(4) || !row.isNull(5) {
-            guard let epoch = Epoch(row.text(4)), (Seq.none...largestInteger).contains(row.integer(5)) else {
+        var entry = Outbox.Entry(number: row.number, event: event, base: base)
+        if row.site != nil || row.op != nil {
+            guard let site = row.site.flatMap({ Site($0) }), let op = row.op, (0...largestInteger).contains(op) else {
                 return nil
             }
-            entry.firstSent = .init(epoch: epoch, seq: row.integer(5))
+            entry.author = .init(site: site, op: op)
         }
-        guard let held = numbers(row.text(6)) else { return nil }
+        if row.firstEpoch != nil || row.firstSeq != nil {
+            guard let epoch = row.firstEpoch.flatMap({ Epoch($0) }), let seq = row.firstSeq,
+                (Seq.none...largestInteger).contains(seq)
+            else { return nil }
+            entry.firstSent = .init(epoch: epoch, seq: seq)
+        }
+        guard let held = numbers(row.known ?? "") else { return nil }
         entry.held = held.map { Int($0) }
-        if !row.isNull(7) {
-            guard let waits = numbers(row.text(7)) else { return nil }
+        if let text = row.waits {
+            guard let waits = numbers(text) else { return nil }
             entry.waits = waits
         }
         return entry
@@ -156,23 +171,58 @@ extension DeviceStore {
 
     /// Forgets, in the queues of all streams, which objects the device has held. Inside `commit`.
     func forgetHeld() throws(SQLiteError) {
-        try connection.execute("UPDATE outbox SET known = NULL")
+        try Self.rehashEntries(of: connection, where: "known IS NOT NULL") { row, columns, hash throws(SQLiteError) in
+            guard hash == StoreRowHash.entry(row, columns) else { throw Self.damaged(columns) }
+            columns.known = nil
+        }
+    }
+
+    /// Writes `known` and the hash of queued entries anew. `change` gets stream, columns and stored hash of each.
+    static func rehashEntries(
+        of connection: Connection,
+        where condition: String,
+        _ change: (Int64, inout EntryColumns, Int64) throws(SQLiteError) -> Void
+    ) throws(SQLiteError) {
+        let select = try connection.prepare(
+            "SELECT stream, \(EntryColumns.names), hash FROM outbox WHERE \(condition)"
+        )
+        var rows: [(stream: Int64, number: Int64, known: String?, hash: Int64)] = []
+        while try select.step() {
+            let stream = select.integer(0)
+            var columns = EntryColumns(select, from: 1)
+            try change(stream, &columns, select.integer(9))
+            rows.append((stream, columns.number, columns.known, StoreRowHash.entry(stream, columns)))
+        }
+        let update = try connection.prepare("UPDATE outbox SET known = ?, hash = ? WHERE stream = ? AND number = ?")
+        for row in rows {
+            update.bind(1, row.known)
+            update.bind(2, row.hash)
+            update.bind(3, row.stream)
+            update.bind(4, row.number)
+            try update.run()
+        }
+    }
+
+    private static func damaged(_ entry: EntryColumns) -> SQLiteError {
+        damaged("outbox", "\(entry.number), \(String(decoding: entry.event, as: UTF8.self))")
     }
 
     /// Changes of the queue. Inside `commit`.
-    func write(_ writes: [Outbox.Write], _ row: Int64) throws(SQLiteError) {
+    func write(_ writes: [Outbox.Write], of stream: StreamName, _ row: Int64) throws(SQLiteError) {
         for write in writes {
             switch write {
             case .put(let entry):
+                let columns = EntryColumns(entry)
                 putEntry.bind(1, row)
-                putEntry.bind(2, entry.number)
-                putEntry.bind(3, entry.event.encoded(base: entry.base))
-                putEntry.bind(4, entry.author?.site.description)
-                if let op = entry.author?.op { putEntry.bind(5, op) } else { putEntry.bindNull(5) }
-                putEntry.bind(6, entry.firstSent?.epoch.description)
-                if let seq = entry.firstSent?.seq { putEntry.bind(7, seq) } else { putEntry.bindNull(7) }
-                putEntry.bind(8, entry.held.isEmpty ? nil : entry.held.map(String.init).joined(separator: ","))
-                putEntry.bind(9, entry.waits?.map(String.init).joined(separator: ","))
+                putEntry.bind(2, columns.number)
+                putEntry.bind(3, columns.event)
+                putEntry.bind(4, columns.site)
+                putEntry.bind(5, columns.op)
+                putEntry.bind(6, columns.firstEpoch)
+                putEntry.bind(7, columns.firstSeq)
+                putEntry.bind(8, columns.known)
+                putEntry.bind(9, columns.waits)
+                putEntry.bind(10, StoreRowHash.entry(row, columns))
                 try putEntry.run()
             case .remove(let number, _):
                 removeEntry.bind(1, row)
@@ -181,7 +231,8 @@ extension DeviceStore {
             case .site(let site, let next):
                 putSite.bind(1, site.description)
                 putSite.bind(2, next)
-                putSite.bind(3, row)
+                putSite.bind(3, StoreRowHash.site(of: stream.description, site.description, nextOp: next))
+                putSite.bind(4, row)
                 try putSite.run()
             }
         }

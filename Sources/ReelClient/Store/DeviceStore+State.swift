@@ -16,16 +16,18 @@ extension DeviceStore {
     /// The stored state of a stream as of this position: an empty one if no row was written yet, nil if the rows are
     /// not those that were written.
     func readState(_ name: StreamName, _ position: Position, _ row: Int64) throws(ReelError) -> Fold? {
-        let head = try statement("SELECT state_seq, state_digest, state_head FROM stream WHERE row = ?", row)
+        let select = "SELECT state_seq, state_digest, state_head, state_hash FROM stream WHERE row = ?"
+        let head = try statement(select, row)
         guard try step(head), !head.isNull(0) else {
             return Fold(stream: name, partition: position.partition, epoch: position.epoch, listsChanges: true)
         }
         defer { head.reset() }
         let (seq, digest) = (head.integer(0), UInt64(bitPattern: head.integer(1)))
-        guard (Seq.none...largestInteger).contains(seq) else { return nil }
-        let sites = try statement("SELECT site, value FROM site WHERE stream = ?", row)
+        let hash = StoreRowHash.state(row, seq: seq, digest: head.integer(1), head: head.bytes(2))
+        guard (Seq.none...largestInteger).contains(seq), head.integer(3) == hash else { return nil }
+        let sites = try statement("SELECT site, value, hash FROM site WHERE stream = ?", row)
         defer { sites.reset() }
-        let objects = try statement("SELECT key, value FROM object WHERE stream = ? ORDER BY key", row)
+        let objects = try statement("SELECT key, value, hash FROM object WHERE stream = ? ORDER BY key", row)
         defer { objects.reset() }
         let loader = try? FoldLoader(
             stream: name,
@@ -37,21 +39,30 @@ extension DeviceStore {
         )
         guard var loader else { return nil }
         while try step(sites) {
-            guard let site = Site(sites.text(0)), (try? loader.add(site: site, row: sites.bytes(1))) != nil else {
-                return nil
-            }
+            guard sites.integer(2) == StoreRowHash.part(of: row, key: sites.bytes(0), value: sites.bytes(1)),
+                let site = Site(sites.text(0)), (try? loader.add(site: site, row: sites.bytes(1))) != nil
+            else { return nil }
         }
         while try step(objects) {
-            guard (try? loader.add(objectKey: objects.bytes(0), row: objects.bytes(1))) != nil else { return nil }
+            guard objects.integer(2) == StoreRowHash.part(of: row, key: objects.bytes(0), value: objects.bytes(1)),
+                (try? loader.add(objectKey: objects.bytes(0), row: objects.bytes(1))) != nil
+            else { return nil }
         }
         var fold = loader.finish()
         return fold.digest() == digest ? fold : nil
     }
 
-    /// Lends the stored events, by seq.
-    func readEvents(_ row: Int64, _ body: (Seq, Bytes) -> Void) throws(ReelError) {
-        let select = try statement("SELECT seq, value FROM event WHERE stream = ? ORDER BY seq", row)
-        while try step(select) { body(select.integer(0), select.bytes(1)) }
+    /// The stored events, by seq; nil if the rows are not those that were written.
+    func readEvents(_ row: Int64) throws(ReelError) -> [DeliveredEvent]? {
+        let select = try statement("SELECT seq, value, hash FROM event WHERE stream = ? ORDER BY seq", row)
+        defer { select.reset() }
+        var events: [DeliveredEvent] = []
+        while try step(select) {
+            let (seq, value) = (select.integer(0), select.bytes(1))
+            guard select.integer(2) == StoreRowHash.event(row, seq: seq, value: value) else { return nil }
+            events.append(DeliveredEvent(seq: seq, value: Array(value)))
+        }
+        return events
     }
 
     private func statement(_ sql: String, _ row: Int64) throws(ReelError) -> Statement {
@@ -75,17 +86,32 @@ extension DeviceStore {
         putEvent.bind(1, row)
         putEvent.bind(2, seq)
         putEvent.bind(3, value)
+        putEvent.bind(4, value.withUnsafeBytes { StoreRowHash.event(row, seq: seq, value: $0) })
         try putEvent.run()
     }
 
     /// How far was received; with the events or the state that prove it.
     func write(_ position: Position, _ row: Int64) throws(SQLiteError) {
-        putPosition.bind(1, position.epoch.description)
-        putPosition.bind(2, Int64(position.partition))
-        putPosition.bind(3, Int64(position.partitions))
-        putPosition.bind(4, position.covered.stored)
-        putPosition.bind(5, position.isComplete ? 1 : 0 as Int64)
-        putPosition.bind(6, row)
+        let (epoch, covered) = (position.epoch.description, position.covered.stored)
+        let (partition, partitions) = (Int64(position.partition), Int64(position.partitions))
+        let complete: Int64 = position.isComplete ? 1 : 0
+        putPosition.bind(1, epoch)
+        putPosition.bind(2, partition)
+        putPosition.bind(3, partitions)
+        putPosition.bind(4, covered)
+        putPosition.bind(5, complete)
+        putPosition.bind(
+            6,
+            StoreRowHash.position(
+                row,
+                epoch: epoch,
+                partition: partition,
+                partitions: partitions,
+                covered: covered,
+                complete: complete
+            )
+        )
+        putPosition.bind(7, row)
         try putPosition.run()
     }
 
@@ -128,7 +154,11 @@ extension DeviceStore {
         putState.bind(1, state.seq)
         putState.bind(2, Int64(bitPattern: digest))
         putState.bind(3, head)
-        putState.bind(4, row)
+        let hash = head.withUnsafeBytes {
+            StoreRowHash.state(row, seq: state.seq, digest: Int64(bitPattern: digest), head: $0)
+        }
+        putState.bind(4, hash)
+        putState.bind(5, row)
         try putState.run()
         try dropEvents(upTo: state.seq, row)
     }
@@ -136,9 +166,11 @@ extension DeviceStore {
     private func write(objectAt slot: Int, of state: Fold, _ row: Int64) throws(SQLiteError) {
         var value: [UInt8] = []
         state.writeRow(ofObject: slot, to: &value)
+        let key = state.key(ofObject: slot)
         putObject.bind(1, row)
-        putObject.bind(2, state.key(ofObject: slot))
+        putObject.bind(2, key)
         putObject.bind(3, value)
+        putObject.bind(4, hash(row, key, value))
         try putObject.run()
     }
 
@@ -153,7 +185,12 @@ extension DeviceStore {
         putSiteRow.bind(1, row)
         putSiteRow.bind(2, site.description)
         putSiteRow.bind(3, value)
+        putSiteRow.bind(4, hash(row, Array(site.description.utf8), value))
         try putSiteRow.run()
+    }
+
+    private func hash(_ row: Int64, _ key: [UInt8], _ value: [UInt8]) -> Int64 {
+        key.withUnsafeBytes { key in value.withUnsafeBytes { StoreRowHash.part(of: row, key: key, value: $0) } }
     }
 
     private func dropRows(_ row: Int64) throws(SQLiteError) {

@@ -12,7 +12,7 @@ extension DeviceStore {
     /// Throws `store_user` if it belongs to another one. A file that was used without a user, or was made by a version
     /// that knew none, is nobody's: a user gets it by `adopt` only, since what waits in it may be another's.
     func claim(for user: String?) throws(ReelError) {
-        let owner = try self.user()
+        let owner = try client().user
         guard owner != user else { return }
         guard owner == nil, try isEmpty() else { throw ReelError(storeOf: owner, found: user) }
         try give(to: user)
@@ -20,7 +20,7 @@ extension DeviceStore {
 
     /// Gives the file from one user to another, unless the other one has it already.
     func adopt(from former: String?, to user: String) throws(ReelError) {
-        let owner = try self.user()
+        let owner = try client().user
         if owner == user { return }
         guard owner == former else { throw ReelError(storeOf: owner, found: former) }
         try give(to: user)
@@ -48,24 +48,12 @@ extension DeviceStore {
         }
     }
 
-    private func user() throws(ReelError) -> String? {
-        try reading { () throws(SQLiteError) in
-            let select = try connection.prepare("SELECT user FROM client WHERE row = 1 AND user IS NOT NULL")
-            defer { select.reset() }
-            return try select.step() ? select.text(0) : nil
-        }
-    }
-
     private func isEmpty() throws(ReelError) -> Bool {
         try reading { () throws(SQLiteError) in try connection.integer("SELECT count(*) FROM stream") == 0 }
     }
 
     private func give(to user: String?) throws(ReelError) {
-        try commit(durably: true) { () throws(SQLiteError) in
-            let update = try connection.prepare("UPDATE client SET user = ? WHERE row = 1")
-            update.bind(1, user)
-            try update.run()
-        }
+        try commit(durably: true) { () throws(SQLiteError) in try changeClient { $0.user = user } }
     }
 
     private func reading<T>(_ body: () throws(SQLiteError) -> T) throws(ReelError) -> T {

@@ -18,7 +18,7 @@ final class DeviceStore {
     let hasLostCommits: Bool
 
     let putStream: Statement
-    private let putLog: Statement
+    private let putClient: Statement
     let putSite: Statement
     let putEntry: Statement
     let removeEntry: Statement
@@ -53,13 +53,20 @@ final class DeviceStore {
             // From now on the file itself says that a WAL belongs to it.
             _ = try? connection.checkpoint(.passive)
             file.opened(resolved: connection.path)
-            putStream = try connection.prepare("INSERT INTO stream (name, site, next_op) VALUES (?, ?, ?)")
-            putLog = try connection.prepare("UPDATE client SET number = ?, deployment = ? WHERE row = 1")
-            putSite = try connection.prepare("UPDATE stream SET site = ?, next_op = ? WHERE row = ?")
-            putEntry = try connection.prepare("INSERT OR REPLACE INTO outbox VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
+            putStream = try connection.prepare(
+                "INSERT INTO stream (name, site, next_op, site_hash) VALUES (?, ?, ?, ?)"
+            )
+            putClient = try connection.prepare(
+                "UPDATE client SET number = ?, user = ?, deployment = ?, hash = ? WHERE row = 1"
+            )
+            putSite = try connection.prepare("UPDATE stream SET site = ?, next_op = ?, site_hash = ? WHERE row = ?")
+            putEntry = try connection.prepare("INSERT OR REPLACE INTO outbox VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
             removeEntry = try connection.prepare("DELETE FROM outbox WHERE stream = ? AND number = ?")
             putPosition = try connection.prepare(
-                "UPDATE stream SET epoch = ?, partition = ?, partitions = ?, covered = ?, complete = ? WHERE row = ?"
+                """
+                UPDATE stream SET epoch = ?, partition = ?, partitions = ?, covered = ?, complete = ?, position_hash = ?
+                WHERE row = ?
+                """
             )
             dropPosition = try connection.prepare(
                 """
@@ -67,15 +74,15 @@ final class DeviceStore {
                     state_seq = NULL, state_digest = NULL, state_head = NULL WHERE row = ?
                 """
             )
-            putEvent = try connection.prepare("INSERT OR REPLACE INTO event VALUES (?, ?, ?)")
+            putEvent = try connection.prepare("INSERT OR REPLACE INTO event VALUES (?, ?, ?, ?)")
             dropEvents = try connection.prepare("DELETE FROM event WHERE stream = ? AND seq <= ?")
             putState = try connection.prepare(
-                "UPDATE stream SET state_seq = ?, state_digest = ?, state_head = ? WHERE row = ?"
+                "UPDATE stream SET state_seq = ?, state_digest = ?, state_head = ?, state_hash = ? WHERE row = ?"
             )
-            putObject = try connection.prepare("INSERT OR REPLACE INTO object VALUES (?, ?, ?)")
+            putObject = try connection.prepare("INSERT OR REPLACE INTO object VALUES (?, ?, ?, ?)")
             dropObject = try connection.prepare("DELETE FROM object WHERE stream = ? AND key = ?")
             dropObjects = try connection.prepare("DELETE FROM object WHERE stream = ?")
-            putSiteRow = try connection.prepare("INSERT OR REPLACE INTO site VALUES (?, ?, ?)")
+            putSiteRow = try connection.prepare("INSERT OR REPLACE INTO site VALUES (?, ?, ?, ?)")
             dropSiteRow = try connection.prepare("DELETE FROM site WHERE stream = ? AND site = ?")
             dropSiteRows = try connection.prepare("DELETE FROM site WHERE stream = ?")
             self.connection = connection
@@ -105,31 +112,34 @@ final class DeviceStore {
 
     // MARK: Reading
 
-    /// The highest number of a log that a node was at.
-    func logNumber() throws(ReelError) -> Int {
-        do throws(SQLiteError) {
-            let number = try connection.integer("SELECT number FROM client WHERE row = 1")
-            guard let number, (0...largestInteger).contains(number) else {
-                throw Self.damaged("client", number.map { "\($0)" } ?? "no row")
-            }
-            return Int(number)
-        } catch {
-            throw ReelError(error, "reading")
-        }
+    /// What holds for all streams of the file.
+    struct ClientRow: Equatable {
+        /// The highest number of a log that a node was at.
+        var logNumber = 0
+        /// To whom the file belongs; nil: to nobody.
+        var user: String?
+        /// The deployment that the device belongs to; nil: it has met none.
+        var deployment: Deployment?
     }
 
-    /// The deployment that the device belongs to; nil: it has met none.
-    func deployment() throws(ReelError) -> Deployment? {
-        do throws(SQLiteError) {
-            let select = try connection.prepare("SELECT deployment FROM client WHERE row = 1")
-            guard try select.step(), !select.isNull(0) else { return nil }
-            guard let deployment = Deployment(select.text(0)) else {
-                throw Self.damaged("client", select.text(0))
-            }
-            return deployment
-        } catch {
-            throw ReelError(error, "reading")
+    func client() throws(ReelError) -> ClientRow {
+        do throws(SQLiteError) { return try readClient() } catch { throw ReelError(error, "reading") }
+    }
+
+    private func readClient() throws(SQLiteError) -> ClientRow {
+        let select = try connection.prepare("SELECT number, user, deployment, hash FROM client WHERE row = 1")
+        guard try select.step() else { throw Self.damaged("client", "no row") }
+        defer { select.reset() }
+        let number = select.integer(0)
+        let user = select.isNull(1) ? nil : select.text(1)
+        let text = select.isNull(2) ? nil : select.text(2)
+        let deployment = text.flatMap { Deployment($0) }
+        guard (0...largestInteger).contains(number), (text == nil) == (deployment == nil),
+            select.integer(3) == StoreRowHash.client(number: number, user: user, deployment: text)
+        else {
+            throw Self.damaged("client", [String(number), user, text].compactMap { $0 }.joined(separator: ", "))
         }
+        return ClientRow(logNumber: Int(number), user: user, deployment: deployment)
     }
 
     /// By the name of each stream that the file knows: how many own events wait in it.
@@ -170,11 +180,16 @@ final class DeviceStore {
         try connection.transaction(body)
     }
 
-    /// The highest number of a log that a node was at, and the deployment that the log belongs to. Inside `commit`.
-    func write(logNumber: Int, deployment: Deployment?) throws(SQLiteError) {
-        putLog.bind(1, Int64(logNumber))
-        putLog.bind(2, deployment?.description)
-        try putLog.run()
+    /// Changes what holds for all streams of the file. Inside `commit`.
+    func changeClient(_ change: (inout ClientRow) -> Void) throws(SQLiteError) {
+        var client = try readClient()
+        change(&client)
+        let (number, deployment) = (Int64(client.logNumber), client.deployment?.description)
+        putClient.bind(1, number)
+        putClient.bind(2, client.user)
+        putClient.bind(3, deployment)
+        putClient.bind(4, StoreRowHash.client(number: number, user: client.user, deployment: deployment))
+        try putClient.run()
     }
 
     static func damaged(_ table: String, _ found: String) -> SQLiteError {
