@@ -128,7 +128,7 @@ let package = Package(
         ),
 
         tests("ReelCoreTests", ["ReelCheck", "ReelCore", "TestSupport"]),
-        tests("ReelCheckTests", ["CZlib", "ReelCheck", "ReelCore", "ReelLog", "TestSupport"]),
+        tests("ReelCheckTests", ["CZlib", "EventLogConformance", "ReelCheck", "ReelCore", "ReelLog", "TestSupport"]),
         tests("ReelNetTests", ["ReelNet", "TestSupport"]),
         tests(
             "ReelLogTests",
@@ -148,14 +148,17 @@ let package = Package(
         ),
         tests(
             "ReelSnapshotTests",
-            ["ReelCore", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "ReelSnapshot", "TestSupport"]
+            [
+                "EventLogConformance", "ReelCore", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "ReelSnapshot",
+                "TestSupport",
+            ]
         ),
         tests("ReelClientTests", ["ReelClient", "ReelCore", "ReelNet", "ReelSQLite", "example-todo", "TestSupport"]),
         tests(
             "ReelTests",
             [
-                "reel", "CRdkafka", "ReelCheck", "ReelClient", "ReelCore", "ReelGateway", "ReelKafka", "ReelLab",
-                "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "ReelSnapshot", "TestSupport",
+                "reel", "CRdkafka", "EventLogConformance", "ReelCheck", "ReelClient", "ReelCore", "ReelGateway",
+                "ReelKafka", "ReelLab", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "ReelSnapshot", "TestSupport",
             ]
         ),
         // Client, gateway and fold in virtual time.

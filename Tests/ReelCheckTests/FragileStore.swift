@@ -1,3 +1,4 @@
+import EventLogConformance
 import ReelCore
 import ReelLog
 import Synchronization
@@ -138,19 +139,14 @@ final class FragileStore: LogStore {
 }
 
 /// A log of a `FragileStore`, as its user sees it.
-private final class FragileLog: EventLog {
-    private let log: MemoryLog
+private final class FragileLog: ForwardingLog {
+    let log: any EventLog
     private let store: FragileStore
 
-    init(log: MemoryLog, store: FragileStore) {
+    init(log: any EventLog, store: FragileStore) {
         self.log = log
         self.store = store
     }
-
-    var epoch: Epoch { log.epoch }
-    var partitions: Int { log.partitions }
-
-    func bounds(_ partition: Int) throws(LogError) -> LogBounds { try log.bounds(partition) }
 
     func append(
         _ records: [LogAppend],
@@ -163,10 +159,6 @@ private final class FragileLog: EventLog {
         } catch {
             done(.failure(error))
         }
-    }
-
-    func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {
-        log.tail(partition, from: from, to: sink)
     }
 
     func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {

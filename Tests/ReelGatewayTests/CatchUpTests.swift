@@ -64,7 +64,7 @@ import Testing
             try await eventually("all have come") {
                 try await live.metric("reel_gateway_subscriptions") == places
             }
-            try await eventually("reads under way") { log.waiting == GatewayLoop.logReadsMax }
+            try await eventually("reads under way") { log.waitingReads == GatewayLoop.logReadsMax }
             #expect(log.reads - before == GatewayLoop.logReadsMax)
             log.release()
             _ = try await socket.events(of: streams, to: Seq(count - 1))

@@ -1,10 +1,11 @@
+import EventLogConformance
 import ReelCore
 import ReelLog
 import Synchronization
 
 /// A log of which one record is damaged for a while: what begins there fails, what stands behind it can be read.
-final class DamagedLog: EventLog {
-    private let log: MemoryLog
+final class DamagedLog: ForwardingLog {
+    let log: any EventLog
     private let state = Mutex((damaged: Seq?.none, met: 0))
 
     init(_ log: MemoryLog) {
@@ -29,9 +30,6 @@ final class DamagedLog: EventLog {
         if isDamaged { throw LogError(.logUnavailable, "seq \(seq) is damaged") }
     }
 
-    var epoch: Epoch { log.epoch }
-    var partitions: Int { log.partitions }
-
     func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {
         do throws(LogError) {
             try begin(at: from)
@@ -48,14 +46,5 @@ final class DamagedLog: EventLog {
         return try log.read(partition, from: from, to: to, bytes: bytes)
     }
 
-    func bounds(_ partition: Int) throws(LogError) -> LogBounds { try log.bounds(partition) }
-
-    func append(_ records: [LogAppend], to partition: Int, done: @escaping @Sendable (Result<[Seq], LogError>) -> Void)
-    {
-        log.append(records, to: partition, done: done)
-    }
-
-    func announce(_ node: NodeAnnouncement) throws(LogError) { try log.announce(node) }
-    func nodes() throws(LogError) -> [NodeAnnouncement] { try log.nodes() }
     func close() { log.close() }
 }

@@ -39,7 +39,7 @@ import Testing
                 socket.send(.unsubscribe(brief))
             }
             for _ in 0..<200 { _ = try await socket.nextSubscribed() }
-            try await eventually("the read is under way") { log.waiting == 1 }
+            try await eventually("the read is under way") { log.waitingReads == 1 }
             log.release()
             #expect(try await socket.events(of: todo, partition: 0, after: -1, through: 2).isEmpty)
             #expect(log.reads == 1)
@@ -71,7 +71,7 @@ import Testing
         try await with { live, log in
             log.hold()
             let poll = try live.reader(path + "?wait=1000")
-            try await eventually("the log is read") { log.waiting == 1 }
+            try await eventually("the log is read") { log.waitingReads == 1 }
             try await live.publish("todo", Sent.insert(site, 0, "a"))
             log.release()
             try await eventually("an answer, or a sleep") {
@@ -85,7 +85,7 @@ import Testing
         try await with { live, log in
             log.hold()
             let poll = try live.reader(path + "?wait=1000")
-            try await eventually("the log is read") { log.waiting == 1 }
+            try await eventually("the log is read") { log.waitingReads == 1 }
             live.gateway.share.diverged(ReelError(.diverged, "found another record"))
             log.release()
             try await eventually("an answer, or a sleep") {
@@ -100,7 +100,7 @@ import Testing
             let socket = try await live.connect()
             log.hold()
             socket.send(.subscribe(.init(stream: todo, position: .after(3), epoch: log.epoch)))
-            try await eventually("the log is asked for its end") { log.waiting == 1 }
+            try await eventually("the log is asked for its end") { log.waitingForEnds > 0 }
             try await live.publish("todo", Sent.insert(site, 0, "a"))
             live.gateway.share.diverged(ReelError(.diverged, "found another record"))
             log.release()
@@ -126,7 +126,7 @@ import Testing
             for seq in [0...0, 2...2] as [ClosedRange<Seq>] {
                 socket.send(.fetch(.init(stream: todo, epoch: log.epoch, ranges: [seq])))
             }
-            try await eventually("the log is read") { log.waiting == 1 }
+            try await eventually("the log is read") { log.waitingReads == 1 }
             // Both have come.
             socket.send(.unsubscribe(todo))
             _ = try await socket.next { if case .unsubscribed = $0.body { true } else { false } }
@@ -141,7 +141,7 @@ import Testing
         try await with { live, log in
             log.hold()
             let poll = try live.reader(path + "?wait=1000")
-            try await eventually("the log is read") { log.waiting == 1 }
+            try await eventually("the log is read") { log.waitingReads == 1 }
             live.gateway.end.begin()
             try await eventually("it leaves") { live.gateway.share.isLeaving }
             log.release()

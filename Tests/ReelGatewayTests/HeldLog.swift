@@ -1,13 +1,14 @@
+import EventLogConformance
 import Foundation
 import ReelCore
 import ReelLog
 
 /// A log whose answers are held back while a test wants it so.
-final class HeldLog: EventLog, @unchecked Sendable {
-    private let log: MemoryLog
+final class HeldLog: ForwardingLog, @unchecked Sendable {
+    let log: any EventLog
     private let condition = NSCondition()
     private var isHeld = false
-    private var held = 0
+    private var held = (reads: 0, ends: 0)
     private var begun = 0
     private var ends = 0
     private var ranges: [Range<Seq>] = []
@@ -22,8 +23,11 @@ final class HeldLog: EventLog, @unchecked Sendable {
     /// Answers.
     func release() { change { isHeld = false } }
 
-    /// How many questions wait for their answer.
-    var waiting: Int { change { held } }
+    /// How many reads wait for their answer.
+    var waitingReads: Int { change { held.reads } }
+
+    /// How many wait to hear where it ends; the gateway itself asks about once a second.
+    var waitingForEnds: Int { change { held.ends } }
 
     /// How many reads were asked for.
     var reads: Int { change { begun } }
@@ -46,17 +50,11 @@ final class HeldLog: EventLog, @unchecked Sendable {
     private func pass(isRead: Bool) {
         condition.lock()
         if isRead { begun += 1 } else { ends += 1 }
-        held += 1
+        let one = isRead ? (reads: 1, ends: 0) : (reads: 0, ends: 1)
+        held = (held.reads + one.reads, held.ends + one.ends)
         while isHeld { condition.wait() }
-        held -= 1
+        held = (held.reads - one.reads, held.ends - one.ends)
         condition.unlock()
-    }
-
-    var epoch: Epoch { log.epoch }
-    var partitions: Int { log.partitions }
-
-    func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {
-        log.tail(partition, from: from, to: sink)
     }
 
     func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
@@ -71,12 +69,5 @@ final class HeldLog: EventLog, @unchecked Sendable {
         return try log.bounds(partition)
     }
 
-    func append(_ records: [LogAppend], to partition: Int, done: @escaping @Sendable (Result<[Seq], LogError>) -> Void)
-    {
-        log.append(records, to: partition, done: done)
-    }
-
-    func announce(_ node: NodeAnnouncement) throws(LogError) { try log.announce(node) }
-    func nodes() throws(LogError) -> [NodeAnnouncement] { try log.nodes() }
     func close() { log.close() }
 }

@@ -52,13 +52,6 @@ final class LiveGateway: Sendable {
         http = try loop.sync { LoopBound(HTTPClient(on: loop), on: loop) }
     }
 
-    /// What the gateway has written into its journal.
-    private final class Lines: Sendable {
-        private let texts = Mutex<[String]>([])
-        func add(_ text: String) { texts.withLock { $0.append(text) } }
-        var all: [String] { texts.withLock { $0 } }
-    }
-
     /// All lines of the gateway's journal.
     var journalLines: [String] { lines.all }
 

@@ -1,4 +1,5 @@
 import Dispatch
+import EventLogConformance
 import ReelCore
 import ReelLog
 import ReelNode
@@ -12,12 +13,12 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct LogProbeTests {
     /// A log whose partition 1 says where it ends only when a test lets it.
-    private final class MuteLog: EventLog {
-        private let log: MemoryLog
+    private final class MuteLog: ForwardingLog {
+        let log: any EventLog
         private let isMute = Atomic<Bool>(false)
         private let word = DispatchSemaphore(value: 0)
 
-        init(_ log: MemoryLog) { self.log = log }
+        init(_ log: any EventLog) { self.log = log }
 
         func mute() { isMute.store(true, ordering: .relaxed) }
 
@@ -26,30 +27,11 @@ struct LogProbeTests {
             word.signal()
         }
 
-        var epoch: Epoch { log.epoch }
-        var partitions: Int { log.partitions }
-
         func bounds(_ partition: Int) throws(LogError) -> LogBounds {
             if partition == 1, isMute.load(ordering: .relaxed) { word.wait() }
             return try log.bounds(partition)
         }
 
-        func append(
-            _ records: [LogAppend],
-            to partition: Int,
-            done: @escaping @Sendable (Result<[Seq], LogError>) -> Void
-        ) { log.append(records, to: partition, done: done) }
-
-        func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {
-            log.tail(partition, from: from, to: sink)
-        }
-
-        func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
-            try log.read(partition, from: from, to: to, bytes: bytes)
-        }
-
-        func announce(_ node: NodeAnnouncement) throws(LogError) { try log.announce(node) }
-        func nodes() throws(LogError) -> [NodeAnnouncement] { try log.nodes() }
         func close() { log.close() }
     }
 

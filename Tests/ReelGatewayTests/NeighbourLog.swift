@@ -1,14 +1,15 @@
+import EventLogConformance
 import ReelCore
 import ReelLog
 import ReelNode
 import Synchronization
 
 /// A log through which a node of another process announces itself whenever somebody looks: it never seems to hang.
-final class NeighbourLog: EventLog {
-    private let log: MemoryLog
+final class NeighbourLog: ForwardingLog {
+    let log: any EventLog
     private let neighbour: Mutex<NodeAnnouncement>
 
-    init(_ log: MemoryLog, _ neighbour: NodeAnnouncement) {
+    init(_ log: any EventLog, _ neighbour: NodeAnnouncement) {
         self.log = log
         self.neighbour = Mutex(neighbour)
     }
@@ -22,26 +23,6 @@ final class NeighbourLog: EventLog {
     func neighbour(says announcement: NodeAnnouncement) {
         neighbour.withLock { $0 = announcement }
     }
-
-    var epoch: Epoch { log.epoch }
-    var partitions: Int { log.partitions }
-
-    func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {
-        log.tail(partition, from: from, to: sink)
-    }
-
-    func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
-        try log.read(partition, from: from, to: to, bytes: bytes)
-    }
-
-    func bounds(_ partition: Int) throws(LogError) -> LogBounds { try log.bounds(partition) }
-
-    func append(_ records: [LogAppend], to partition: Int, done: @escaping @Sendable (Result<[Seq], LogError>) -> Void)
-    {
-        log.append(records, to: partition, done: done)
-    }
-
-    func announce(_ node: NodeAnnouncement) throws(LogError) { try log.announce(node) }
 
     func nodes() throws(LogError) -> [NodeAnnouncement] {
         var announced = neighbour.withLock { $0 }

@@ -25,12 +25,6 @@ struct StoreWatchTests {
         func close() {}
     }
 
-    private final class Lines: Sendable {
-        private let texts = Mutex<[String]>([])
-        func add(_ text: String) { texts.withLock { $0.append(text) } }
-        var all: [String] { texts.withLock { $0 } }
-    }
-
     @Test("a setting that is changed while the node runs is a notice and a line, until it is right again")
     func settings() async throws {
         let (store, lines) = (Store(), Lines())

@@ -1,10 +1,11 @@
+import EventLogConformance
 import ReelCore
 import ReelLog
 import Synchronization
 
 /// A log whose first tail leaves out what stands before a seq, as a faulty client of a broker might.
-final class SkippingLog: EventLog {
-    private let log: any EventLog
+final class SkippingLog: ForwardingLog {
+    let log: any EventLog
     private let first: Mutex<Seq?>
     private let asked = Mutex(0)
 
@@ -17,9 +18,6 @@ final class SkippingLog: EventLog {
     /// How often it was asked where a partition ends.
     var boundsAsked: Int { asked.withLock { $0 } }
 
-    var epoch: Epoch { log.epoch }
-    var partitions: Int { log.partitions }
-
     func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {
         log.tail(partition, from: first.withLock { $0.take() } ?? from, to: sink)
     }
@@ -29,16 +27,5 @@ final class SkippingLog: EventLog {
         return try log.bounds(partition)
     }
 
-    func append(_ records: [LogAppend], to partition: Int, done: @escaping @Sendable (Result<[Seq], LogError>) -> Void)
-    {
-        log.append(records, to: partition, done: done)
-    }
-
-    func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
-        try log.read(partition, from: from, to: to, bytes: bytes)
-    }
-
-    func announce(_ node: NodeAnnouncement) throws(LogError) { try log.announce(node) }
-    func nodes() throws(LogError) -> [NodeAnnouncement] { try log.nodes() }
     func close() { log.close() }
 }

@@ -1,3 +1,4 @@
+import EventLogConformance
 import ReelCore
 import ReelGateway
 import ReelLab
@@ -14,14 +15,14 @@ import TestSupport
 /// A node with both roles on a log of one partition, brought into one of the states of docs/health.md.
 final class HealthStand {
     /// One of the two openings of a log that `reel serve` makes. Each can fail by itself.
-    private final class Opening: EventLog {
-        private let log: MemoryLog
+    private final class Opening: ForwardingLog {
+        let log: any EventLog
         private let failure = Mutex<LogError?>(nil)
         /// Tails of it bring nothing while it is true.
         private let isStalled = Atomic<Bool>(false)
         private let neighbour = Mutex<NodeAnnouncement?>(nil)
 
-        init(_ log: MemoryLog) { self.log = log }
+        init(_ log: any EventLog) { self.log = log }
 
         /// From now on tails and reads end with this error; the ends are still known for `damaged`.
         func fail(_ error: LogError) { failure.withLock { $0 = error } }
@@ -29,19 +30,10 @@ final class HealthStand {
         func neighbour(_ node: NodeAnnouncement) { neighbour.withLock { $0 = node } }
         func stall() { isStalled.store(true, ordering: .relaxed) }
 
-        var epoch: Epoch { log.epoch }
-        var partitions: Int { log.partitions }
-
         func bounds(_ partition: Int) throws(LogError) -> LogBounds {
             if let failure = failure.withLock({ $0 }), failure.code != .damaged { throw failure }
             return try log.bounds(partition)
         }
-
-        func append(
-            _ records: [LogAppend],
-            to partition: Int,
-            done: @escaping @Sendable (Result<[Seq], LogError>) -> Void
-        ) { log.append(records, to: partition, done: done) }
 
         func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {
             let tail = RunningTail(partition: partition, from: from, sink: sink)
@@ -51,12 +43,6 @@ final class HealthStand {
             return tail
         }
 
-        func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
-            try log.read(partition, from: from, to: to, bytes: bytes)
-        }
-
-        func announce(_ node: NodeAnnouncement) throws(LogError) { try log.announce(node) }
-
         func nodes() throws(LogError) -> [NodeAnnouncement] {
             guard var neighbour = neighbour.withLock({ $0 }) else { return try log.nodes() }
             neighbour.atMs = WallClock.nowMs()
@@ -64,13 +50,6 @@ final class HealthStand {
         }
 
         func close() {}
-    }
-
-    /// What the node has written into its journal.
-    private final class Lines: Sendable {
-        private let texts = Mutex<[String]>([])
-        func add(_ text: String) { texts.withLock { $0.append(text) } }
-        var all: [String] { texts.withLock { $0 } }
     }
 
     private static let site = "00000000-0000-4000-8000-000000000001"
