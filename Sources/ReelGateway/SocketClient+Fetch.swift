@@ -6,6 +6,7 @@ import ReelNode
 struct Fetch {
     let stream: StreamName
     let ref: [UInt8]?
+    let hasOutcomes: Bool
     var ranges: [ClosedRange<Seq>]
 }
 
@@ -32,7 +33,9 @@ extension SocketClient {
             pendingFetches -= 1
             guard !isClosed else { return }
             if let failure { return refuse(failure, ref: ref) }
-            fetches.append(Fetch(stream: fetch.stream, ref: ref, ranges: fetch.ranges))
+            fetches.append(
+                Fetch(stream: fetch.stream, ref: ref, hasOutcomes: fetch.hasOutcomes, ranges: fetch.ranges)
+            )
             if !isFetching { fetchOn() }
         }
     }
@@ -48,27 +51,37 @@ extension SocketClient {
             partition: fetch.stream.partition(of: gateway.share.partitions),
             from: range.lowerBound,
             to: range.upperBound,
-            bytes: limit,
+            bytes: fetch.hasOutcomes ? GatewayLoop.bytesWithOutcomes(limit) : limit,
+            events: fetch.hasOutcomes ? GatewayLoop.outcomesAtOnce : .max,
             for: access
         ) { [self] result in
-            guard !isClosed else { return }
-            if let error = access?.refusalToRead(fetch.stream) {
-                // A token that gives less has come since it was taken.
+            guard fetch.hasOutcomes, case .success(let chunk) = result, chunk.count > 0, let access else {
+                return answer(fetch, range, result.mapError { gateway.reason($0, fetch.stream) })
+            }
+            gateway.addOutcomes(to: chunk, of: fetch.stream, for: access) { [self] result in
+                answer(fetch, range, result.mapError { ReelError($0.code, $0.detail) })
+            }
+        }
+    }
+
+    private func answer(_ fetch: Fetch, _ range: ClosedRange<Seq>, _ result: Result<EventsChunk, ReelError>) {
+        guard !isClosed else { return }
+        if let error = access?.refusalToRead(fetch.stream) {
+            // A token that gives less has come since it was taken.
+            _ = fetches.popFirst()
+            tell(ServerFrame.Failure(error, stream: fetch.stream), ref: fetch.ref)
+        } else {
+            switch result {
+            case .success(let chunk): send(chunk, of: range, to: fetch)
+            case .failure(let error):
                 _ = fetches.popFirst()
-                tell(ServerFrame.Failure(error, stream: fetch.stream), ref: fetch.ref)
-            } else {
-                switch result {
-                case .success(let chunk): answer(fetch, range, chunk)
-                case .failure(let error):
-                    _ = fetches.popFirst()
-                    refuse(gateway.failure(gateway.reason(error, fetch.stream), fetch.stream), ref: fetch.ref)
-                }
+                refuse(gateway.failure(error, fetch.stream), ref: fetch.ref)
             }
-            // In turn, so that a long answer from the ring leaves room for others.
-            gateway.turns.add { [self] in
-                goOn()
-                return !isClosed
-            }
+        }
+        // In turn, so that a long answer from the ring leaves room for others.
+        gateway.turns.add { [self] in
+            goOn()
+            return !isClosed
         }
     }
 
@@ -77,7 +90,7 @@ extension SocketClient {
         fetchOn()
     }
 
-    private func answer(_ fetch: Fetch, _ range: ClosedRange<Seq>, _ chunk: EventsChunk) {
+    private func send(_ chunk: EventsChunk, of range: ClosedRange<Seq>, to fetch: Fetch) {
         send(chunk.frame(stream: fetch.stream, ref: fetch.ref))
         var rest = fetch
         if chunk.to < range.upperBound {

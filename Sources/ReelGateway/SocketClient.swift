@@ -22,6 +22,8 @@ final class SocketClient: Subscriber {
     var logReads = 0
     /// Its subscriptions, ended ones too, that wait for the log.
     var logWaits = 0
+    /// Questions to a snapshot node about outcomes of its subscriptions, ended ones too, that are under way.
+    var outcomeQuestions = 0
     /// What waits until the client has read more.
     private var paused: [() -> Void] = []
     var fetches = Queue<Fetch>()
@@ -322,7 +324,8 @@ final class SocketClient: Subscriber {
             stream,
             partition: partition,
             after: start,
-            filter: subscribe.models.map { EventFilter(models: $0, site: subscribe.site) }
+            filter: subscribe.models.map { EventFilter(models: $0, site: subscribe.site) },
+            hasOutcomes: subscribe.hasOutcomes
         )
         let subscribed = ServerFrame.Subscribed(
             stream: stream,

@@ -8,8 +8,8 @@ final class Subscription<Client: Subscriber> {
     let client: Client
     let stream: StreamName
     let partition: Int
-    /// Most have no filter: a reference takes little room.
-    private let kept: KeptFilter?
+    /// Most wish for nothing: a reference takes little room.
+    private let wish: Wish?
     /// The last seq that the client was told to hold.
     fileprivate(set) var proven: Seq
     /// The next seq to look at; ahead of `proven + 1` where a range without events was passed.
@@ -18,7 +18,7 @@ final class Subscription<Client: Subscriber> {
     fileprivate(set) var isLive = false
     /// A newer subscription took its place, or it has ended.
     fileprivate(set) var isOver = false
-    /// An answer of the log is awaited.
+    /// An answer of the log or of a snapshot node is awaited, or the client's reading.
     var isReading = false
     /// It begins to read once another read of its client has ended.
     var awaitsRead = false
@@ -30,10 +30,10 @@ final class Subscription<Client: Subscriber> {
         stream: StreamName,
         partition: Int,
         after: Seq,
-        filter: EventFilter?
+        wish: Wish?
     ) {
         self.client = client
-        kept = filter.map { KeptFilter($0) }
+        self.wish = wish
         self.stream = stream
         self.partition = partition
         proven = after
@@ -41,7 +41,26 @@ final class Subscription<Client: Subscriber> {
     }
 
     /// What it wants of the stream; nil: everything.
-    var filter: EventFilter? { kept?.filter }
+    var filter: EventFilter? { wish?.filter }
+    /// Each event comes with its outcome. Such a subscription never becomes live: it reads what comes, and asks.
+    var hasOutcomes: Bool { wish?.hasOutcomes == true }
+
+    /// With outcomes: the head is to be proven though there is no event to tell.
+    var owesProof: Bool {
+        get { wish?.owesProof == true }
+        set { wish?.owesProof = newValue }
+    }
+
+    /// With outcomes: calls the body once the subscription is over.
+    func whenOver(_ body: @escaping () -> Void) {
+        wish?.over = body
+    }
+
+    fileprivate func isOverNow() {
+        isOver = true
+        wish?.over?()
+        wish?.over = nil
+    }
 
     /// Says that all up to here was sent.
     func sent(to seq: Seq) {
@@ -50,10 +69,19 @@ final class Subscription<Client: Subscriber> {
     }
 }
 
-private final class KeptFilter {
-    let filter: EventFilter
+/// What a subscription wishes besides all events of its stream.
+private final class Wish {
+    let filter: EventFilter?
+    let hasOutcomes: Bool
+    var owesProof = true
+    var over: (() -> Void)?
 
-    init(_ filter: EventFilter) { self.filter = filter }
+    /// Nil where nothing is wished.
+    init?(_ filter: EventFilter?, hasOutcomes: Bool) {
+        guard filter != nil || hasOutcomes else { return nil }
+        self.filter = filter
+        self.hasOutcomes = hasOutcomes
+    }
 }
 
 /// A client that subscribes.
@@ -128,10 +156,12 @@ struct Subscriptions<Client: Subscriber> {
         _ stream: StreamName,
         partition: Int,
         after: Seq,
-        filter: EventFilter? = nil
+        filter: EventFilter? = nil,
+        hasOutcomes: Bool = false
     ) -> Entry {
         _ = remove(client, stream)
-        let entry = Entry(client: client, stream: stream, partition: partition, after: after, filter: filter)
+        let wish = Wish(filter, hasOutcomes: hasOutcomes)
+        let entry = Entry(client: client, stream: stream, partition: partition, after: after, wish: wish)
         clients[Self.slot(client)][client.number, default: []].append(entry)
         count += 1
         return entry
@@ -155,7 +185,7 @@ struct Subscriptions<Client: Subscriber> {
 
     private mutating func end(_ entry: Entry) {
         count -= 1
-        entry.isOver = true
+        entry.isOverNow()
         guard entry.isLive else { return }
         entry.isLive = false
         guard let last = live[entry.stream]?.popLast() else { return }

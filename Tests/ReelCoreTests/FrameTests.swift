@@ -29,8 +29,10 @@ import Testing
                     )
                 )
             ),
+            ClientFrame(.subscribe(.init(stream: stream, position: .now, hasOutcomes: true))),
             ClientFrame(.unsubscribe(stream)),
             ClientFrame(.fetch(.init(stream: stream, epoch: epoch, ranges: [10...14, 30...31]))),
+            ClientFrame(.fetch(.init(stream: stream, epoch: epoch, ranges: [1...2], hasOutcomes: true))),
             ClientFrame(.publish(.init(stream: stream, epoch: epoch, events: [Array(#"{"a": 1}"#.utf8), [48]]))),
         ]
     )

@@ -148,6 +148,18 @@ import Testing
         let lines = fetched.output.split(separator: "\n")
         #expect(lines.first?.hasPrefix(#"{"seq":3,"outcome":"rejected(no_object)","#) == true, "\(fetched)")
         #expect(lines.last?.hasPrefix(#"{"seq":4,"outcome":"applied","#) == true, "\(fetched)")
+
+        let tail = try ChildProcess(
+            reelExecutable,
+            ["tail", "todo", "--outcome", "--after", "2", "--url", cluster.gateway.url],
+            errorLog: cluster.folder.path + "/tail.log"
+        )
+        defer { tail.killNow() }
+        #expect(try tail.readLine(timeoutMs: 60_000)?.hasPrefix(#"{"seq":3,"outcome":"rejected(no_object)","#) == true)
+        #expect(try tail.readLine(timeoutMs: 60_000)?.hasPrefix(#"{"seq":4,"outcome":"applied","#) == true)
+        #expect(try tail.readLine(timeoutMs: 60_000)?.hasPrefix(#"{"seq":5,"outcome":"rejected(no_object)","#) == true)
+        _ = await reel("publish", "todo", milk(5))
+        #expect(try tail.readLine(timeoutMs: 60_000)?.hasPrefix(#"{"seq":6,"outcome":"applied","#) == true)
     }
 
     @Test("an event that is not applied makes publish fail, unless the outcome is not wanted or not known")

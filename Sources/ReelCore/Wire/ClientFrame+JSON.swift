@@ -22,7 +22,7 @@ extension ClientFrame {
                 Hello(
                     client: try object.required("client", object.string("client")),
                     token: try object.string("token"),
-                    takesNodes: try object.read("nodes") { (reader) throws(ReelError) in try reader.boolean() } ?? false
+                    takesNodes: try object.flag("nodes")
                 )
             )
         case "renew": return .renew(token: try object.required("token", object.string("token")))
@@ -67,7 +67,8 @@ extension ClientFrame {
             epoch: try object.epoch(),
             models: models,
             site: try object.site(),
-            last: try object.read("last", witness)
+            last: try object.read("last", witness),
+            hasOutcomes: try object.flag("outcome")
         )
         if case .after(0...) = subscribe.position, subscribe.epoch == nil {
             throw object.mismatch("found a position without its epoch")
@@ -96,7 +97,12 @@ extension ClientFrame {
         let stream = try object.stream()
         let epoch = try object.required("epoch", object.epoch())
         let ranges = try object.array("ranges") { (reader) throws(ReelError) in try reader.seqRange() }
-        let fetch = Fetch(stream: stream, epoch: epoch, ranges: try object.required("ranges", ranges))
+        let fetch = Fetch(
+            stream: stream,
+            epoch: epoch,
+            ranges: try object.required("ranges", ranges),
+            hasOutcomes: try object.flag("outcome")
+        )
         guard (1...fetchRanges).contains(fetch.ranges.count) else {
             throw ReelError(.badRange, "found \(fetch.ranges.count) ranges, expected 1 to \(fetchRanges)")
         }
@@ -138,6 +144,7 @@ extension ClientFrame {
                     $0.append(ASCII.closeBracket)
                 }
             }
+            if subscribe.hasOutcomes { writer.member("outcome", true) }
         case .unsubscribe(let stream):
             writer.member("t", "unsubscribe")
             writer.member("stream", stream.description)
@@ -146,6 +153,7 @@ extension ClientFrame {
             writer.member("stream", fetch.stream.description)
             writer.member("epoch", fetch.epoch.description)
             writer.member("ranges", fetch.ranges) { $0.append(integers: $1.lowerBound, $1.upperBound) }
+            if fetch.hasOutcomes { writer.member("outcome", true) }
         case .publish(let publish):
             writer.member("t", "publish")
             writer.member("stream", publish.stream.description)
@@ -166,6 +174,11 @@ extension JSONObject {
             throw ReelError(.limit, "found \(events.count) events, expected at most \(most)")
         }
         return events.map { Array($0) }
+    }
+
+    /// What a frame asks for by `true`; false if it is absent.
+    func flag(_ name: StaticString) throws(ReelError) -> Bool {
+        try read(name) { (reader) throws(ReelError) in try reader.boolean() } ?? false
     }
 
     /// A frame's `ref` as it stands; nil if it is absent.

@@ -91,6 +91,8 @@ extension ClientFrame {
         public var site: Site?
         /// The last event held.
         public var last: Witness?
+        /// True if each event comes with its outcome, once a snapshot node has folded it.
+        public var hasOutcomes: Bool
 
         /// A subscription.
         public init(
@@ -99,7 +101,8 @@ extension ClientFrame {
             epoch: Epoch? = nil,
             models: [String]? = nil,
             site: Site? = nil,
-            last: Witness? = nil
+            last: Witness? = nil,
+            hasOutcomes: Bool = false
         ) {
             self.stream = stream
             self.position = position
@@ -107,6 +110,7 @@ extension ClientFrame {
             self.models = models
             self.site = site
             self.last = last
+            self.hasOutcomes = hasOutcomes
         }
     }
 
@@ -118,12 +122,15 @@ extension ClientFrame {
         public var epoch: Epoch
         /// The ranges, as they were asked for.
         public var ranges: [ClosedRange<Seq>]
+        /// True if each event comes with its outcome, once a snapshot node has folded it.
+        public var hasOutcomes: Bool
 
         /// A question for these ranges.
-        public init(stream: StreamName, epoch: Epoch, ranges: [ClosedRange<Seq>]) {
+        public init(stream: StreamName, epoch: Epoch, ranges: [ClosedRange<Seq>], hasOutcomes: Bool = false) {
             self.stream = stream
             self.epoch = epoch
             self.ranges = ranges
+            self.hasOutcomes = hasOutcomes
         }
     }
 

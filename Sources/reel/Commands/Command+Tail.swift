@@ -14,10 +14,11 @@ extension Command {
             Lines of JSON; on a terminal without --json a row for each.
             """,
         operands: [Operand("STREAM")],
-        settings: NodeArguments.all + [tailAfter, NodeArguments.epoch, CommonSettings.json],
+        settings: NodeArguments.all + [tailAfter, NodeArguments.epoch, NodeArguments.outcome, CommonSettings.json],
         examples: [
             Example("reel tail todo", "what comes from now on"),
             Example("reel tail todo --after -1 --json | jq .type", "everything, for a program"),
+            Example("reel tail todo --outcome", "each event once a snapshot node has folded it, with its outcome"),
         ]
     ) { options, console in
         let stream = try streamName(options.operands[0])
@@ -34,7 +35,13 @@ extension Command {
             try await Task.sleep(for: .milliseconds(attempt.atMs - nowMs))
             let address = try NodeArguments.address(attempt.node, options)
             let begunMs = nowMs
-            let outcome = await TailSocket.follow(stream, from: position, on: address, loop: loop) { first in
+            let outcome = await TailSocket.follow(
+                stream,
+                from: position,
+                hasOutcomes: options[NodeArguments.outcome],
+                on: address,
+                loop: loop
+            ) { first in
                 guard console.isErrorTerminal else { return }
                 console.note("following \(stream) from seq \(first), Ctrl-C ends it")
             } deliver: { event throws(Complaint) in
@@ -106,8 +113,9 @@ private struct EventRow {
             }
         }
         let object = members["model"].map { "\($0)/\(members["id"] ?? "")" }
+        let outcome = members["outcome"]
         let content = ["fields", "ops", "events", "if"].compactMap { members[$0] }
-        let parts = [members["type"], object] + content + [members["by"].map { "by \($0)" }]
+        let parts = [outcome, members["type"], object] + content + [members["by"].map { "by \($0)" }]
         text = "\(event.seq)  " + parts.compactMap { $0 }.joined(separator: " ")
     }
 }

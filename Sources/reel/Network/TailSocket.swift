@@ -37,6 +37,7 @@ final class TailSocket: WebSocketHandler {
 
     private let stream: StreamName
     private var position: Position
+    private let hasOutcomes: Bool
     private let token: String?
     private let began: (Seq) -> Void
     private let deliver: (DeliveredEvent) throws(Complaint) -> Void
@@ -53,6 +54,7 @@ final class TailSocket: WebSocketHandler {
     private init(
         _ stream: StreamName,
         from position: Position,
+        hasOutcomes: Bool,
         token: String?,
         began: @escaping (Seq) -> Void,
         deliver: @escaping (DeliveredEvent) throws(Complaint) -> Void,
@@ -60,17 +62,20 @@ final class TailSocket: WebSocketHandler {
     ) {
         self.stream = stream
         self.position = position
+        self.hasOutcomes = hasOutcomes
         self.token = token
         self.began = began
         self.deliver = deliver
         self.finish = finish
     }
 
-    /// Follows the stream on a gateway; `deliver` is called on the loop for each event, once and in order, and `began`
+    /// Follows the stream on a gateway, with each event's outcome if `hasOutcomes`. `deliver` is called on the loop for
+    /// each event, once and in order, and `began`
     /// before them, with the first seq, where no gateway has answered for the position yet.
     static func follow(
         _ stream: StreamName,
         from position: Position,
+        hasOutcomes: Bool = false,
         on address: NodeAddress,
         loop: EventLoop,
         began: @escaping @Sendable (Seq) -> Void,
@@ -78,7 +83,14 @@ final class TailSocket: WebSocketHandler {
     ) async -> Outcome {
         await withCheckedContinuation { continuation in
             let isTaken = loop.execute {
-                let socket = TailSocket(stream, from: position, token: address.token, began: began, deliver: deliver) {
+                let socket = TailSocket(
+                    stream,
+                    from: position,
+                    hasOutcomes: hasOutcomes,
+                    token: address.token,
+                    began: began,
+                    deliver: deliver
+                ) {
                     continuation.resume(returning: $0)
                 }
                 var target = WebSocketTarget(
@@ -166,7 +178,8 @@ final class TailSocket: WebSocketHandler {
             let subscribe = ClientFrame.Subscribe(
                 stream: stream,
                 position: position.seq.map { .after($0) } ?? .now,
-                epoch: position.seq.map { $0 >= 0 } == true ? epoch : nil
+                epoch: position.seq.map { $0 >= 0 } == true ? epoch : nil,
+                hasOutcomes: hasOutcomes
             )
             socket.send(text: ClientFrame(.subscribe(subscribe)).encoded())
         case .subscribed(let subscribed):
