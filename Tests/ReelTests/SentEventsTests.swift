@@ -6,27 +6,29 @@ import Testing
 @Suite struct SentEventsTests {
     private func sent(_ events: String...) throws -> String {
         let bodies = try SentEvents(events.map { Array($0.utf8)[...] }).bodies(epoch: nil)
-        let text = bodies.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "\n")
-        return text.replacing(/"site":"[0-9a-f-]{36}"/, with: #""site":"S""#)
+        return bodies.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "\n")
     }
 
     private let noop = #"{"type":"noop"}"#
-    private let last = #"{"last":true,"type":"noop"}"#
+    private let own = #"{"op":7,"site":"S","type":"noop"}"#
 
-    @Test func aFreshSiteEndsWithItsLastEvent() throws {
-        #expect(
-            try sent(noop, noop) == #"{"events":[{"site":"S","op":0,"type":"noop"},"#
-                + #"{"last":true,"site":"S","op":1,"type":"noop"}]}"#
-        )
+    @Test("events are sent as they were given; a node makes a site for those that name none")
+    func eventsStayAsTheyAre() throws {
+        #expect(try sent(noop, noop) == #"{"events":[{"type":"noop"},{"type":"noop"}]}"#)
+        #expect(try sent(own, own) == #"{"events":[\#(own),\#(own)]}"#)
+        #expect(try sent(" ", noop) == #"{"events":[{"type":"noop"}]}"#)
     }
 
-    @Test func anEventThatSaysItselfThatItIsTheLastIsNotMadeOneBehindTheLast() throws {
-        #expect(
-            try sent(noop, last) == #"{"events":[{"site":"S","op":0,"type":"noop"},"#
-                + #"{"site":"S","op":1,"last":true,"type":"noop"}]}"#
-        )
-        let complaint = #expect(throws: Complaint.self) { try sent(last, noop) }
-        #expect(complaint?.code == .badData && complaint?.message.hasPrefix("event 2 stands behind one") == true)
+    @Test("only some events with a site are refused, by the place of the first that differs")
+    func allOrNoneHaveSites() throws {
+        for (events, says) in [
+            ([noop, " ", noop, own], "event 3 has a site or an op, unlike event 1"),
+            ([own, noop], "event 2 has neither site nor op, unlike event 1"),
+            ([noop, #"{"op":1,"type":"noop"}"#], "event 2 has a site or an op, unlike event 1"),
+        ] {
+            let complaint = #expect(throws: Complaint.self) { try SentEvents(events.map { Array($0.utf8)[...] }) }
+            #expect(complaint?.code == .badData && complaint?.message.hasPrefix(says) == true, "\(says)")
+        }
     }
 
     @Test func whatIsNoJSONIsNamedByItsPlaceInTheTextThatWasGiven() {
@@ -50,10 +52,5 @@ import Testing
             #expect(run.code == .usage, "\(run)")
             #expect(run.errors.hasPrefix("reel: event 2 has a base or a guard; say with --epoch which"), "\(run)")
         }
-    }
-
-    @Test func anEventWithASiteStaysAsItIs() throws {
-        let own = #"{"op":7,"site":"S","type":"noop"}"#
-        #expect(try sent(own, noop, own).hasSuffix("\(own)]}"))
     }
 }

@@ -58,6 +58,8 @@ final class EventsRange: Follower {
         gateway.admit(stream, epoch: epoch, lowest: after + 1, highest: after) { [self] failure in
             if let failure { return refuse(failure) }
             last = gateway.rings[partition].head
+            // Who has all that can be read hears why nothing follows.
+            if after == last, let error = gateway.share.stop(of: partition) { return failed(error) }
             reply.answer = EventsAnswer(from: after + 1, head: last)
             limits = (limit, Self.answerBytes)
             if waitS > 0 {

@@ -53,6 +53,7 @@ extension Command {
             )
         }
         func tell(_ report: EpochReport) throws {
+            try console.print("log \(LogArguments.name(options))")
             for line in report.lines(isRehearsal: options[CommonSettings.dryRun]) { try console.print(line) }
         }
         if options[CommonSettings.dryRun] { try tell(try change.rehearse()) } else { try change.run(tell) }

@@ -43,6 +43,14 @@ extension Command {
             proven = answer
             if answer.to >= answer.head { break }
         }
+        // Where the partition is read no further, the head is not the end.
+        if epoch == place.epoch, after == place.head, after < last {
+            do {
+                _ = try await caller.get("\(path)/events?after=\(after)&limit=1&epoch=\(epoch)")
+            } catch let refusal as Refusal {
+                throw Complaint(.failed, "printed are the events up to seq \(after); then: \(refusal.message)")
+            }
+        }
         guard let proven else {
             console.note(
                 "nothing of \(stream) from seq \(start) on: partition \(place.partition) "

@@ -7,9 +7,10 @@ extension Command {
         "publish",
         "append events to a stream",
         about: """
-            Takes events as JSON, one an operand, or one a line of standard input where there is none. Events without
-            site and op get a fresh site, which ends with the last of them. Prints the seq at which each is durable.
-            A second `publish` of the same site and op changes nothing, and is answered with a seq where it stands.
+            Takes events as JSON, one an operand, or one a line of standard input where there is none. Give site and op
+            in all of them, or in none: then each request of up to 500 events gets a site of its own, which ends with
+            it. Prints the seq at which each is durable. A second `publish` of the same site and op changes nothing, and
+            is answered with a seq where it stands.
             Durable is not applied: the command also prints what each event came to (applied, rejected with a code,
             gap, …), where a snapshot node tells it within 2 s, or with --outcome within 10 s. The exit code is 1 if an
             event was not applied.
@@ -49,22 +50,32 @@ extension Command {
             )
         }
         var (code, published, hasNote) = (ExitCode.done, 0, false)
-        for body in events.bodies(epoch: epoch) {
+        // Whatever node takes a request, and how often, its events are consumed once.
+        let key = events.haveSites ? nil : "reel-publish-\(Site.random())"
+        for (number, body) in events.bodies(epoch: epoch).enumerated() {
             let acks: [Acks.Ack]
+            var complaint: Complaint?
             do {
-                let answer = try Acks(try await caller.post(target, body))
+                let answer = try Acks(try await caller.post(target, body, key: key.map { "\($0)-\(number)" }))
                 acks = answer.acks
                 if let reason = answer.noOutcome, !hasNote {
                     console.note("the events are durable; what they came to is not known: \(reason)")
                     hasNote = true
                 }
+            } catch let refusal as Refusal where refusal.status == 503 && !refusal.acks.isEmpty {
+                acks = refusal.acks
+                complaint = Complaint(
+                    .unreachable,
+                    "\(published + acks.count) events are durable; what the last \(acks.count) came to is not known: "
+                        + refusal.message
+                )
             } catch let refusal as Refusal where !refusal.acks.isEmpty {
                 acks = refusal.acks
                 code = .failed
                 let number = refusal.index.map { "event \(published + $0 + 1): " } ?? ""
                 console.note("\(number)\(refusal.message)")
             } catch {
-                throw complaint(error, behind: published)
+                throw Self.complaint(error, behind: published)
             }
             published += acks.count
             for ack in acks {
@@ -76,6 +87,7 @@ extension Command {
                 }
             }
             try console.flush()
+            if let complaint { throw complaint }
         }
         return code
     }
@@ -99,21 +111,19 @@ extension Command {
     )
 }
 
-/// Events as they will be sent: each with a site and an op.
+/// Events as they will be sent.
 struct SentEvents {
     private var events: [[UInt8]] = []
+    /// Each event names its site and op; else none does.
+    private(set) var haveSites = false
     /// The first event, counted from 1, that has a base or a guard; nil: none has.
     private(set) var firstThatNamesSeqs: Int?
 
     /// A node takes at most so many events, or bytes, in one request.
     private static let (eventsMax, bytesMax) = (500, 1 << 20)
 
-    /// Ends with 4 for what is no JSON object.
+    /// Ends with 4 for what is no JSON object, and where only some of the events have a site or an op.
     init(_ texts: [ArraySlice<UInt8>]) throws(Complaint) {
-        let site = Site.random()
-        var op: Op = 0
-        /// The last event with the fresh site, and whether it says itself that the site ends with it.
-        var lastOwn: (index: Int, isEnd: Bool)?
         for (index, text) in texts.filter({ $0.contains { $0 > 0x20 } }).enumerated() {
             var members: Set<String> = []
             do throws(ReelError) {
@@ -129,33 +139,30 @@ struct SentEvents {
             } catch {
                 throw Complaint(.badData, "event \(index + 1): \(error); no event is published")
             }
-            var event = Array(text)
-            if members.isDisjoint(with: ["site", "op"]), let brace = event.firstIndex(of: UInt8(ascii: "{")) {
-                let head = #""site":"\#(site)","op":\#(op)"# + (members.isEmpty ? "" : ",")
-                event.insert(contentsOf: head.utf8, at: brace + 1)
-                if let lastOwn, lastOwn.isEnd {
-                    throw Complaint(
-                        .badData,
-                        "event \(index + 1) stands behind one with \"last\", which ended their site; no event is "
-                            + "published"
-                    )
-                }
-                op += 1
-                lastOwn = (events.count, members.contains("last"))
+            let hasSite = !members.isDisjoint(with: ["site", "op"])
+            if index == 0 { haveSites = hasSite }
+            guard hasSite == haveSites else {
+                throw Complaint(
+                    .badData,
+                    "event \(index + 1) has \(hasSite ? "a site or an op" : "neither site nor op"), unlike event 1; "
+                        + "give both in all events, or in none; no event is published"
+                )
             }
-            events.append(event)
-        }
-        if let (index, isEnd) = lastOwn, !isEnd, let brace = events[index].firstIndex(of: UInt8(ascii: "{")) {
-            events[index].insert(contentsOf: #""last":true,"#.utf8, at: brace + 1)
+            if firstThatNamesSeqs == nil, Self.namesSeqs(text, members) { firstThatNamesSeqs = index + 1 }
+            events.append(Array(text))
         }
         if events.isEmpty {
             throw Complaint(.usage, "found no event on the command line or standard input; expected is one at least")
         }
-        firstThatNamesSeqs = events.firstIndex(where: Self.namesSeqs).map { $0 + 1 }
     }
 
     /// Whether an event has a base or a guard. Of one that is not sound a node says why.
-    private static func namesSeqs(_ event: [UInt8]) -> Bool {
+    private static func namesSeqs(_ text: ArraySlice<UInt8>, _ members: Set<String>) -> Bool {
+        var event = Array(text)
+        if members.isDisjoint(with: ["site", "op"]), let brace = event.firstIndex(of: UInt8(ascii: "{")) {
+            let site = #""site":"\#(Site.random())","op":0"# + (members.isEmpty ? "" : ",")
+            event.insert(contentsOf: site.utf8, at: brace + 1)
+        }
         var intake = EventIntake(limit: Limits.value)
         var value: [UInt8] = []
         do throws(ReelError) {

@@ -27,12 +27,12 @@ final class NodeCaller {
         try await call("GET", target, body: [])
     }
 
-    /// The body of the answer to a POST of JSON.
-    func post(_ target: String, _ body: [UInt8]) async throws -> [UInt8] {
-        try await call("POST", target, body: body)
+    /// The body of the answer to a POST of JSON. `key`: the request's `Idempotency-Key`.
+    func post(_ target: String, _ body: [UInt8], key: String? = nil) async throws -> [UInt8] {
+        try await call("POST", target, body: body, key: key)
     }
 
-    private func call(_ method: String, _ target: String, body: [UInt8]) async throws -> [UInt8] {
+    private func call(_ method: String, _ target: String, body: [UInt8], key: String? = nil) async throws -> [UInt8] {
         var (reasons, hasAnswer): ([String], Bool) = ([], false)
         for address in addresses {
             var request = HTTPClientRequest(
@@ -45,11 +45,15 @@ final class NodeCaller {
             request.tls = address.tls
             if let token = address.token { request.headers.add("authorization", "Bearer \(token)") }
             if method == "POST" { request.headers.add("content-type", "application/json") }
+            if let key { request.headers.add("idempotency-key", key) }
             do {
                 let response = try await client.fetch(request, maxBody: Self.answerMax)
                 if response.status == 503 {
+                    let refusal = Refusal(response)
+                    // Its events are in the log.
+                    guard refusal.acks.isEmpty else { throw refusal }
                     hasAnswer = true
-                    reasons.append("\(address): \(Refusal(response).message)")
+                    reasons.append("\(address): \(refusal.message)")
                     continue
                 }
                 if address != addresses.first {
