@@ -29,8 +29,8 @@ struct Overlay: Sendable {
         var wasLaid = false
         /// The objects that this device has held. The queue refuses the event if one of them no longer exists.
         var held: [Key] = []
-        /// The event that is sent in its place if the queue refuses it and others count on its texts; empty where nothing
-        /// is held.
+        /// The event that is sent in its place if the queue refuses it and others count on its texts; empty where it
+        /// holds nothing.
         var filler: [UInt8] = []
     }
 
