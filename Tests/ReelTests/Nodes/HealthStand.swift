@@ -12,7 +12,7 @@ import TestSupport
 
 @testable import reel
 
-/// A node with both roles on a log of one partition, brought into one of the states of docs/health.md.
+/// A node with both roles on a log of two partitions, of which one is brought into one of the states of docs/health.md.
 final class HealthStand {
     /// One of the two openings of a log that `reel serve` makes. Each can fail by itself.
     private final class Opening: ForwardingLog {
@@ -24,18 +24,20 @@ final class HealthStand {
 
         init(_ log: any EventLog) { self.log = log }
 
-        /// From now on tails and reads end with this error; the ends are still known for `damaged`.
+        /// From now on tails of the partition end with this error; its ends are still known for `damaged`.
         func fail(_ error: LogError) { failure.withLock { $0 = error } }
         /// From now on this node announces itself, too, whenever somebody looks.
         func neighbour(_ node: NodeAnnouncement) { neighbour.withLock { $0 = node } }
         func stall() { isStalled.store(true, ordering: .relaxed) }
 
         func bounds(_ partition: Int) throws(LogError) -> LogBounds {
-            if let failure = failure.withLock({ $0 }), failure.code != .damaged { throw failure }
+            let failure = failure.withLock { $0 }
+            if partition == HealthStand.partition, let failure, failure.code != .damaged { throw failure }
             return try log.bounds(partition)
         }
 
         func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {
+            guard partition == HealthStand.partition else { return log.tail(partition, from: from, to: sink) }
             let tail = RunningTail(partition: partition, from: from, sink: sink)
             if isStalled.load(ordering: .relaxed) { return tail }
             guard let failure = failure.withLock({ $0 }) else { return log.tail(partition, from: from, to: sink) }
@@ -53,6 +55,13 @@ final class HealthStand {
     }
 
     private static let site = "00000000-0000-4000-8000-000000000001"
+    /// The stream that is asked for, and its partition.
+    private static let stream = StreamName("todo")!
+    private static let partition = stream.partition(of: 2)
+    /// A stream of the other partition.
+    private static let calm = (0..<64).lazy.compactMap { StreamName("calm\($0)") }.first {
+        $0.partition(of: 2) != partition
+    }!
 
     private let memory: MemoryLog
     private let (folders, gateways): (Opening, Opening)
@@ -73,18 +82,20 @@ final class HealthStand {
 
     /// Starts a node in a state of the table.
     init(_ state: String) async throws {
-        memory = try MemoryLog(partitions: 1)
+        memory = try MemoryLog(partitions: 2)
         (folders, gateways) = (Opening(memory), Opening(memory))
         folder = try TemporaryFolder(prefix: "reel-health-")
         let (memory, folders) = (memory, folders)
         await Self.append(memory, 0..<10)
+        await Self.append(memory, 0..<1, to: Self.calm)
         let first = try SnapshotNode(
             log: folders,
             settings: SnapshotSettings(folder: folder.path),
             journal: Journal(threshold: .error),
             metrics: Metrics()
         )
-        try await eventually("ten events are folded") { first.positions == [9] }
+        let positions = Self.partition == 0 ? [9, 0] : [0, 9] as [Seq]
+        try await eventually("the events are folded") { first.positions == positions }
         first.close()
         switch state {
         case "folding what there was at the start":
@@ -92,13 +103,13 @@ final class HealthStand {
             folders.stall()
         case "log row damaged":
             await Self.append(memory, 10..<20)
-            folders.fail(LogError(.damaged, "the record at seq 15 of partition 0 is damaged"))
+            folders.fail(LogError(.damaged, "the record at seq 15 of partition \(Self.partition) is damaged"))
         case "log trimmed beyond the fold":
             await Self.append(memory, 10..<20)
-            memory.trim(0, before: 15)
-        case "log ends before the fold": memory.rollBack(0, to: 5)
+            memory.trim(Self.partition, before: 15)
+        case "log ends before the fold": memory.rollBack(Self.partition, to: 5)
         case "log is another one than was folded":
-            memory.rollBack(0, to: 5)
+            memory.rollBack(Self.partition, to: 5)
             await Self.append(memory, 5..<20, title: "other")
         case "another node has folded more than the log has":
             var other = NodeAnnouncement(
@@ -111,7 +122,7 @@ final class HealthStand {
                 atMs: 0
             )
             other.stops = [
-                .init(role: "snapshot", partition: 0, code: .aheadOfLog, lost: Witness(seq: 30, hash: 1))
+                .init(role: "snapshot", partition: Self.partition, code: .aheadOfLog, lost: Witness(seq: 30, hash: 1))
             ]
             gateways.neighbour(other)
         case "barrier of a newer version":
@@ -143,7 +154,7 @@ final class HealthStand {
         address = try NodeAddress("http://\(gateway.address)")
         switch state {
         case "snapshot file cannot be written (full disk)":
-            let path = "\(folder.path)/\(memory.epoch)/partition-0.sqlite"
+            let path = "\(folder.path)/\(memory.epoch)/partition-\(Self.partition).sqlite"
             let connection = try Connection(path: path, mode: .readWrite, busyMs: 60_000)
             try connection.execute("BEGIN IMMEDIATE")
             lock = connection
@@ -151,7 +162,7 @@ final class HealthStand {
         case "log away for the fold":
             let error = LogError(.logUnavailable, "nobody answers")
             folders.fail(error)
-            memory.breakTails(0, error)
+            memory.breakTails(Self.partition, error)
         default: break
         }
     }
@@ -197,21 +208,36 @@ final class HealthStand {
         Refusal(answer).code?.rawValue ?? "\(answer.status)"
     }
 
-    /// The answer to a question about the stream: its status, or the code of the refusal.
-    func status(_ target: String) async throws -> String {
-        let answer = try await ask("GET", "/v1/streams/todo/\(target)")
+    /// The answer to a question about a stream: its status, or the code of the refusal.
+    func status(_ target: String, of stream: StreamName = HealthStand.stream) async throws -> String {
+        let answer = try await ask("GET", "/v1/streams/\(stream)/\(target)")
         return answer.status == 200 ? "200" : word(answer)
+    }
+
+    /// What the other partition answers: to a publish, a fetch, for a snapshot, and for an object.
+    func otherPartition() async throws -> [String] {
+        [
+            try await publish(to: Self.calm), try await status("events?after=-1", of: Self.calm),
+            try await status("snapshot", of: Self.calm), try await status("objects/task/0", of: Self.calm),
+        ]
+    }
+
+    /// What `reel digest` comes to: 200, or the code that it names.
+    func digest() async throws -> String {
+        let run = await CommandRun(["digest", "\(Self.stream)", "--url", "\(address)"])
+        if run.code == .done { return "200" }
+        return run.errors.firstMatch(of: /\(([a-z_]+)\)/).map { String($0.1) } ?? run.errors
     }
 
     func readiness() async throws -> String { "\(try await ask("GET", "/readyz").status)" }
 
     /// `ack`, or the code of the refusal.
-    func publish() async throws -> String {
+    func publish(to stream: StreamName = HealthStand.stream) async throws -> String {
         // A site that nobody knows yet: what it publishes is appended, whatever the fold makes of it.
         let site = "00000000-0000-4000-8000-0000000001\(ops < 10 ? "0" : "")\(ops % 100)"
         ops += 1
         let event = #"{"site":"\#(site)","op":0,"type":"noop"}"#
-        let answer = try await ask("POST", "/v1/streams/todo/events?outcome=0", #"{"events":[\#(event)]}"#)
+        let answer = try await ask("POST", "/v1/streams/\(stream)/events?outcome=0", #"{"events":[\#(event)]}"#)
         guard answer.status == 200 else { return word(answer) }
         let text = String(decoding: answer.body, as: UTF8.self)
         guard let code = text.firstMatch(of: /"code":"([a-z_]+)"/)?.1 else { return "ack" }
@@ -242,10 +268,16 @@ final class HealthStand {
 
     // MARK: The log
 
-    private static func append(_ log: MemoryLog, _ seqs: Range<Seq>, title: String = "text") async {
+    private static func append(
+        _ log: MemoryLog,
+        _ seqs: Range<Seq>,
+        to stream: StreamName = stream,
+        title: String = "text"
+    ) async {
         await append(
             log,
-            key: "todo",
+            key: "\(stream)",
+            to: stream.partition(of: 2),
             seqs.map { seq in
                 let rest = #""model":"task","op":\#(seq),"site":"\#(site)""#
                 let base = #""base":\#(seq - 1)"#
@@ -256,8 +288,13 @@ final class HealthStand {
         )
     }
 
-    private static func append(_ log: MemoryLog, key: String, _ values: [String]) async {
+    private static func append(
+        _ log: MemoryLog,
+        key: String,
+        to partition: Int = partition,
+        _ values: [String]
+    ) async {
         let records = values.map { LogAppend(key: Array(key.utf8), value: Array($0.utf8)) }
-        await withCheckedContinuation { done in log.append(records, to: 0) { _ in done.resume() } }
+        await withCheckedContinuation { done in log.append(records, to: partition) { _ in done.resume() } }
     }
 }

@@ -48,6 +48,8 @@ struct HealthTableTests {
             #expect(try await stand.status("snapshot") == row["snapshot"])
             #expect(try await stand.status("delta?after=0&epoch=\(stand.epoch)") == row["snapshot"])
             #expect(try await stand.status("objects/task/0") == row["object"])
+            #expect(try await stand.digest() == row["digest"])
+            #expect(try await stand.otherPartition() == ["ack", "200", "200", "200"])
             #expect(try await stand.readiness() == row["ready"])
             #expect(try await stand.stoppedPartitions() == row["metric"])
             #expect(stand.journalLines.contains { $0.contains(event: row["log line"]) }, "\(stand.journalLines)")
