@@ -97,7 +97,8 @@ public final class Gateway: Sendable {
                         announcer: announcer,
                         of: log,
                         settings,
-                        state: state
+                        state: state,
+                        own: gateway.share.nodeID
                     )
                     let http = GatewayHTTP(gateway, answers: answers, passage: passage)
                     let server = HTTPServer(

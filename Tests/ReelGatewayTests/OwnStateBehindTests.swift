@@ -50,6 +50,10 @@ struct OwnStateBehindTests {
         let passed = try await live.ask("GET", target, headers: [StatePassage.passedHeader: "1"])
         #expect(passed.status == 503)
         #expect(String(decoding: passed.body, as: UTF8.self).contains("the own state is a part"))
+        let events = #"{"events":[{"type":"noop"}]}"#
+        let published = try await live.ask("POST", "/v1/streams/todo/events?outcome=1", body: events)
+        #expect(published.status == 200)
+        #expect(String(decoding: published.body, as: UTF8.self).contains(#""outcome":"applied""#), "\(published)")
         peer.end.begin()
         await peer.waitUntilEnded()
         try await eventually("its own state is answered once the other node has left") {

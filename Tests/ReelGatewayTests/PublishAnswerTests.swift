@@ -126,7 +126,18 @@ import Testing
             let required = try await publish(live, event(1, #""noop""#), query: "?outcome=1")
             #expect(required.status == 503)
             #expect(try required.members["code"] as? String == "node_behind")
+            #expect(try required.members["epoch"] as? String == "\(live.log.epoch)", "what the acks are asked with later")
             #expect(try outcomes(required) == [nil])
+        }
+    }
+
+    @Test("one op twice with other content in one request is the fault of the second, for good")
+    func contradiction() async throws {
+        try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
+            let answer = try await publish(live, event(0, insert), event(0, #""noop""#))
+            let members = try answer.members
+            #expect(answer.status == 400 && members["code"] as? String == "bad_event" && members["index"] as? Int == 1)
+            #expect(members["retry_ms"] == nil)
         }
     }
 

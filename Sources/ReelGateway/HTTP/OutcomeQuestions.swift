@@ -17,6 +17,8 @@ final class OutcomeQuestions {
     private let client: HTTPClient
     private let announcer: Announcer
     private let source: (any StateSource)?
+    /// The id of this node, which announces itself among the others.
+    private let own: String
     private let (epoch, partitions): (Epoch, Int)
     private let tls: TLSClient?
     private var turn = 0
@@ -29,12 +31,14 @@ final class OutcomeQuestions {
         announcer: Announcer,
         of log: any EventLog,
         _ settings: GatewaySettings,
-        state: (any StateSource)?
+        state: (any StateSource)?,
+        own: String
     ) {
         self.loop = loop
         client = HTTPClient(on: loop)
         self.announcer = announcer
         source = state
+        self.own = own
         (epoch, partitions) = (log.epoch, log.partitions)
         tls = settings.node.peerTLS
     }
@@ -53,11 +57,7 @@ final class OutcomeQuestions {
 
     /// Calls back with what became of the events, in the order of the acks.
     func ask(_ question: Question, then: @escaping (Result<[AckOutcome], Problem>) -> Void) {
-        if let source {
-            // An incomplete state does not answer soon, so the question fails at once.
-            guard source.canAnswer(StateRequest(.snapshot(epoch: nil), of: question.stream)) else {
-                return then(.failure(Problem(.nodeBehind, "the folded state of this node is not complete")))
-            }
+        if let source, source.canAnswer(StateRequest(.snapshot(epoch: nil), of: question.stream)) {
             return source.outcomes(
                 of: question.acks,
                 in: question.stream,
@@ -72,14 +72,16 @@ final class OutcomeQuestions {
         let nowMs = loop.nowMs
         resting = resting.filter { $0.value > nowMs }
         let nodes = StatePassage.order(
-            announcer.nodes,
+            announcer.nodes.filter { $0.id != own },
             awake: announcer.awake,
             epoch: epoch,
             partition,
             turn: turn
         )
         let able = nodes.filter { question.isRequired || resting[$0.id] == nil }
-        ask(able[...], question, untilMs: nowMs + question.withinMs, nil, then)
+        // An incomplete state of this process does not answer soon.
+        let failure = source.map { _ in Problem(.nodeBehind, "the folded state of this node is not complete") }
+        ask(able[...], question, untilMs: nowMs + question.withinMs, failure, then)
     }
 
     private func ask(
@@ -103,6 +105,8 @@ final class OutcomeQuestions {
             origin
         )
         if origin.isSecure { request.tls = tls }
+        // A node that does not know either asks no other one in turn.
+        request.headers.add(StatePassage.passedHeader, "1")
         if let authorization = question.authorization { request.headers.add("authorization", authorization) }
         let waitMs = rest.isEmpty ? leftMs : min(leftMs, max(Self.nodeMs, leftMs / 2))
         request.timeout = .milliseconds(waitMs)

@@ -42,6 +42,7 @@ struct PublishAnswer {
     /// Why the outcomes of the events are not known, for a request with `outcome=1`.
     func response(refusing problem: Problem) -> HTTPResponse {
         var problem = problem
+        problem.epoch = epoch
         problem.acks = json(acks) { $0.append(acked: $1) }
         return problem.response
     }
@@ -49,6 +50,7 @@ struct PublishAnswer {
     /// A refusal of a request whose key came with other content: the event of this ack contradicts the one at `seq`.
     func response(conflict ack: ServerFrame.Acked, with seq: Seq) -> HTTPResponse {
         var problem = Problem(.conflict, Self.conflict(ack, seq))
+        problem.epoch = epoch
         problem.index = index(of: ack)
         problem.acks = json(acks) { $0.append(acked: $1) }
         return problem.response

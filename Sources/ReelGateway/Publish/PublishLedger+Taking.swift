@@ -50,7 +50,11 @@ extension PublishLedger {
                     let twin = own.updateValue(index, forKey: EventKey(lane: run.lane, op: offer.op)),
                     PublishedContent.contradict(offer.value, offers[twin].value)
                 {
-                    refusals[index] = ReelError(.badEvent, "found op \(offer.op) twice with different content")
+                    refusals[index] = ReelError(
+                        .badEvent,
+                        "found op \(offer.op) twice with different content",
+                        index: index
+                    )
                 } else if flights?.contradicts(offer.op, offer.value) == true {
                     refusals[index] = ReelError(
                         .gap,
