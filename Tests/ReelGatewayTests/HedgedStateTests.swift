@@ -10,81 +10,14 @@ import Testing
 
 /// A gateway whose snapshot nodes hang, or cannot answer: whatever is asked about state, another one is asked.
 @Suite(.timeLimit(.minutes(15))) struct HedgedStateTests {
-    /// A node that gives every question the same answer, or takes it and never answers.
-    private final class StateNode: Sendable {
-        private let loop: EventLoop
-        private let server: LoopBound<(HTTPServer, Handler)>
-        private let address: SocketAddress
-
-        private final class Handler: HTTPHandler {
-            let answer: HTTPResponse?
-            var asked: [HTTPExchange] = []
-            var broken = 0
-
-            init(_ answer: HTTPResponse?) { self.answer = answer }
-
-            func respond(to request: HTTPRequest, _ exchange: HTTPExchange) {
-                asked.append(exchange)
-                exchange.broken = { [self] in broken += 1 }
-                if let answer { exchange.respond(answer) }
-            }
-
-            func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision { .refuse(HTTPResponse(status: 404)) }
-            func refusal(of violation: HTTPViolation) -> HTTPResponse { HTTPResponse(status: violation.status) }
-        }
-
-        init(_ answer: HTTPResponse?) throws {
-            let loop = try EventLoop()
-            self.loop = loop
-            (server, address) = try loop.sync {
-                let handler = Handler(answer)
-                let server = HTTPServer(on: loop, .patient, handler: handler)
-                let address = try server.listen(on: try SocketAddress("127.0.0.1", port: 0))
-                return (LoopBound((server, handler), on: loop), address)
-            }
-        }
-
-        deinit {
-            loop.stop()
-            loop.join()
-        }
-
-        var asked: Int { get throws { try loop.sync { [server] in server.value.1.asked.count } } }
-        /// How many of the questions were given up. The node meets that nobody listens when it says something.
-        func broken() throws -> Int {
-            try loop.sync { [server] in
-                for exchange in server.value.1.asked {
-                    exchange.start(status: 200, headers: [:])
-                    exchange.write(Array("late".utf8))
-                }
-                return server.value.1.broken
-            }
-        }
-
-        /// `name` begins with `node-`.
-        func announce(as name: String, in log: MemoryLog) throws {
-            try log.announce(
-                NodeAnnouncement(
-                    id: name,
-                    role: "snapshot",
-                    url: "http://\(address)",
-                    advertised: nil,
-                    build: "0",
-                    positions: [],
-                    atMs: WallClock.nowMs()
-                )
-            )
-        }
-    }
-
     private func with(
-        _ nodes: [StateNode],
+        _ nodes: [FakeNode],
         hedgeMs: Int64 = 1_000_000,
         loops: Int = 1,
         _ body: (LiveGateway) async throws -> Void
     ) async throws {
         let log = try MemoryLog(partitions: 1)
-        for (index, node) in nodes.enumerated() { try node.announce(as: "node-\(index)", in: log) }
+        for (index, node) in nodes.enumerated() { try log.announce(node.announcement(as: "node-\(index)")) }
         try await LiveGateway.with(
             log,
             {
@@ -132,7 +65,7 @@ import Testing
 
     @Test("a node that hangs holds up one question for a moment, on whatever loop, and is asked last from then on")
     func hungNode() async throws {
-        let (hung, well) = (try StateNode(nil), try StateNode(whole))
+        let (hung, well) = (try FakeNode(nil), try FakeNode(whole))
         let start = ContinuousClock.now
         try await with([hung, well], hedgeMs: 50, loops: 2) { live in
             let answers = try await ask(live, times: 4)
@@ -148,7 +81,7 @@ import Testing
 
     @Test("where all nodes hang, few questions are asked twice")
     func allHang() async throws {
-        let nodes = [try StateNode(nil), try StateNode(nil)]
+        let nodes = [try FakeNode(nil), try FakeNode(nil)]
         let questions = 40
         try await with(nodes, hedgeMs: 20) { live in
             var readers: [Any] = []
@@ -169,7 +102,7 @@ import Testing
 
     @Test("a node that has not folded all yet is not asked for long where another one has, whatever is asked")
     func nodeBehind() async throws {
-        let (late, well) = (try StateNode(behind(5)), try StateNode(whole))
+        let (late, well) = (try FakeNode(behind(5)), try FakeNode(whole))
         let start = ContinuousClock.now
         try await with([late, well]) { live in
             let answers = try await ask(live, times: 5)
@@ -182,7 +115,7 @@ import Testing
 
     @Test("where all nodes are behind, the client hears from the one that is furthest, whatever it asks")
     func allBehind() async throws {
-        let nodes = try [5, 90, -1].map { try StateNode(behind($0)) }
+        let nodes = try [5, 90, -1].map { try FakeNode(behind($0)) }
         try await with(nodes) { live in
             for answer in try await ask(live, times: 3) {
                 #expect(answer.status == 503 && answer.headers["retry-after"] == "1")

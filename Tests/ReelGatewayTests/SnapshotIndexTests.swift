@@ -99,58 +99,6 @@ import Testing
 
     // MARK: Nodes that do not answer as they should
 
-    /// A node that announces itself, and answers what the test wants, or nothing.
-    private final class FakeNode: Sendable {
-        private let loop: EventLoop
-        private let server: LoopBound<(HTTPServer, Handler)>
-        let address: SocketAddress
-
-        private final class Handler: HTTPHandler {
-            let answer: HTTPResponse?
-            var asked: [HTTPExchange] = []
-
-            init(_ answer: HTTPResponse?) { self.answer = answer }
-
-            func respond(to request: HTTPRequest, _ exchange: HTTPExchange) {
-                asked.append(exchange)
-                if let answer { exchange.respond(answer) }
-            }
-
-            func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision { .refuse(HTTPResponse(status: 404)) }
-            func refusal(of violation: HTTPViolation) -> HTTPResponse { HTTPResponse(status: violation.status) }
-        }
-
-        init(_ answer: HTTPResponse?) throws {
-            let loop = try EventLoop()
-            self.loop = loop
-            (server, address) = try loop.sync {
-                let handler = Handler(answer)
-                let server = HTTPServer(on: loop, .patient, handler: handler)
-                let address = try server.listen(on: try SocketAddress("127.0.0.1", port: 0))
-                return (LoopBound((server, handler), on: loop), address)
-            }
-        }
-
-        deinit {
-            loop.stop()
-            loop.join()
-        }
-
-        var asked: Int { get throws { try loop.sync { [server] in server.value.1.asked.count } } }
-
-        func announcement(head: Seq) -> NodeAnnouncement {
-            NodeAnnouncement(
-                id: "fake",
-                role: "snapshot",
-                url: "http://\(address)",
-                advertised: nil,
-                build: "0",
-                positions: [.init(partition: 0, seq: head)],
-                atMs: 0
-            )
-        }
-    }
-
     /// What streams bring at a gateway that has this node beside it.
     private func read(
         _ wanted: [StreamName],
@@ -159,7 +107,7 @@ import Testing
         _ check: (LiveGateway) async throws -> Void
     ) async throws {
         let memory = try await MemoryLog.sparse(count, streams, every: distance)
-        let log = NeighbourLog(memory, node.announcement(head: Seq(count - 1)))
+        let log = NeighbourLog(memory, node.announcement(as: "fake", head: Seq(count - 1)))
         try await LiveGateway.with(
             log,
             {

@@ -84,11 +84,7 @@ struct StoreRowHash {
 
     /// A row of `event`.
     static func event(_ row: Int64, seq: Int64, value: Bytes) -> Int64 {
-        var hash = StoreRowHash()
-        hash.add(row)
-        hash.add(seq)
-        hash.add(value)
-        return hash.stored
+        withUnsafeBytes(of: seq.littleEndian) { part(of: row, key: $0, value: value) }
     }
 
     /// A row of `outbox`.
