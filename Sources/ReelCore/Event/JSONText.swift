@@ -49,6 +49,19 @@ public struct JSONText {
     /// The decoded UTF-8 bytes, one by one.
     public var decoded: Decoded { Decoded(raw: raw) }
 
+    /// A hash of the decoded bytes, another one in each process. `buffer` is room to decode into.
+    func hash(_ buffer: inout [UInt8]) -> Int {
+        var hasher = Hasher()
+        if isPlain {
+            hasher.combine(bytes: raw)
+        } else {
+            buffer.removeAll(keepingCapacity: true)
+            decode(into: &buffer)
+            buffer.withUnsafeBytes { hasher.combine(bytes: $0) }
+        }
+        return hasher.finalize()
+    }
+
     /// The order of the decoded bytes: less than, equal or greater than zero.
     public func order(_ other: JSONText) -> Int {
         if isPlain, other.isPlain { return raw.order(other.raw) }
