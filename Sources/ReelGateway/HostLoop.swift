@@ -50,6 +50,8 @@ protocol ClientSocket: AnyObject {
     var writtenBytes: Int { get }
     /// How much has come of a message that is not whole yet; nil: none has begun.
     var partBytes: Int? { get }
+    /// The largest message that is taken, in bytes.
+    var maxMessage: Int { get set }
 
     /// Sends a frame.
     func send(_ frame: WebSocketFrame)

@@ -9,6 +9,7 @@ extension SocketClient {
         do throws(ReelError) {
             if let tokens, let token = hello.token { access = Access(try tokens.grant(token), token: token) }
             guard access != nil else { throw ReelError(.unauthorized, "found no token, expected one in hello") }
+            takeFrames(of: settings.frameBytes)
             if hello.takesNodes { neighboursTold = gateway.neighbours.edition }
             sayWelcome(ref: frame.ref)
         } catch {

@@ -33,6 +33,9 @@ final class SocketClient: Subscriber {
     /// Fetches that wait for their position.
     var pendingFetches = 0
 
+    /// The largest first frame, packed or not.
+    static let helloBytes = 16 << 10
+
     init(_ gateway: GatewayLoop, access: Access?) {
         self.access = access
         number = gateway.nextNumber()
@@ -40,9 +43,12 @@ final class SocketClient: Subscriber {
         session = Session(gateway.share.settings, nowMs: gateway.nowMs)
     }
 
-    private var settings: GatewaySettings { gateway.share.settings }
+    var settings: GatewaySettings { gateway.share.settings }
 
     var isClosed: Bool { socket?.isClosed ?? true }
+
+    /// From now on a frame may have so many bytes.
+    func takeFrames(of bytes: Int) { socket?.maxMessage = bytes }
 
     /// Bytes that wait for it.
     var pendingBytes: Int { socket?.pendingBytes ?? 0 }

@@ -1,9 +1,9 @@
 import ReelCore
 import ReelLog
-import ReelNet
 import Testing
 
 @testable import ReelGateway
+@testable import ReelNet
 
 /// Whatever a client says: it has a code, changes nothing, and leaves the others alone.
 @Suite(.timeLimit(.minutes(15))) struct BadInputTests {
@@ -82,6 +82,49 @@ import Testing
             #expect(try await socket.nextAck().acks.map(\.seq) == [0])
             let events = try await other.events(of: todo, partition: subscribed.partition, after: -1, through: 0)
             #expect(events.count == 1)
+        }
+    }
+
+    @Test("before welcome a frame has at most 16 KiB, packed or not; behind it as much as welcome says")
+    func longHello() async throws {
+        try await LiveGateway.with { live in
+            let room = SocketClient.helloBytes
+            func hello(_ count: Int) -> String {
+                let start = #"{"t":"hello","client":"test/1","x":""#
+                return start + String(repeating: " ", count: count - start.utf8.count - 2) + #""}"#
+            }
+            let socket = try await live.open()
+            socket.send(hello(room))
+            _ = try await socket.next { if case .welcome = $0.body { true } else { false } }
+            socket.send(#"{"t":"unsubscribe","stream":"todo","x":""# + String(repeating: " ", count: 900_000) + #""}"#)
+            _ = try await socket.next { if case .unsubscribed = $0.body { true } else { false } }
+            let long = try await live.open()
+            long.send(hello(room + 1))
+            #expect(try await long.closeCode() == 1009)
+            #expect(long.heard.isEmpty)
+        }
+    }
+
+    @Test("a packed frame that is longer than 16 KiB is refused before welcome")
+    func packedHello() async throws {
+        try await LiveGateway.with { live in
+            let text = #"{"t":"hello","client":"test/1","x":""# + String(repeating: " ", count: 1_000_000) + #""}"#
+            var packed = WebSocketFrame(.text, Array(text.utf8)).packed(by: MessageDeflater())
+            #expect(packed[1] == 126, "it is short as it comes")
+            // A client masks, with zeros here.
+            packed[1] |= 0x80
+            packed.insert(contentsOf: [0, 0, 0, 0], at: 4)
+            let client = try RawClient(live.gateway.address)
+            client.send(
+                "GET /v1/socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                    + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+                    + "Sec-WebSocket-Protocol: reel.v1\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n"
+            )
+            client.send(packed)
+            client.send(WebSocketFrame.encode(.close, WebSocketFrame.closePayload(1009, ""), mask: 1))
+            let answer = client.readAllBytes()
+            #expect(String(decoding: answer, as: UTF8.self).contains("permessage-deflate"))
+            #expect(answer.firstRange(of: WebSocketFrame.closePayload(1009, "a message of more")) != nil)
         }
     }
 

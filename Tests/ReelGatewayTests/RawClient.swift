@@ -44,12 +44,15 @@ final class RawClient: Sendable {
     }
 
     /// All that comes until the other side ends.
-    func readAll() -> String {
+    func readAll() -> String { String(decoding: readAllBytes(), as: UTF8.self) }
+
+    /// The same as it is.
+    func readAllBytes() -> [UInt8] {
         var (all, buffer): ([UInt8], [UInt8]) = ([], [UInt8](repeating: 0, count: 65_536))
         while true {
             let found = recv(descriptor, &buffer, buffer.count, 0)
             if found < 0, errno == EINTR { continue }
-            guard found > 0 else { return String(decoding: all, as: UTF8.self) }
+            guard found > 0 else { return all }
             all += buffer.prefix(found)
         }
     }

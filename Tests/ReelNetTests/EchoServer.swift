@@ -119,10 +119,13 @@ final class EchoSockets: WebSocketHandler {
     /// The one opened last.
     private(set) var last: WebSocket?
     private(set) var closed = 0
+    /// Runs before a text is answered.
+    var beforeText: ((String) -> Void)?
 
     func opened(_ socket: WebSocket) { last = socket }
 
     func received(text: [UInt8], from socket: WebSocket) {
+        beforeText?(String(decoding: text, as: UTF8.self))
         switch String(decoding: text, as: UTF8.self) {
         case "close me": socket.close(code: 4001)
         case "now": socket.sendNow(.text(text))

@@ -57,6 +57,49 @@ import Testing
         #expect(try part() == nil)
     }
 
+    @Test("between the frames of one connection, others have their turn", arguments: [false, true])
+    func turns(endsBehind: Bool) throws {
+        let server = try EchoServer()
+        let (many, one) = (try open(server), try open(server))
+        let (heard, isSent) = (Lines(), DispatchSemaphore(value: 0))
+        _ = try server.onHandler { handler in
+            handler.sockets.beforeText = { text in
+                heard.add(text)
+                // The other one's frame lies in the kernel before the second is looked at.
+                if text == "many 0" { isSent.wait() }
+                let end = ContinuousClock.now + .milliseconds(2)
+                while ContinuousClock.now < end {}
+            }
+        }
+        let frames = (0..<20).flatMap { WebSocketFrame.encode(.text, Array("many \($0)".utf8), mask: 1) }
+        many.send(frames + (endsBehind ? WebSocketFrame.encode(.close, [], mask: 1) : []))
+        one.send(WebSocketFrame.encode(.text, Array("one".utf8), mask: 1))
+        isSent.signal()
+        #expect(one.receive().suffix(3) == Array("one".utf8))
+        let answers = (0..<20).flatMap { WebSocketFrame.encode(.text, Array("many \($0)".utf8), mask: nil) }
+        var received: [UInt8] = []
+        while received.count < answers.count { received += many.receive() }
+        #expect(Array(received.prefix(answers.count)) == answers, "none is lost, and they keep their order")
+        let order = heard.all
+        #expect(order.count == 21 && order.firstIndex(of: "one") ?? 21 < 20, "\(order)")
+    }
+
+    @Test("what comes behind the close frame is not unpacked, and the answer to it is still seen")
+    func behindTheClose() throws {
+        let server = try EchoServer()
+        let socket = try RawSocket(server.address)
+        socket.send(
+            Self.handshake.replacing("\r\n\r\n", with: "\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n")
+        )
+        #expect(socket.receive(until: "\r\n\r\n").contains("permessage-deflate"))
+        let damaged: [UInt8] = [0xc1, 0x82, 0, 0, 0, 0, 0xff, 0xff]
+        socket.send(WebSocketFrame.encode(.text, Array("close me".utf8), mask: 1) + damaged + damaged)
+        socket.send(WebSocketFrame.encode(.close, [0x0f, 0xa1], mask: 1))
+        let close = WebSocketFrame.encode(.close, WebSocketFrame.closePayload(4001, ""), mask: nil)
+        #expect(socket.receive() == close, "no violation is found in what nobody reads")
+        #expect(socket.endsInOrder())
+    }
+
     @Test func agreesOnASubprotocol() async throws {
         let server = try EchoServer()
         var target = WebSocketTarget.patient(server.address.port)

@@ -148,6 +148,7 @@ final class SimulatedLink: @unchecked Sendable {
 
     /// The gateway's end.
     private final class GatewayEnd: ClientSocket {
+        var maxMessage = Int.max
         let link: SimulatedLink
 
         init(_ link: SimulatedLink) { self.link = link }

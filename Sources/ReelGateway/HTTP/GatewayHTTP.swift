@@ -121,7 +121,8 @@ final class GatewayHTTP: HTTPHandler {
             }
             return .accept(
                 subprotocol: "reel.v1",
-                maxMessage: gateway.share.settings.frameBytes,
+                // Nobody is known yet; `hello` makes it more.
+                maxMessage: min(SocketClient.helloBytes, gateway.share.settings.frameBytes),
                 handler: SocketClient(gateway, access: try socketAccess(offer.head))
             )
         } catch {

@@ -19,14 +19,20 @@ public final class WebSocket {
     private var sentClose = false
     /// Whether the answer to the close frame is late because the peer has not got it yet.
     private var isOverdue = false
+    /// The peer's side has ended behind what waits for its turn.
+    private var endsLater = false
     /// Whether both sides have agreed on permessage-deflate.
     private let deflates: Bool
     private let tcp: TCPConnection
     private var handler: (any WebSocketHandler)?
     private var ending = Ending.broken
+    /// What has come and waits for its turn; nothing is read meanwhile.
+    private var waiting: [UInt8] = []
     private var decoder: WebSocketDecoder
 
     private static let maxPendingForPong = 64 << 10
+    /// So long the frames of one connection are handled; then others have their turn.
+    private static let turn = Duration.milliseconds(1)
 
     init(
         _ tcp: TCPConnection,
@@ -57,7 +63,7 @@ public final class WebSocket {
     func open(_ rest: Span<UInt8>) {
         handler?.opened(self)
         received(rest)
-        tcp.resumeReading()
+        if waiting.isEmpty { tcp.resumeReading() }
     }
 
     // MARK: Sending
@@ -73,6 +79,12 @@ public final class WebSocket {
 
     /// How much has come of a message that is not whole yet; nil: none has begun.
     public var partBytes: Int? { decoder.partBytes }
+
+    /// The largest message that is taken, in bytes, packed or not. A change holds for frames that begin after it.
+    public var maxMessage: Int {
+        get { decoder.maxMessage }
+        set { decoder.maxMessage = newValue }
+    }
 
     /// Whether nothing can be sent any more.
     public var isClosed: Bool { sentClose || tcp.isClosed }
@@ -115,6 +127,7 @@ public final class WebSocket {
         guard !sentClose else { return }
         send(.close, WebSocketFrame.closePayload(code, reason))
         sentClose = true
+        decoder.dropMessages()
         tcp.setDeadline(deadlines.answer)
     }
 
@@ -156,12 +169,18 @@ extension WebSocket: Sendable {}
 extension WebSocket: TCPHandler {
     /// Bytes of the connection.
     func received(_ bytes: Span<UInt8>) {
+        guard waiting.isEmpty else {
+            // What TLS still had to open of the same read.
+            return bytes.withUnsafeBufferPointer { waiting.append(contentsOf: $0) }
+        }
         var position = 0
         var isPart = true
+        let end = ContinuousClock.now + Self.turn
         do throws(WebSocketViolation) {
             while !tcp.isClosed, let event = try decoder.next(bytes, &position) {
                 isPart = false
                 handle(event)
+                if isServer, position < bytes.count, ContinuousClock.now >= end { return wait(bytes, from: position) }
             }
             if case .server(let server, _) = side, server.gate.lacksMemory(for: decoder.heldBytes) {
                 throw WebSocketViolation(code: 1013, detail: server.gate.says(.memory))
@@ -169,6 +188,22 @@ extension WebSocket: TCPHandler {
             if isPart, !isClosed { handler?.receivedPart(from: self) }
         } catch {
             fail(error)
+        }
+    }
+
+    /// The rest has its turn behind the other connections of the loop.
+    private func wait(_ bytes: Span<UInt8>, from position: Int) {
+        bytes.extracting(position..<bytes.count).withUnsafeBufferPointer { waiting = Array($0) }
+        tcp.pauseReading()
+        let bound = LoopBound(self, on: loop)
+        loop.execute {
+            let socket = bound.value
+            let bytes = socket.waiting
+            socket.waiting = []
+            if !socket.tcp.isClosed { socket.received(bytes.span) }
+            guard socket.waiting.isEmpty else { return }
+            socket.tcp.resumeReading()
+            if socket.endsLater { socket.ended() }
         }
     }
 
@@ -194,6 +229,8 @@ extension WebSocket: TCPHandler {
 
     /// The peer's side has ended: with a close frame, or broken.
     func ended() {
+        endsLater = !waiting.isEmpty
+        if endsLater { return }
         if !sentClose { tcp.setDeadline(deadlines.answer) }
         tcp.finish()
     }

@@ -42,7 +42,8 @@ public struct WebSocketDecoder {
     }
 
     // Each WebSocket has a decoder: the fields are in the order that leaves no room between them.
-    private let maxMessage: Int
+    /// So many bytes a message may have, packed or not; it holds for frames that begin from now on.
+    var maxMessage: Int
     private var length: UInt64 = 0
     private var read = 0
     private var message: [UInt8] = []
@@ -57,6 +58,8 @@ public struct WebSocketDecoder {
     private var kind: WebSocketFrame.Opcode?
     private var isFinal = true
     private var isPacked = false
+    /// Messages are read over: nobody wants them any more.
+    private var drops = false
     private let role: Role
     /// Whether messages may be packed (permessage-deflate).
     private let inflates: Bool
@@ -71,6 +74,12 @@ public struct WebSocketDecoder {
 
     /// Bytes of a message that is not whole yet.
     var heldBytes: Int { message.count }
+
+    /// From now on messages are read over, not unpacked and not kept. Control frames still count.
+    mutating func dropMessages() {
+        drops = true
+        message = []
+    }
 
     /// The next event in the bytes from `position` on, which moves behind it; nil if it takes more bytes. After it
     /// has thrown, the connection cannot go on.
@@ -184,7 +193,9 @@ public struct WebSocketDecoder {
     private mutating func readPayload(_ bytes: Span<UInt8>, _ position: inout Int) throws(WebSocketViolation) {
         let count = min(Int(length) - read, bytes.count - position)
         let part = bytes.extracting(position..<position + count)
-        if opcode.isControl {
+        if drops, !opcode.isControl {
+            // Only its length counts.
+        } else if opcode.isControl {
             append(part, to: &control)
         } else {
             let start = message.count
@@ -215,6 +226,10 @@ public struct WebSocketDecoder {
             }
         }
         guard isFinal else { return nil }
+        if drops {
+            kind = nil
+            return nil
+        }
         if isPacked { try unpack() }
         guard kind != .text || utf8.isComplete else { throw Self.badText }
         let payload = message
