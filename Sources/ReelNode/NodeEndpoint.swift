@@ -9,6 +9,11 @@ public enum NodeEndpoint: Sendable {
 
     /// Whether a node with keys wants to see a token. Load balancers and monitors have none.
     public var isGuarded: Bool { self == .cluster }
+
+    /// Whether a request asks how the node is, as load balancers do again and again.
+    public static func isHealthCheck(_ head: HTTPRequestHead) -> Bool {
+        ["GET", "HEAD"].contains(head.method) && ["/healthz", "/readyz"].contains(head.path)
+    }
 }
 
 extension Router {

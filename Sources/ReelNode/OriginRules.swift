@@ -65,6 +65,20 @@ public struct OriginRules: Hashable, Sendable {
         return fields
     }
 
+    /// The refusal of a request by its head alone: by these rules, or by what `check` throws; nil: by neither.
+    public func refusal(of request: HTTPRequestHead, _ check: () throws(Problem) -> Void) -> HTTPResponse? {
+        var headers = HTTPHeaders()
+        do throws(Problem) {
+            headers = try fields(for: request)
+            try check()
+            return nil
+        } catch {
+            var response = error.response
+            for field in headers.fields { response.headers.add(field.name, field.value) }
+            return response
+        }
+    }
+
     /// Whether a host, perhaps with a port, is surely not a stranger's name for this node: an address, a name without a
     /// dot, or one that the node was told.
     private func isKnown(_ host: String) -> Bool {

@@ -16,6 +16,20 @@ import Testing
     private let todo = StreamName("todo-7")!
     private let other = StreamName("other")!
 
+    @Test("without a right nobody sends a large body: the head alone is answered", arguments: ["", "Bearer nonsense"])
+    func largeBodies(authorization: String) async throws {
+        try await guarded { live, keys in
+            let client = try RawClient(live.gateway.address)
+            client.send(
+                "POST /v1/streams/todo-7/events HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+                    + (authorization.isEmpty ? "" : "Authorization: \(authorization)\r\n")
+                    + "Content-Length: 900000\r\n\r\n"
+            )
+            let answer = client.readAll()
+            #expect(answer.hasPrefix("HTTP/1.1 401") && answer.contains(#""code":"unauthorized""#), "\(answer)")
+        }
+    }
+
     @Test func nobodyWithoutATokenGetsIn() async throws {
         try await guarded { live, keys in
             for (method, target) in [

@@ -39,9 +39,11 @@ import Testing
         let server = try EchoServer(gate: gate)
         let inside = try (0..<2).map { _ in try RawSocket(server.address) }
         try await eventually { gate.open == 2 }
-        for _ in 0..<3 {
-            let answer = try RawSocket(server.address).receiveAll()
-            #expect(answer.hasPrefix("HTTP/1.1 503") && answer.contains("of this address"))
+        for request in ["GET /echo HTTP/1.1\r\nHost: a\r\n\r\n", ""] {
+            let socket = try RawSocket(server.address)
+            socket.send(request)
+            let answer = socket.receiveAll()
+            #expect(answer.hasPrefix("HTTP/1.1 503") && answer.contains("of this address"), "\(request)")
         }
         for socket in inside {
             socket.send("GET /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
@@ -52,6 +54,26 @@ import Testing
         let later = try RawSocket(server.address)
         later.send("GET /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         #expect(later.receiveAll().hasPrefix("HTTP/1.1 200"))
+    }
+
+    @Test("how the server is can be asked where nobody is let in, once a connection, also among many that only wait")
+    func healthBeyondTheLimit() async throws {
+        let gate = ConnectionGate(limit: 2)
+        let server = try EchoServer(gate: gate)
+        let inside = try (0..<2).map { _ in try RawSocket(server.address) }
+        try await eventually { gate.open == 2 }
+        let waiting = try (0..<40).map { _ in try RawSocket(server.address) }
+        let check = try RawSocket(server.address)
+        check.send("GET /health HTTP/1.1\r\nHost: a\r\n\r\nGET /health HTTP/1.1\r\nHost: a\r\n\r\n")
+        let answer = check.receiveAll()
+        #expect(answer.hasPrefix("HTTP/1.1 200") && answer.lowercased().contains("connection: close"), "\(answer)")
+        #expect(answer.ranges(of: "HTTP/1.1").count == 1)
+        for socket in waiting { #expect(socket.receiveAll().hasPrefix("HTTP/1.1 503")) }
+        #expect(gate.open == 2 && gate.refused(.connections) == 41)
+        inside[0].send("GET /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        #expect(inside[0].receiveAll().hasPrefix("HTTP/1.1 200"))
+        inside[0].endSending()
+        try await eventually { gate.open == 1 }
     }
 
     @Test func withoutMemoryABodyThatIsUnderWayGrowsNoFurther() async throws {

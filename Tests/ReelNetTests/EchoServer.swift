@@ -72,6 +72,7 @@ final class EchoHandler: HTTPHandler {
         case "/later":
             exchange.loop.offload({ 7 }) { exchange.respond(HTTPResponse(status: 200, body: Array("\($0)".utf8))) }
         case "/never": break
+        case "/health": exchange.respond(HTTPResponse(status: 200))
         case "/unchanged": exchange.respond(HTTPResponse(status: 304, headers: ["etag": "\"1\""]))
         case "/every-second":
             flaky += 1
@@ -109,6 +110,12 @@ final class EchoHandler: HTTPHandler {
         guard offer.head.path != "/refused" else { return .refuse(HTTPResponse(status: 404)) }
         return .accept(subprotocol: offer.subprotocols.first, maxMessage: 64 << 20, handler: sockets)
     }
+
+    func refusal(of head: HTTPRequestHead) -> HTTPResponse? {
+        head.path == "/refused" ? HTTPResponse(status: 401) : nil
+    }
+
+    func isHealthCheck(_ head: HTTPRequestHead) -> Bool { head.path == "/health" }
 
     func refusal(of violation: HTTPViolation) -> HTTPResponse {
         HTTPResponse(status: violation.status, body: Array("\(violation.detail)\n".utf8))

@@ -5,6 +5,21 @@ import Testing
 @testable import ReelNet
 
 @Suite(.timeLimit(.minutes(5))) struct HTTPServerTests {
+    @Test(
+        "a body that the head shows to be unwanted is refused before it comes",
+        arguments: [
+            "Content-Length: 900000\r\n", "Transfer-Encoding: chunked\r\n",
+            "Content-Length: 5\r\nExpect: 100-continue\r\n",
+        ]
+    )
+    func unwantedBodies(framing: String) throws {
+        let server = try EchoServer()
+        let socket = try RawSocket(server.address)
+        socket.send("POST /refused HTTP/1.1\r\nHost: a\r\n\(framing)\r\n")
+        let answer = socket.receiveAll()
+        #expect(answer.hasPrefix("HTTP/1.1 401") && answer.lowercased().contains("connection: close"), "\(answer)")
+    }
+
     @Test func answersRequestsThatComeInOnePacketOneByOne() throws {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)

@@ -130,6 +130,13 @@ final class GatewayHTTP: HTTPHandler {
         }
     }
 
+    /// Who has no right to send a body is told before it is read.
+    func refusal(of head: HTTPRequestHead) -> HTTPResponse? {
+        origins.refusal(of: head) { () throws(Problem) in _ = try access(try router.match(head), head) }
+    }
+
+    func isHealthCheck(_ head: HTTPRequestHead) -> Bool { NodeEndpoint.isHealthCheck(head) }
+
     func refusal(of violation: HTTPViolation) -> HTTPResponse {
         Problem(violation).response
     }

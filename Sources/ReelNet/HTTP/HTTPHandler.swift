@@ -8,6 +8,21 @@ public protocol HTTPHandler: AnyObject {
 
     /// The answer to what is no proper request, or comes when the server is full.
     func refusal(of violation: HTTPViolation) -> HTTPResponse
+
+    /// The answer to a request that the head alone shows to be refused; nil: its body is wanted. Asked before a large
+    /// body is read, and before the client is told to go on (`Expect: 100-continue`). The connection ends with it.
+    func refusal(of head: HTTPRequestHead) -> HTTPResponse?
+
+    /// True for a request that asks how the server is: it is answered also where the server takes no more connections.
+    func isHealthCheck(_ head: HTTPRequestHead) -> Bool
+}
+
+extension HTTPHandler {
+    /// Reads every body.
+    public func refusal(of head: HTTPRequestHead) -> HTTPResponse? { nil }
+
+    /// There is none.
+    public func isHealthCheck(_ head: HTTPRequestHead) -> Bool { false }
 }
 
 /// A client's wish for a WebSocket.

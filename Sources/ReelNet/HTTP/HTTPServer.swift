@@ -51,6 +51,8 @@ public final class HTTPServer {
     private var listener: TCPListener?
     let gate: ConnectionGate
     private(set) var connections: [ObjectIdentifier: HTTPServerConnection] = [:]
+    /// Connections beyond the limit, the oldest first: each may ask once how the server is.
+    private var reserve: [(connection: HTTPServerConnection, since: ContinuousClock.Instant)] = []
     private var drained: (() -> Void)?
 
     /// A server that listens nowhere yet. On the loop, as everything here. A connection that the gate does not let in
@@ -94,7 +96,7 @@ public final class HTTPServer {
         counters.accepted += 1
         if isDraining { return refuse(tcp, "the server ends") }
         let origin = gate.addressLimit > 0 ? tcp.peer?.origin ?? 0 : 0
-        if let refusal = gate.enter(origin) { return refuse(tcp, gate.says(refusal)) }
+        if let refusal = gate.enter(origin) { return admitToReserve(tcp, gate.says(refusal)) }
         guard secure(tcp) else {
             gate.leave(origin)
             return tcp.close()
@@ -102,6 +104,26 @@ public final class HTTPServer {
         counters.open += 1
         let connection = HTTPServerConnection(self, tcp, origin: origin)
         connections[ObjectIdentifier(connection)] = connection
+    }
+
+    private static let reserveMax = 16
+    /// So long one of the reserve may take until it has asked.
+    static let reserveDeadline = Duration.seconds(2)
+    /// A TLS handshake costs more than a refusal: the reserve takes no more of them than one place in so long gives.
+    private static let reserveTLS = Duration.milliseconds(100)
+
+    /// How the server is can be asked also where it takes no more connections: else whoever fills it up makes it look
+    /// dead, and a proxy then cuts those off whom it serves.
+    private func admitToReserve(_ tcp: TCPConnection, _ refusal: String) {
+        if let oldest = reserve.first, reserve.count >= Self.reserveMax {
+            guard settings.tls == nil || ContinuousClock.now - oldest.since >= Self.reserveTLS else {
+                return refuse(tcp, refusal)
+            }
+            oldest.connection.refuse(HTTPViolation(503, refusal))
+            reserve.removeAll { $0.connection === oldest.connection }
+        }
+        guard secure(tcp) else { return tcp.close() }
+        reserve.append((HTTPServerConnection(self, tcp, beyondLimit: refusal), .now))
     }
 
     /// The handshake has to be done within the deadline of the first head.
@@ -129,7 +151,7 @@ public final class HTTPServer {
         isDraining = true
         self.drained = drained
         stopListening()
-        for connection in connections.values { connection.drain() }
+        for connection in Array(connections.values) + reserve.map(\.connection) { connection.drain() }
         checkDrained()
     }
 
@@ -137,7 +159,7 @@ public final class HTTPServer {
     public func close() {
         isDraining = true
         stopListening()
-        for connection in connections.values { connection.close() }
+        for connection in Array(connections.values) + reserve.map(\.connection) { connection.close() }
     }
 
     private func stopListening() {
@@ -160,6 +182,7 @@ public final class HTTPServer {
     }
 
     func ended(_ connection: HTTPServerConnection) {
+        if connection.isReserve { return reserve.removeAll { $0.connection === connection } }
         remove(connection)
         counters.open -= 1
         gate.leave(connection.origin)

@@ -15,21 +15,32 @@ final class HTTPServerConnection: TCPHandler {
     private var held: [UInt8] = []
     private var isDecoding = false
     private var hasServed = false
+    /// Why it is not let in: it may only ask how the server is. Nil: it is let in.
+    private let beyondLimit: String?
 
     private static let maxHeld = 64 << 10
     /// With more than this unread by the client, its next request waits.
     private static let maxPending = 256 << 10
 
-    init(_ server: HTTPServer, _ tcp: TCPConnection, origin: UInt64) {
+    /// Of a larger body it is asked first whether it is wanted.
+    private static let bodyUnasked = 16 << 10
+
+    init(_ server: HTTPServer, _ tcp: TCPConnection, origin: UInt64 = 0, beyondLimit: String? = nil) {
         self.server = server
         self.origin = origin
+        self.beyondLimit = beyondLimit
+        closesAfterAnswer = beyondLimit != nil
         self.tcp = tcp
         loop = tcp.loop
         decoder = HTTPRequestDecoder(server.settings.limits)
         tcp.handler = self
-        tcp.setDeadline(server.settings.headDeadline)
+        let deadline = server.settings.headDeadline
+        tcp.setDeadline(beyondLimit == nil ? deadline : min(deadline, HTTPServer.reserveDeadline))
         tcp.resumeReading()
     }
+
+    /// It is one beyond the server's limit.
+    var isReserve: Bool { beyondLimit != nil }
 
     /// Whether a request is being read or answered.
     var isBusy: Bool { exchange != nil || !decoder.isBetweenRequests || !held.isEmpty }
@@ -78,6 +89,12 @@ final class HTTPServerConnection: TCPHandler {
     private func handle(_ event: HTTPRequestDecoder.Event, _ rest: Span<UInt8>) throws(HTTPViolation) {
         switch event {
         case .head(let head, let expectsContinue):
+            if let beyondLimit, !server.handler.isHealthCheck(head) { throw HTTPViolation(503, beyondLimit) }
+            if expectsContinue || head.announcesMore(than: Self.bodyUnasked),
+                let response = server.handler.refusal(of: head)
+            {
+                return refuse(with: response)
+            }
             self.head = head
             if expectsContinue { tcp.write(HTTPEncoder.head(100, [:])) }
             tcp.setDeadline(server.settings.bodyDeadline)
@@ -128,15 +145,21 @@ final class HTTPServerConnection: TCPHandler {
         }
     }
 
-    private func refuse(_ violation: HTTPViolation) {
-        server.counters.refused += 1
+    func refuse(_ violation: HTTPViolation) {
         var response = server.handler.refusal(of: violation)
-        response.headers.add("content-length", String(response.body.count))
         if violation.status == 426 {
             response.headers.add("upgrade", "websocket")
             response.headers.add("connection", "upgrade")
             response.headers.add("sec-websocket-version", "13")
         }
+        refuse(with: response)
+    }
+
+    /// The last answer of the connection.
+    private func refuse(with response: HTTPResponse) {
+        server.counters.refused += 1
+        var response = response
+        response.headers.add("content-length", String(response.body.count))
         closesAfterAnswer = true
         tcp.write(head(response.status, response.headers) + response.body)
         finish()
@@ -210,6 +233,8 @@ final class HTTPServerConnection: TCPHandler {
                 return tcp.reset()
             }
             tcp.setDeadline(server.settings.idleDeadline)
+        } else if let beyondLimit {
+            refuse(HTTPViolation(503, beyondLimit))
         } else if decoder.isBetweenRequests {
             tcp.finish()
         } else {
@@ -232,5 +257,13 @@ final class HTTPServerConnection: TCPHandler {
         if let error, error.code == .tls { server.counters.refused += 1 }
         server.ended(self)
         exchange?.connectionBroke()
+    }
+}
+
+extension HTTPRequestHead {
+    /// Whether a body of more than so many bytes is announced, or one of which nobody knows how long it is.
+    fileprivate func announcesMore(than count: Int) -> Bool {
+        if headers["transfer-encoding"] != nil { return true }
+        return headers["content-length"].flatMap { Int($0) } ?? 0 > count
     }
 }
