@@ -45,9 +45,64 @@ import Testing
             all += waiting.count
             let isDone = simulation.drain()
             #expect(isDone, "seed \(seed): \(simulation.stream.outbox.entries.count) events wait")
-            #expect(simulation.stream.outbox.waiting.isEmpty && simulation.stream.outbox.released.isEmpty)
+            let outbox = simulation.stream.outbox
+            #expect(outbox.waiting.isEmpty && outbox.released.isEmpty, "seed \(seed)")
         }
         #expect(placed > 0 && refused > 0, "\(placed) of \(all) placed, \(refused) refused")
+    }
+
+    /// A device that has read two objects, at the seqs 0 and 1, each with a number and the text `ab`.
+    private static func device() -> OverlaySimulation {
+        var simulation = OverlaySimulation(seed: 1)
+        simulation.stream.isComplete = true
+        for id in ["0", "1"] { write(.insert("m", id, ["n": 0, "text": "ab"]), &simulation) }
+        simulation.fold(2)
+        return simulation
+    }
+
+    /// Another device, which has read all, writes.
+    private static func write(_ change: Change, _ simulation: inout OverlaySimulation) {
+        let author = Event.Author(site: simulation.others[0], op: simulation.otherOps[0])
+        simulation.otherOps[0] += 1
+        simulation.append(Event(change).encoded(base: simulation.truth.seq, author: author))
+    }
+
+    private static func title(_ id: String, _ text: String, _ seq: Seq) -> Event {
+        Event(Change.update("m", id, ["text": .string(text)]).guarded(["n": seq]))
+    }
+
+    private static func splice(_ id: String, _ offset: Int64, _ text: String) -> Event {
+        .update("m", id, operations: ["text": .splice([Splice(offset, 0, text)])])
+    }
+
+    private static func add(_ event: Event, _ simulation: OverlaySimulation) throws -> Int64 {
+        try simulation.stream.add(event, base: simulation.stream.seq, read: nil)
+    }
+
+    @Test("a splice waits for one that waits and will be refused, since a filler will stand for that one")
+    func waitsForOneThatWaits() throws {
+        var simulation = Self.device()
+        let stream = simulation.stream
+        let lost = try Self.add(Self.title("0", "title", 0), simulation)
+        simulation.send()
+        Self.write(.update("m", "0", ["n": 1]), &simulation)
+        simulation.fold(1)
+        let waiting = try Self.add(Self.splice("0", 2, "c"), simulation)
+        #expect(stream.outbox.entries.last?.waits == [lost])
+        // The title is rejected. Another text has come by then, and the splice has no place in it.
+        simulation.arrive(calm: true)
+        Self.write(.update("m", "0", ["text": "new"]), &simulation)
+        simulation.fold(2)
+        #expect(stream.outbox.released == [waiting: false])
+        let behind = try Self.add(Self.splice("0", 3, "er"), simulation)
+        #expect(stream.outbox.entries.last?.waits == [waiting])
+        #expect(stream.visible("m", "0")?["text"] == "newer")
+        stream.placeReleased()
+        #expect(stream.outbox.entries.map(\.number) == [waiting, behind])
+        #expect(stream.outbox.entries.first?.event.isFiller == true)
+        #expect(stream.visible("m", "0")?["text"] == "newer")
+        let isDone = simulation.drain()
+        #expect(isDone && stream.confirmed("m", "0")?["text"] == "newer")
     }
 
     /// A client whose title is on its way and will be rejected, and who knows it.

@@ -30,7 +30,7 @@ struct Overlay: Sendable {
         /// The objects that this device has held. The queue refuses the event if one of them no longer exists.
         var held: [Key] = []
         /// The event that is sent in its place if the queue refuses it and others count on its texts; empty where it
-        /// holds nothing.
+        /// neither waits nor holds anything.
         var filler: [UInt8] = []
     }
 
@@ -213,7 +213,7 @@ struct Overlay: Sendable {
             let keys = event.parts.map { event.key(of: $0, bytes) }
             let held = entry.author == nil ? entry.held.filter(keys.indices.contains).map { keys[$0] } : []
             var laid = Laid(value: value, site: site, keys: Array(Set(keys)), waits: entry.waits != nil, held: held)
-            if !held.isEmpty {
+            if !held.isEmpty || laid.waits {
                 let author = Event.Author(site: site, op: 0)
                 laid.filler = entry.event.filler.encoded(base: Self.firstSeq - 1, author: author)
             }
@@ -267,14 +267,12 @@ struct Overlay: Sendable {
                 let isCounted = entry.texts.contains { text in
                     !gone.contains { text.starts(with: $0 + [0]) }
                 }
-                // Its texts are lost at its own seq, whatever the splices of the refused event were made on.
-                entry.filler.withUnsafeBytes { filler in
-                    guard isCounted, (try? event.parse(filler)) != nil else { return }
-                    lost.note(.deleted, of: event, filler, at: seq, horizon: draft.horizon)
-                }
+                if isCounted { noteFiller(of: entry, at: seq, in: &lost) }
                 return
             }
             entry.refusal = draft.lay(event, value, seq: seq, lost: entry.waits ? LostTexts() : lost)
+            // A splice that has no place when its wait ends is refused as well.
+            if entry.waits, entry.refusal != nil { return noteFiller(of: entry, at: seq, in: &lost) }
             lost.note(entry.refusal, of: event, value, at: seq, horizon: draft.horizon)
             if entry.refusal == nil {
                 certainLost[entry.site]?.note(nil, of: event, value, at: seq, horizon: draft.horizon)
@@ -285,6 +283,15 @@ struct Overlay: Sendable {
         if entry.wasLaid, (before == nil) != (entry.refusal == nil) { withdrawals.note(entry.texts) }
         entry.wasLaid = true
         laid[number] = entry
+    }
+
+    /// Notes that a filler takes the place of an entry: its texts are lost at its own seq, whatever the splices of the
+    /// refused event were made on.
+    private mutating func noteFiller(of entry: Laid, at seq: Seq, in lost: inout LostTexts) {
+        entry.filler.withUnsafeBytes { filler in
+            guard (try? event.parse(filler)) != nil else { return }
+            lost.note(.deleted, of: event, filler, at: seq, horizon: draft.horizon)
+        }
     }
 
     /// Notes the withdrawn texts of an entry that leaves the queue with another outcome than the predicted one, or
