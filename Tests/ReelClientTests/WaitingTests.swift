@@ -105,6 +105,30 @@ import Testing
         #expect(isDone && stream.confirmed("m", "0")?["text"] == "newer")
     }
 
+    @Test("a splice that counts a rejected text stays stale where one before it is placed")
+    func countsLostText() throws {
+        var simulation = Self.device()
+        let stream = simulation.stream
+        _ = try Self.add(Self.title("0", "lost", 0), simulation)
+        _ = try Self.add(Self.title("1", "title", 1), simulation)
+        simulation.send()
+        Self.write(.update("m", "0", ["n": 1]), &simulation)
+        Self.write(.update("m", "1", ["n": 1]), &simulation)
+        simulation.fold(1)
+        let waiting = try Self.add(Self.splice("0", 2, "c"), simulation)
+        let counting = try Self.add(Self.splice("1", 1, "w"), simulation)
+        #expect(stream.outbox.entries.map(\.waits) == [nil, nil, [1], nil])
+        #expect(stream.visible("m", "0")?["text"] == "abc" && stream.visible("m", "1")?["text"] == "twitle")
+        simulation.arrive(calm: true)
+        simulation.fold(3)
+        #expect(stream.outbox.entries.map(\.number) == [waiting, counting])
+        #expect(stream.visible("m", "1")?["text"] == "ab")
+        stream.placeReleased()
+        #expect(stream.visible("m", "0")?["text"] == "abc" && stream.visible("m", "1")?["text"] == "ab")
+        let isDone = simulation.drain()
+        #expect(isDone && stream.confirmed("m", "0")?["text"] == "abc" && stream.confirmed("m", "1")?["text"] == "ab")
+    }
+
     /// A client whose title is on its way and will be rejected, and who knows it.
     private func rejectedTitle(
         _ network: FakeNetwork,

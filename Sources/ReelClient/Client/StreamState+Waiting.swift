@@ -8,6 +8,9 @@ extension StreamState {
     /// Each splice is rebased among the earlier ones as they were made, and all later splices of the queue are rebased
     /// in the same step. An offset may count text that other devices have deleted meanwhile, and a rebased splice has
     /// no place in such text.
+    ///
+    /// A splice that has not waited keeps its base if it may count on a text that was lost after that base: the fold
+    /// has to find it stale.
     func placeReleased() {
         guard let first = outbox.released.keys.min(), let fold = view?.fold else { return }
         let released = outbox.released
@@ -19,7 +22,8 @@ extension StreamState {
             if entry.author == nil, entry.event.hasSplices {
                 let isInVain = released[entry.number] == true
                 let waits = entry.waits?.isEmpty == false && !isInVain
-                if !isInVain, let event = overlay.rebased(entry.event, base: entry.base, over: fold, waits: waits) {
+                let known = waits ? nil : entry.waits == nil ? entry.base : fold.seq
+                if !isInVain, let event = overlay.rebased(entry.event, base: entry.base, over: fold, known: known) {
                     outbox.place(event, base: fold.seq, waits: waits, at: index)
                 } else if entry.waits != nil {
                     outbox.refuseUnplaced(at: index, base: fold.seq)

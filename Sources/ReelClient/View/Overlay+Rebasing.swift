@@ -5,8 +5,9 @@ extension Overlay {
     /// if a splice would be stale, or if an earlier part of the batch changes the same text.
     /// - Parameters:
     ///   - base: the seq on which the event was made.
-    ///   - waits: the event still waits for a rejection, so lost texts do not apply to it yet.
-    func rebased(_ event: Event, base: Seq, over confirmed: Fold, waits: Bool) -> Event? {
+    ///   - known: the author knows of the lost texts up to this seq; nil: the event still waits for a rejection, so
+    ///     lost texts do not apply to it yet.
+    func rebased(_ event: Event, base: Seq, over confirmed: Fold, known: Seq?) -> Event? {
         let value = event.encoded(base: base, author: Event.Author(site: site, op: 0))
         return value.withUnsafeBytes { value in
             var parsed = ParsedEvent()
@@ -21,7 +22,7 @@ extension Overlay {
                     let name = JSONText(value[operation.name]).string
                     let field = key + [0] + Array(value[operation.name])
                     guard !changed.contains(field), !changed.contains(key),
-                        waits || !isLost(part, operation, value, base: confirmed.seq),
+                        known.map({ isLost(part, operation, value, base: $0) }) != true,
                         case .splice(let splices)? = changes[place].operations[name],
                         let edits = scratch.rebased(operation, of: part, in: parsed, value, to: confirmed.seq)
                     else { return nil }
