@@ -129,6 +129,26 @@ import Testing
         #expect(isDone && stream.confirmed("m", "0")?["text"] == "abc" && stream.confirmed("m", "1")?["text"] == "ab")
     }
 
+    @Test("a splice that was refused while it waited for two is released by neither")
+    func refusedWhileWaitingForTwo() {
+        var outbox = Outbox(seed: 1)
+        let titles = (0..<2).map { outbox.add(Self.title("0", "lost", $0), base: 0) { _ in true } }
+        let waiting = outbox.add(Self.splice("0", 0, "a"), base: 0, waits: titles) { _ in true }
+        let sites = (0..<2).map { Event.Author(site: outbox.site, op: $0) }
+        _ = outbox.handOver(.init(events: 2, bytes: 4_096), base: 0, horizon: -1, nowMs: 0)
+        func fold(_ op: Int, _ outcome: Outcome) {
+            let content = outbox.entries.first?.event.encoded(base: 0, author: sites[op]) ?? []
+            outbox.folded(sites[op], seq: Seq(op) + 1, outcome, content: content, base: 0, nowMs: 0)
+        }
+        // The first one was applied after all: the splice has waited in vain.
+        fold(0, .applied)
+        #expect(outbox.released == [waiting: true])
+        outbox.released = [:]
+        outbox.refuseUnplaced(at: outbox.index(behind: waiting - 1), base: 1)
+        fold(1, .rejected(.guard))
+        #expect(outbox.released.isEmpty && outbox.waiting.isEmpty)
+    }
+
     /// A client whose title is on its way and will be rejected, and who knows it.
     private func rejectedTitle(
         _ network: FakeNetwork,

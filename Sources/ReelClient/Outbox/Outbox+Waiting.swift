@@ -34,9 +34,13 @@ extension Outbox {
             }
         for waiter in numbers {
             let index = index(behind: waiter - 1)
-            guard index < entries.endIndex, entries[index].number == waiter else { continue }
-            entries[index].waits?.removeAll { $0 == number }
-            if isInVain || entries[index].waits?.isEmpty != false {
+            // One that was refused while it waited for several does not wait any more.
+            guard index < entries.endIndex, entries[index].number == waiter, var waits = entries[index].waits else {
+                continue
+            }
+            waits.removeAll { $0 == number }
+            entries[index].waits = waits
+            if isInVain || waits.isEmpty {
                 released[waiter] = isInVain || released[waiter] == true
             }
         }
