@@ -343,11 +343,20 @@ public final class SnapshotNode: StateSource {
         let status = keeper.now
         let needed = status.seqNeeded(by: request)
         // A fold that has stopped for good has an ever older state.
-        guard status.seq < needed || request.seqMin == .none && status.lastingStop != nil else { return }
-        var problem = StateReader.behind(status.seq, needed)
-        if let stop = status.problem {
-            problem.detail += "; folding has stopped: \(stop.code.rawValue): \(stop.message)"
+        if status.seq < needed {
+            var problem = StateReader.behind(status.seq, needed)
+            if let stop = status.problem {
+                problem.detail += "; folding has stopped: \(stop.code.rawValue): \(stop.message)"
+            }
+            throw problem
         }
+        guard request.seqMin == .none, let stop = status.lastingStop else { return }
+        var problem = Problem(
+            .nodeBehind,
+            "this node has folded to seq \(status.seq) and folds no further: \(stop.code.rawValue): \(stop.reason);"
+                + " ask another node"
+        )
+        problem.seq = status.seq
         throw problem
     }
 

@@ -59,7 +59,7 @@ struct StateReader: Sendable {
 
     /// A node that has processed the log up to a seq cannot answer what must be true of a later one.
     static func behind(_ seq: Seq, _ needed: Seq) -> Problem {
-        let percent = Int(100 * Double(seq + 1) / Double(needed + 1))
+        let percent = 100 * (seq + 1) / max(1, needed + 1)
         var problem = Problem(
             .nodeBehind,
             "this node has folded to seq \(seq), expected at least \(needed) (\(percent) % are done); ask again, or"

@@ -80,6 +80,23 @@ struct IncompleteStateTests {
         }
     }
 
+    @Test("a fold that stops for good in a partition that was empty at the start is refused, with the reason")
+    func stoppedAfterNothing() async throws {
+        let lab = try Lab(partitions: 1)
+        try await with(lab) { ask in
+            try await eventually("it is ready") { try await ask("/readyz", []).status == 200 }
+            var writer = Writer(seed: 1)
+            try await lab.log.append((0..<3).map { writer.event(at: $0) }, key: "todo", to: 0)
+            try await lab.log.append([#"{"fold":9,"type":"barrier"}"#], key: "~reel", to: 0)
+            try await eventually("the fold has stopped") { try await ask("/readyz", []).status == 503 }
+            for target in ["snapshot", "delta?after=0&epoch=\(lab.log.epoch)", "objects/task/1", "sites"] {
+                let answer = try await ask("/v1/streams/todo/\(target)", [])
+                #expect(answer.status == 503 && text(answer).contains(#""code":"node_behind""#), "\(text(answer))")
+                #expect(text(answer).contains("folded to seq 2 and folds no further: internal"), "\(text(answer))")
+            }
+        }
+    }
+
     @Test("a client that names a bound gets what is true of it")
     func bounded() async throws {
         let lab = try await part()
