@@ -332,6 +332,7 @@ struct Subscriptions<Client: Subscriber> {
                 }
                 guard least < head || isNew else { continue }
                 if proof < head { settled[slot][partition].head = -2 }
+                if proof <= least, !isNew, proveApart(entries, partition, head, send) { continue }
                 guard proof > least || isNew else { continue }
                 if send(client, proof == head ? frame : upto(partition, proof)) {
                     prove(client, partition, proof)
@@ -341,6 +342,23 @@ struct Subscriptions<Client: Subscriber> {
                 }
             }
         }
+    }
+
+    /// Where events of the client wait for their outcomes, `upto` must wait too: each subscription that has all is
+    /// proven by a frame of its own. False where nothing waits so.
+    private func proveApart(
+        _ entries: [Entry],
+        _ partition: Int,
+        _ head: Seq,
+        _ send: (Client, WebSocketFrame) -> Bool
+    ) -> Bool {
+        let those = entries.filter { $0.partition == partition }
+        guard those.contains(where: { $0.hasOutcomes && $0.proven < head }) else { return false }
+        for entry in those where entry.isLive && entry.proven < head {
+            let proof = EventsChunk(from: entry.proven + 1, to: head).frame(stream: entry.stream)
+            if send(entry.client, proof) { entry.sent(to: head) }
+        }
+        return true
     }
 
     private func upto(_ partition: Int, _ seq: Seq) -> WebSocketFrame {

@@ -88,6 +88,30 @@ import Testing
         }
     }
 
+    @Test("while one subscription waits for outcomes, the others of its partition are proven")
+    func proofsMeanwhile() async throws {
+        let (log, other) = (try MemoryLog(partitions: 1), StreamName("other")!)
+        let silent = try FakeNode(nil)
+        try log.announce(silent.announcement(as: "silent"))
+        try await LiveGateway.with(log, { $0.node.announceMs = 20 }) { live in
+            try await live.cluster(contains: "silent")
+            let socket = try await live.connect()
+            socket.send(.subscribe(.init(stream: other, position: .after(-1))))
+            socket.send(.subscribe(.init(stream: todo, position: .after(-1), hasOutcomes: true)))
+            try await live.publish("todo", history[0])
+            try await eventually("the outcome is asked for") { try silent.asked == 1 }
+            try await live.publish("third", history[0])
+            var proven = Seq.none
+            while proven < 1 {
+                let frame = try await socket.next { if case .events = $0.body { true } else { false } }
+                guard case .events(let events) = frame.body else { continue }
+                #expect(events.stream == other && events.events.isEmpty)
+                proven = events.to
+            }
+            #expect(!socket.heard.contains { if case .upto(_, 0...) = $0.body { true } else { false } })
+        }
+    }
+
     @Test("a subscription that ends, is moved or loses its client is followed no longer")
     func ends() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
