@@ -92,6 +92,10 @@ extension GatewayLoop {
         case .ask: ask(waiter)
         case .reached: waiter.then(nil)
         case .refuse(let error):
+            // What stands before the position cannot be read: waiting longer is of no use.
+            if error.code == .nodeBehind, let reason = share.standstill(of: waiter.wait.partition) {
+                return waiter.then(reason)
+            }
             if error.code == .aheadOfLog, let stream = waiter.holder {
                 share.meters.ahead.note(waiter.wait.seq, of: stream, in: waiter.wait.partition, error)
             }

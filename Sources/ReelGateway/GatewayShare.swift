@@ -52,6 +52,11 @@ final class GatewayShare: Sendable {
             progress.stop(of: partition).map { ReelError($0.code, $0.reason, retryMs: 10_000) }
         }
 
+        /// Why what follows in a partition cannot be read: for good, or until a damaged record is healed.
+        func standstill(of partition: Int) -> ReelError? {
+            stop(of: partition) ?? losses[partition].flatMap { $0.code == .damaged ? $0 : nil }
+        }
+
         /// How the gateway stands in each partition.
         var health: RoleHealth {
             let trouble = divergence.map { PartitionHealth.Stop($0.code, $0.message) }
@@ -187,8 +192,7 @@ final class GatewayShare: Sendable {
     func refusal(of partition: Int) -> ReelError? {
         let refusal = standing.withLock {
             // What cannot be read back is never acknowledged.
-            let damage = $0.losses[partition].flatMap { $0.code == .damaged ? $0 : nil }
-            return $0.divergence ?? $0.witnessed[partition] ?? $0.stop(of: partition) ?? damage
+            $0.divergence ?? $0.witnessed[partition] ?? $0.standstill(of: partition)
                 ?? $0.ends[partition].map { ReelError.ended($0.next) }
         }
         return refusal ?? state?.loss(of: partition)
@@ -196,6 +200,9 @@ final class GatewayShare: Sendable {
 
     /// Why a partition is not read any further; nil: it is.
     func stop(of partition: Int) -> ReelError? { standing.withLock { $0.stop(of: partition) } }
+
+    /// Why what follows in a partition cannot be read: for good, or until a damaged record is healed; nil: it can.
+    func standstill(of partition: Int) -> ReelError? { standing.withLock { $0.standstill(of: partition) } }
 
     /// The last seq that a partition held when the node started; −1: none.
     func goal(_ partition: Int) -> Seq { standing.withLock { $0.progress.goals[partition] } }

@@ -59,7 +59,7 @@ final class EventsRange: Follower {
             if let failure { return refuse(failure) }
             last = gateway.rings[partition].head
             // Who has all that can be read hears why nothing follows.
-            if after == last, let error = gateway.share.stop(of: partition) { return failed(error) }
+            if after == last, let error = gateway.share.standstill(of: partition) { return failed(error) }
             reply.answer = EventsAnswer(from: after + 1, head: last)
             limits = (limit, Self.answerBytes)
             if waitS > 0 {

@@ -44,11 +44,13 @@ extension Command {
             if answer.to >= answer.head { break }
         }
         // Where the partition is read no further, the head is not the end.
-        if epoch == place.epoch, after == place.head, after < last {
+        if epoch == place.epoch, place.head <= after || proven == nil, place.head < last {
             do {
-                _ = try await caller.get("\(path)/events?after=\(after)&limit=1&epoch=\(epoch)")
+                _ = try await caller.get("\(path)/events?after=\(place.head)&limit=1&epoch=\(epoch)")
             } catch let refusal as Refusal {
-                throw Complaint(.failed, "printed are the events up to seq \(after); then: \(refusal.message)")
+                let printed = proven == nil ? "nothing is printed" : "printed are the events up to seq \(after)"
+                let place = "partition \(place.partition) behind seq \(place.head)"
+                throw Complaint(.failed, "\(printed); \(place) cannot be read: \(refusal.message)")
             }
         }
         guard let proven else {
