@@ -21,7 +21,8 @@ public struct GatewaySettings: Sendable {
     public var eventBytes = 256 << 10
     /// The most events of one publish.
     public var batch = 1_000
-    /// Events that a site may publish in a second; 0: there is no limit.
+    /// Events that one token's subject, or without keys one address, may publish to one stream in a second; 0: there is
+    /// no limit.
     public var publishesPerSecond = 0
     /// The most subscriptions of one connection.
     public var subscriptions = 1_000

@@ -53,6 +53,9 @@ protocol ClientSocket: AnyObject {
     /// The largest message that is taken, in bytes.
     var maxMessage: Int { get set }
 
+    /// A number for the address that it comes from; of IPv6 for its first 64 bits.
+    var peerOrigin: UInt64 { get }
+
     /// Sends a frame.
     func send(_ frame: WebSocketFrame)
     /// The same before the end of the round, where nothing waits before it.

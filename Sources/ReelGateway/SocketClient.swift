@@ -210,7 +210,7 @@ final class SocketClient: Subscriber {
         case .publish(let publish):
             // Between two ticks.
             if access.hasExpired(nowMs: gateway.loop.wallMs) { return refuseEntry(.tokenExpired, ref: frame.ref) }
-            gateway.publish(publish, with: access, from: number, ref: frame.ref) { error in
+            gateway.publish(publish, with: access, from: number, socket?.peerOrigin ?? 0, ref: frame.ref) { error in
                 refuse(ServerFrame.Failure(error, stream: publish.stream), ref: frame.ref)
             }
         }

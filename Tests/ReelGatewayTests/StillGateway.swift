@@ -43,6 +43,7 @@ final class StillLoop: HostLoop, @unchecked Sendable {
 /// A connection that keeps what it is sent. Its client's side has taken all of it, but for `left` bytes.
 final class Wire: ClientSocket {
     var maxMessage = SocketClient.helloBytes
+    let peerOrigin: UInt64 = 1
     var frames: [ServerFrame.Body] = []
     /// What the pings carried.
     var pings: [[UInt8]] = []

@@ -149,6 +149,7 @@ final class SimulatedLink: @unchecked Sendable {
     /// The gateway's end.
     private final class GatewayEnd: ClientSocket {
         var maxMessage = Int.max
+        let peerOrigin: UInt64 = 1
         let link: SimulatedLink
 
         init(_ link: SimulatedLink) { self.link = link }

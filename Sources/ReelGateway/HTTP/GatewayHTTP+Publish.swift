@@ -176,6 +176,7 @@ extension GatewayHTTP {
             publish,
             with: access,
             from: waiting.number,
+            exchange.peerOrigin,
             ref: nil,
             ownSite: ownSite,
             refusesUseless: true

@@ -4,14 +4,15 @@ import ReelNode
 import Synchronization
 
 extension GatewayLoop {
-    /// Checks, stamps and takes a publish, whole or not at all, on behalf of a connection or request of this number.
-    /// What can be answered at once is answered; `unnamed` is told of events that name no site and op. `ownSite`: the
-    /// one-request site that this node has made for them. `refusesUseless`: what the fold surely does not consume is
-    /// refused; a device learns that from its own fold, which takes another site then.
+    /// Checks, stamps and takes a publish, whole or not at all, on behalf of a connection or request of this number,
+    /// from this address. What can be answered at once is answered; `unnamed` is told of events that name no site and
+    /// op. `ownSite`: the one-request site that this node has made for them. `refusesUseless`: what the fold surely
+    /// does not consume is refused; a device learns that from its own fold, which takes another site then.
     func publish(
         _ publish: ClientFrame.Publish,
         with access: Access,
         from number: Int,
+        _ address: @autoclosure () -> UInt64,
         ref: [UInt8]?,
         ownSite: Site? = nil,
         refusesUseless: Bool = false,
@@ -49,7 +50,8 @@ extension GatewayLoop {
                 }
             }
         }
-        let charged = isRefused ? [:] : limit(&offers)
+        let payer = share.settings.publishesPerSecond > 0 ? payer(of: publish.stream, access, address()) : nil
+        let isCharged = !isRefused && charge(&offers, to: payer)
         let conflict = rings[partition].conflict(in: publish.stream)
         let (taken, settled) = ledger.offer(
             offers,
@@ -62,7 +64,7 @@ extension GatewayLoop {
         ) { offer in
             conflict(offer.value, offer.site, offer.op)
         }
-        if taken.isEmpty { giveBack(charged) }
+        if taken.isEmpty, isCharged, let payer { share.rate.withLock { $0.giveBack(offers.count, of: payer) } }
         append(taken, to: partition)
         answer(settled)
     }
@@ -82,30 +84,28 @@ extension GatewayLoop {
         return ReelError(.overloaded, "the node has as much memory as it may have", retryMs: 1_000)
     }
 
-    /// Refuses what is too much of one site within a second; returns what each site was charged.
-    private func limit(_ offers: inout [PublishLedger.Offer]) -> [Site: Int] {
-        let most = share.settings.publishesPerSecond
-        guard most > 0, offers.allSatisfy({ $0.refusal == nil }) else { return [:] }
-        var counts: [Site: Int] = [:]
-        for offer in offers { counts[offer.site, default: 0] += 1 }
-        for (site, count) in counts {
-            guard let waitMs = share.rate.withLock({ $0.take(count, of: site, nowMs: nowMs) }) else { continue }
-            counts[site] = nil
-            let error = ReelError(
-                .rateLimited,
-                "found more events of one site than \(most) a second",
-                retryMs: waitMs
-            )
-            for index in offers.indices where offers[index].site == site { offers[index].refusal = error }
-        }
-        return counts
+    private func payer(of stream: StreamName, _ access: Access, _ address: UInt64) -> PublishRate.Payer {
+        PublishRate.Payer(client: access.subject.map { .subject($0) } ?? .address(address), stream: stream)
     }
 
-    private func giveBack(_ charged: [Site: Int]) {
-        guard !charged.isEmpty else { return }
-        share.rate.withLock { rate in
-            for (site, count) in charged { rate.giveBack(count, of: site) }
-        }
+    /// Refuses what is too much of one payer within a second; true if the payer was charged.
+    private func charge(_ offers: inout [PublishLedger.Offer], to payer: PublishRate.Payer?) -> Bool {
+        let most = share.settings.publishesPerSecond
+        guard let payer, offers.allSatisfy({ $0.refusal == nil }) else { return false }
+        let count = offers.count
+        guard let waitMs = share.rate.withLock({ $0.take(count, of: payer, nowMs: nowMs) }) else { return true }
+        let (who, whose) =
+            switch payer.client {
+            case .subject: ("token's subject", "subject")
+            case .address: ("address", "address")
+            }
+        let error = ReelError(
+            .rateLimited,
+            "found more than \(most) events a second of one \(who) in one stream, expected fewer of this \(whose)",
+            retryMs: waitMs
+        )
+        for index in offers.indices { offers[index].refusal = error }
+        return false
     }
 
     private func take(

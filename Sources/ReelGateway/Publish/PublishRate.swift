@@ -1,11 +1,25 @@
 import ReelCore
 
-/// How many events each site may publish in a second. What was not used is saved for a second.
+/// How many events each payer may publish in a second. What was not used is saved for a second.
 struct PublishRate {
-    /// What an event takes of its site's time.
+    /// Who is charged for the events of a stream. Never the site: whoever reads the stream can name it.
+    struct Payer: Hashable {
+        /// Who publishes.
+        enum Client: Hashable {
+            /// The subject of a token.
+            case subject(String)
+            /// On a node without keys: an address, of an IPv6 network of 64 bits.
+            case address(UInt64)
+        }
+
+        var client: Client
+        var stream: StreamName
+    }
+
+    /// What an event takes of its payer's time.
     private let eventUs: Int64
-    /// Until when each site's time is taken; behind the present nothing is kept.
-    private var takenUs: [Site: Int64] = [:]
+    /// Until when each payer's time is taken; behind the present nothing is kept.
+    private var takenUs: [Payer: Int64] = [:]
 
     private static let savedUs: Int64 = 1_000_000
 
@@ -14,23 +28,23 @@ struct PublishRate {
         eventUs = perSecond > 0 ? max(1, Self.savedUs / Int64(perSecond)) : 0
     }
 
-    /// Takes so many events of a site, or says after how many milliseconds they may come. One who was quiet may publish
-    /// anything at once, and waits longer then.
-    mutating func take(_ count: Int, of site: Site, nowMs: Int64) -> Int64? {
+    /// Takes so many events of a payer, or says after how many milliseconds they may come. One who was quiet may
+    /// publish anything at once, and waits longer then.
+    mutating func take(_ count: Int, of payer: Payer, nowMs: Int64) -> Int64? {
         guard eventUs > 0 else { return nil }
         let nowUs = nowMs * 1_000
-        let startUs = max(nowUs, takenUs[site] ?? nowUs)
+        let startUs = max(nowUs, takenUs[payer] ?? nowUs)
         let endUs = startUs + Int64(count) * eventUs
         guard startUs == nowUs || endUs <= nowUs + Self.savedUs else {
             return max(1, min(startUs - nowUs, endUs - nowUs - Self.savedUs) / 1_000)
         }
-        takenUs[site] = endUs
+        takenUs[payer] = endUs
         return nil
     }
 
     /// What was taken was not used.
-    mutating func giveBack(_ count: Int, of site: Site) {
-        takenUs[site]? -= Int64(count) * eventUs
+    mutating func giveBack(_ count: Int, of payer: Payer) {
+        takenUs[payer]? -= Int64(count) * eventUs
     }
 
     /// Forgets who was quiet for long enough.

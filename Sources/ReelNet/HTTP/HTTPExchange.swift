@@ -43,6 +43,9 @@ public final class HTTPExchange {
     /// Bytes written and not yet with the kernel.
     public var pendingBytes: Int { (connection?.pendingBytes ?? 0) + (packing?.pendingBytes ?? 0) }
 
+    /// A number for the address of the client, of IPv6 for its first 64 bits; 0 once it is gone.
+    public var peerOrigin: UInt64 { connection?.peerOrigin ?? 0 }
+
     /// Gives the whole answer.
     public func respond(_ response: HTTPResponse) {
         guard case .waiting = state, let connection else { return }

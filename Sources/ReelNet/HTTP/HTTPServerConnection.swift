@@ -176,6 +176,8 @@ final class HTTPServerConnection: TCPHandler {
 
     var pendingBytes: Int { tcp.pendingBytes }
 
+    var peerOrigin: UInt64 { tcp.peer?.origin ?? 0 }
+
     func head(_ status: Int, _ headers: HTTPHeaders) -> [UInt8] {
         var headers = headers
         headers.add("date", loop.date.now())
