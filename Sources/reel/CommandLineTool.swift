@@ -44,6 +44,7 @@ extension Complaint {
     init(_ error: any Error) {
         switch error {
         case let error as Complaint: self = error
+        case let error as NoAnswer: self = error.complaint
         case let refusal as Refusal: self = refusal.complaint
         case let error as ReelError:
             self.init(ExitCode(error.code), error.description + (error.code == .unauthorized ? Self.whoAsks : ""))

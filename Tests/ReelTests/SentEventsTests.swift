@@ -1,3 +1,5 @@
+import ReelCore
+import ReelNet
 import Testing
 
 @testable import reel
@@ -5,7 +7,8 @@ import Testing
 /// What `reel publish` makes of events before it sends them.
 @Suite struct SentEventsTests {
     private func sent(_ events: String...) throws -> String {
-        let bodies = try SentEvents(events.map { Array($0.utf8)[...] }).bodies(epoch: nil)
+        let requests = try SentEvents(events.map { Array($0.utf8)[...] }).requests
+        let bodies = requests.map { SentEvents.body($0, epoch: nil) }
         return bodies.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "\n")
     }
 
@@ -53,4 +56,68 @@ import Testing
             #expect(run.errors.hasPrefix("reel: event 2 has a base or a guard; say with --epoch which"), "\(run)")
         }
     }
+
+    @Test("a request whose answer is lost is sent again with its key, and the following ones name its epoch")
+    func lostAnswer() async throws {
+        let node = try LossyNode()
+        let events = [String](repeating: noop, count: 501)
+        let run = await CommandRun(["publish", "todo", "--url", node.url] + events)
+        #expect(run.code == .done && run.output.split(separator: "\n").count == 501, "\(run.errors)")
+        let asked = try node.asked
+        try #require(asked.count == 3)
+        #expect(asked[0].key == asked[1].key && asked[0].body == asked[1].body)
+        #expect(asked[2].key != asked[0].key && asked[2].key.hasPrefix("reel-publish-"))
+        #expect(!asked[0].body.contains("epoch") && asked[2].body.hasPrefix(#"{"epoch":"00000000000000aa","events":["#))
+        let own = own.replacing(#""S""#, with: #""\#(Site.random())""#)
+        #expect(await CommandRun(["publish", "todo", "--url", node.url, own]).code == .done)
+        #expect(try node.asked.last?.key == "", "events with a site need no key")
+    }
+}
+
+/// A node that takes the first request and closes the connection without a word; it answers the others.
+private final class LossyNode: Sendable {
+    struct Asked: Sendable {
+        var key: String
+        var body: String
+    }
+
+    private let loop: EventLoop
+    private let server: LoopBound<(HTTPServer, Handler)>
+    let url: String
+
+    private final class Handler: HTTPHandler {
+        var asked: [Asked] = []
+
+        func respond(to request: HTTPRequest, _ exchange: HTTPExchange) {
+            let body = String(decoding: request.body, as: UTF8.self)
+            asked.append(Asked(key: request.head.headers["idempotency-key"] ?? "", body: body))
+            if asked.count == 1 { return exchange.abort() }
+            let acks = (0..<body.ranges(of: "noop").count).map {
+                #"{"site":"00000000-0000-8000-8000-000000000001","op":\#($0),"seq":\#($0),"outcome":"applied"}"#
+            }
+            let answer = #"{"stream":"todo","epoch":"00000000000000aa","acks":[\#(acks.joined(separator: ","))]}"#
+            exchange.respond(HTTPResponse(status: 200, body: Array(answer.utf8)))
+        }
+
+        func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision { .refuse(HTTPResponse(status: 404)) }
+        func refusal(of violation: HTTPViolation) -> HTTPResponse { HTTPResponse(status: violation.status) }
+    }
+
+    init() throws {
+        let loop = try EventLoop()
+        self.loop = loop
+        (server, url) = try loop.sync {
+            let handler = Handler()
+            let server = HTTPServer(on: loop, handler: handler)
+            let address = try server.listen(on: try SocketAddress("127.0.0.1", port: 0))
+            return (LoopBound((server, handler), on: loop), "http://\(address)")
+        }
+    }
+
+    deinit {
+        loop.stop()
+        loop.join()
+    }
+
+    var asked: [Asked] { get throws { try loop.sync { [server] in server.value.1.asked } } }
 }

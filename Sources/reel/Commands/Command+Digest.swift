@@ -28,8 +28,8 @@ extension Command {
             let body: [UInt8]
             do {
                 body = try await caller.get("/v1/streams/\(stream)/snapshot")
-            } catch let complaint as Complaint where complaint.code == .unreachable {
-                console.note("reel: \(complaint.message)")
+            } catch let failure as NoAnswer {
+                console.note("reel: \(failure.message)")
                 code = .unreachable
                 continue
             }

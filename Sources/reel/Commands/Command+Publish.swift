@@ -49,14 +49,17 @@ extension Command {
                 "event \(number) has a base or a guard; say with --epoch which epoch its seqs belong to"
             )
         }
-        var (code, published, hasNote) = (ExitCode.done, 0, false)
+        var (code, published, hasNote, pinned) = (ExitCode.done, 0, false, Epoch?.none)
         // Whatever node takes a request, and how often, its events are consumed once.
         let key = events.haveSites ? nil : "reel-publish-\(Site.random())"
-        for (number, body) in events.bodies(epoch: epoch).enumerated() {
+        for (number, request) in events.requests.enumerated() {
             let acks: [Acks.Ack]
             var complaint: Complaint?
             do {
-                let answer = try Acks(try await caller.post(target, body, key: key.map { "\($0)-\(number)" }))
+                // All of them go into one log, whatever nodes are named.
+                let body = SentEvents.body(request, epoch: epoch ?? pinned)
+                let answer = try Acks(try await Self.post(body, number, key, to: target, caller))
+                pinned = Epoch(answer.epoch)
                 acks = answer.acks
                 if let reason = answer.noOutcome, !hasNote {
                     console.note("the events are durable; what they came to is not known: \(reason)")
@@ -64,10 +67,11 @@ extension Command {
                 }
             } catch let refusal as Refusal where refusal.status == 503 && !refusal.acks.isEmpty {
                 acks = refusal.acks
+                let durable = published + acks.count
                 complaint = Complaint(
                     .unreachable,
-                    "\(published + acks.count) events are durable; what the last \(acks.count) came to is not known: "
-                        + refusal.message
+                    "\(durable) events are durable, \(events.count - durable) were not sent; what the last"
+                        + " \(acks.count) came to is not known: \(refusal.message)"
                 )
             } catch let refusal as Refusal where !refusal.acks.isEmpty {
                 acks = refusal.acks
@@ -92,11 +96,33 @@ extension Command {
         return code
     }
 
+    /// The answer to a request. One with a key is sent again where the connection ended before the answer.
+    private static func post(
+        _ body: [UInt8],
+        _ number: Int,
+        _ key: String?,
+        to target: String,
+        _ caller: NodeCaller
+    ) async throws -> [UInt8] {
+        guard let key else { return try await caller.post(target, body) }
+        var pause = Duration.milliseconds(250)
+        while true {
+            do {
+                return try await caller.post(target, body, key: "\(key)-\(number)")
+            } catch let failure as NoAnswer where failure.mayBeDone && pause < .seconds(4) {
+                try await Task.sleep(for: pause)
+                pause *= 2
+            }
+        }
+    }
+
     /// Why the next request was not done. A node takes all of its events or none, so nobody has to publish again what
     /// stands before them.
     private static func complaint(_ error: any Error, behind published: Int) -> Complaint {
         var complaint = Complaint(error)
-        if let index = (error as? Refusal)?.index {
+        if (error as? NoAnswer)?.mayBeDone == true {
+            complaint.message += "; the \(published) events before are published, the next ones may be"
+        } else if let index = (error as? Refusal)?.index {
             let before = published == 0 ? "no event is published" : "\(published) events before it are published"
             complaint.message = "event \(published + index + 1): \(complaint.message); \(before)"
         } else if published > 0 {
@@ -175,30 +201,29 @@ struct SentEvents {
         }
     }
 
-    /// The bodies of the requests.
-    func bodies(epoch: Epoch?) -> [[UInt8]] {
-        var bodies: [[UInt8]] = []
-        var (body, count): ([UInt8], Int) = ([], 0)
+    /// How many there are.
+    var count: Int { events.count }
+
+    /// The events of each request, as a JSON array.
+    var requests: [[UInt8]] {
+        var requests: [[UInt8]] = []
+        var (list, count): ([UInt8], Int) = ([], 0)
         for event in events {
-            if count > 0, count == Self.eventsMax || body.count + event.count > Self.bytesMax {
-                bodies.append(body + "]}".utf8)
-                (body, count) = ([], 0)
+            if count > 0, count == Self.eventsMax || list.count + event.count > Self.bytesMax {
+                requests.append(list + "]".utf8)
+                (list, count) = ([], 0)
             }
-            if count == 0 {
-                body += "{".utf8
-                if let epoch {
-                    body.append(#""epoch":"#)
-                    body.append(quoted: epoch.description)
-                    body.append(",")
-                }
-                body.append(#""events":["#)
-            } else {
-                body.append(",")
-            }
-            body += event
+            list += (count == 0 ? "[" : ",").utf8
+            list += event
             count += 1
         }
-        bodies.append(body + "]}".utf8)
-        return bodies
+        requests.append(list + "]".utf8)
+        return requests
+    }
+
+    /// The body of a request with these events.
+    static func body(_ events: [UInt8], epoch: Epoch?) -> [UInt8] {
+        Array("{".utf8) + (epoch.map { Array(#""epoch":"\#($0)","#.utf8) } ?? []) + Array(#""events":"#.utf8) + events
+            + Array("}".utf8)
     }
 }

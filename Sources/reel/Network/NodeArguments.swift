@@ -25,7 +25,7 @@ enum NodeArguments {
 
     static let outcome = Setting<Bool>.flag(
         "outcome",
-        "say what each event came to, and fail where no snapshot node tells it"
+        "say what each event came to; it is an error if no snapshot node tells it (`tail` tries again)"
     )
 
     static let epoch = Setting<Epoch?>.epoch("epoch", "the epoch that the seqs belong to, 16 hex digits")

@@ -8,6 +8,10 @@ final class NodeCaller {
     private let loop: EventLoop
     private let client: LoopBound<HTTPClient>
 
+    /// The errors with which no request has reached a node.
+    private static let neverAsked: [NetError.Code] = [
+        .badAddress, .nameNotFound, .refused, .unreachable, .tooManyFiles, .certificate,
+    ]
     /// A snapshot of a very large stream is longer.
     private static let answerMax = 4 << 30
 
@@ -33,7 +37,7 @@ final class NodeCaller {
     }
 
     private func call(_ method: String, _ target: String, body: [UInt8], key: String? = nil) async throws -> [UInt8] {
-        var (reasons, hasAnswer): ([String], Bool) = ([], false)
+        var (reasons, hasAnswer, mayBeDone) = ([String](), false, false)
         for address in addresses {
             var request = HTTPClientRequest(
                 method,
@@ -64,12 +68,22 @@ final class NodeCaller {
                 return response.body
             } catch let error as NetError {
                 let hint = error.code == .certificate ? "; say with --ca whom to believe" : ""
+                mayBeDone = mayBeDone || !Self.neverAsked.contains(error.code)
                 reasons.append("\(address): \(error.message)\(hint)")
             }
         }
         let heading = hasAnswer ? "no node can do it now" : "no node answered"
-        throw Complaint(.unreachable, "\(heading). " + reasons.joined(separator: "; "))
+        throw NoAnswer(message: "\(heading). " + reasons.joined(separator: "; "), mayBeDone: mayBeDone)
     }
+}
+
+/// No node has answered, or can do it now.
+struct NoAnswer: Error {
+    var message: String
+    /// A node may have done what it was asked, and its answer is lost.
+    var mayBeDone: Bool
+
+    var complaint: Complaint { Complaint(.unreachable, message) }
 }
 
 /// What a node says where it does not do what it was asked for: `application/problem+json`.
