@@ -162,6 +162,16 @@ import Testing
         #expect(try tail.readLine(timeoutMs: 60_000)?.hasPrefix(#"{"seq":6,"outcome":"applied","#) == true)
     }
 
+    @Test("a tail of what comes in another epoch is refused, and a new epoch of no log says where it looked")
+    func wrongPlaces() async throws {
+        let url = cluster.gateway.url
+        let tail = await CommandRun(["tail", "todo", "--epoch", "0000000000000000", "--url", url])
+        #expect(tail.code != .done && tail.errors.contains("(epoch_changed)"), "\(tail)")
+        let log = "sqlite:\(cluster.folder.path)/none.sqlite"
+        let none = await CommandRun(["epoch", "new", "--log", log])
+        #expect(none.code == .failed && none.errors.contains("there is no log at `\(log)`"), "\(none)")
+    }
+
     @Test("an event that is not applied makes publish fail, unless the outcome is not wanted or not known")
     func outcomesByDefault() async throws {
         let gap = { (op: Int) in #"{"type":"noop","site":"6f1c0000-0000-4000-8000-00000000000\#(op)","op":\#(op)}"# }

@@ -36,6 +36,13 @@ extension Command {
         defer { store.close() }
         let folders = options[fromSnapshot]
         for folder in folders { try checkThatItIsThere(folder) }
+        if folders.isEmpty, try store.current() == nil {
+            throw Complaint(
+                .failed,
+                "there is no log at `\(LogArguments.name(options))`; say with --log or --data where it is, or, if it was"
+                    + " lost, with --from-snapshot where its state is"
+            )
+        }
         let archive = folders.isEmpty ? nil : try SnapshotArchive(folders: folders, of: try store.current())
         if folders.isEmpty { try refuseToForget(options, store) }
         let start = ContinuousClock.now

@@ -178,7 +178,7 @@ final class TailSocket: WebSocketHandler {
             let subscribe = ClientFrame.Subscribe(
                 stream: stream,
                 position: position.seq.map { .after($0) } ?? .now,
-                epoch: position.seq.map { $0 >= 0 } == true ? epoch : nil,
+                epoch: position.isPinned || position.seq.map { $0 >= 0 } == true ? epoch : nil,
                 hasOutcomes: hasOutcomes
             )
             socket.send(text: ClientFrame(.subscribe(subscribe)).encoded())
