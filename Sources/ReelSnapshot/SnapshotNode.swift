@@ -353,7 +353,7 @@ public final class SnapshotNode: StateSource {
         guard request.seqMin == .none, let stop = status.lastingStop else { return }
         var problem = Problem(
             .nodeBehind,
-            "this node has folded to seq \(status.seq) and folds no further: \(stop.code.rawValue): \(stop.reason);"
+            "this node has folded to seq \(status.seq); folding has stopped: \(stop.code.rawValue): \(stop.reason);"
                 + " ask another node"
         )
         problem.seq = status.seq

@@ -23,7 +23,7 @@ import Testing
 
     @Test("a splice of a text that an own event has lost on its way to the node is stale")
     func lostAtHandOver() throws {
-        var device = LoggedDevice(.insert("m", "0", ["text": "old", "f": 1]))
+        let device = LoggedDevice(.insert("m", "0", ["text": "old", "f": 1]))
         let pad = JSON.string(String(repeating: "p", count: 2_000))
         try device.publish(.update("m", "0", ["f": nil, "pad": pad]))
         try device.publish(Event(.update("m", "0", ["text": "hello"]).guarded(["f": -1])))

@@ -163,7 +163,7 @@ import Testing
         defer { removeStore(path) }
         try await network.on { $0.down = ["a"] }
         let offline = try network.client(store: .file(path))
-        try await add(offline.open("s"))
+        _ = try await add(offline.open("s"))
         await offline.close()
         try await network.on { $0.down = [] }
         let client = try network.client(store: .file(path))

@@ -92,7 +92,7 @@ struct IncompleteStateTests {
             for target in ["snapshot", "delta?after=0&epoch=\(lab.log.epoch)", "objects/task/1", "sites"] {
                 let answer = try await ask("/v1/streams/todo/\(target)", [])
                 #expect(answer.status == 503 && text(answer).contains(#""code":"node_behind""#), "\(text(answer))")
-                #expect(text(answer).contains("folded to seq 2 and folds no further: internal"), "\(text(answer))")
+                #expect(text(answer).contains("folded to seq 2; folding has stopped: internal"), "\(text(answer))")
             }
         }
     }

@@ -39,7 +39,7 @@ extension Command {
         if folders.isEmpty, try store.current() == nil {
             throw Complaint(
                 .failed,
-                "there is no log at `\(LogArguments.name(options))`; say with --log or --data where it is, or, if it was"
+                "there is no log at `\(LogArguments.name(options))`; say with --log or --data where it is, or, if it is"
                     + " lost, with --from-snapshot where its state is"
             )
         }

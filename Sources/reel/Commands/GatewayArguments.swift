@@ -46,7 +46,7 @@ enum GatewayArguments {
         "N",
         0...1_000_000,
         default: 0,
-        "events of one token's subject (without keys: one address) in one stream a second; 0: no limit"
+        "events of one subject, or address, in a stream a second; 0: no limit"
     )
     static let pingMs = Setting<Int>.number(
         "ping-ms",

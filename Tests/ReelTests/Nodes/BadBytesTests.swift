@@ -33,7 +33,14 @@ import Testing
             Array("\(post)Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".utf8), 400, "bad_request"
         ),
         ("a length of words", Array("\(post)Content-Length: two\r\n\r\n{}".utf8), 400, "bad_request"),
-        ("chunks of no size", Array("\(post)Transfer-Encoding: chunked\r\n\r\nxyz\r\n".utf8), 400, "bad_request"),
+        // Every node takes a body there; elsewhere a snapshot node refuses by the head.
+        (
+            "chunks of no size",
+            Array(
+                ("POST /v1/streams/todo/outcomes HTTP/1.1\r\nHost: a\r\n"
+                    + "Transfer-Encoding: chunked\r\n\r\nxyz\r\n").utf8
+            ), 400, "bad_request"
+        ),
         ("a body too long", Array("\(post)Content-Length: 99999999\r\n\r\n".utf8), 413, "too_large"),
         (
             "a head too long", Array("\(get)Host: a\r\nX: \(String(repeating: "x", count: 1 << 20))\r\n\r\n".utf8), 431,

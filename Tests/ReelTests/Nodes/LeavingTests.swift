@@ -117,7 +117,7 @@ import Testing
             // Somebody who never goes on: a body that is not whole keeps the connection busy. The node has read the
             // head.
             let client = try RawClient(port: node.port)
-            try await client.send("POST /v1/streams/todo/events HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n")
+            try await client.send("POST /v1/streams/todo/outcomes HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n")
             try await client.send("Expect: 100-continue\r\n\r\n")
             let answer = try await client.receive(until: "\r\n\r\n")
             #expect(answer.hasPrefix("HTTP/1.1 100 "))
