@@ -13,6 +13,8 @@ public final class HTTPServer {
         public var idleDeadline = Duration.seconds(60)
         /// From a WebSocket's close frame to the peer's answer.
         public var closeDeadline = Duration.seconds(5)
+        /// For a connection beyond the limit to ask how the server is.
+        public var reserveDeadline = Duration.seconds(2)
         /// Whether messages of WebSockets are packed for who offers permessage-deflate.
         public var deflates = true
         /// The certificate and key with which it speaks TLS; nil: it speaks plain.
@@ -107,8 +109,6 @@ public final class HTTPServer {
     }
 
     private static let reserveMax = 16
-    /// So long one of the reserve may take until it has asked.
-    static let reserveDeadline = Duration.seconds(2)
     /// A TLS handshake costs more than a refusal: the reserve takes no more of them than one place in so long gives.
     private static let reserveTLS = Duration.milliseconds(100)
 

@@ -35,7 +35,7 @@ final class HTTPServerConnection: TCPHandler {
         decoder = HTTPRequestDecoder(server.settings.limits)
         tcp.handler = self
         let deadline = server.settings.headDeadline
-        tcp.setDeadline(beyondLimit == nil ? deadline : min(deadline, HTTPServer.reserveDeadline))
+        tcp.setDeadline(beyondLimit == nil ? deadline : min(deadline, server.settings.reserveDeadline))
         tcp.resumeReading()
     }
 
