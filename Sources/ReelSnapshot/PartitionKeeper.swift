@@ -119,7 +119,7 @@ final class PartitionKeeper: @unchecked Sendable {
     /// What the log has lost of the partition. From any thread, for each publish.
     var loss: ReelError? {
         status.withLock { status in
-            guard let problem = status.problem, Self.isLoss(problem) else { return nil }
+            guard let problem = status.problem, problem.code.isLoss else { return nil }
             return ReelError(problem.code, problem.message)
         }
     }
@@ -302,11 +302,6 @@ final class PartitionKeeper: @unchecked Sendable {
 
     // MARK: When something fails
 
-    /// True if the log has lost something that the file has.
-    private static func isLoss(_ problem: SnapshotError) -> Bool {
-        problem.code == .aheadOfLog || problem.code == .diverged
-    }
-
     private func recover(from error: any Error) {
         var waitMs: Int32 = 1_000
         let problem: SnapshotError
@@ -340,7 +335,7 @@ final class PartitionKeeper: @unchecked Sendable {
         }
         let isNews = status.withLock { status in
             // A loss that was witnessed stays one while the log is away, until the file was compared with it again.
-            if status.problem.map(Self.isLoss) ?? false, !Self.isLoss(problem) { return false }
+            if status.problem?.code.isLoss == true, !problem.code.isLoss { return false }
             defer { status.problem = problem }
             // What the log does not have any more is answered again once the two were compared, not once it is away.
             if Status.refusal(by: problem) != nil { status.isVerified = false }

@@ -113,6 +113,35 @@ import Testing
         }
     }
 
+    @Test(
+        "a node for which the log has lost something is not believed where another one answers",
+        arguments: ["ahead_of_log", "diverged"]
+    )
+    func loss(code: String) async throws {
+        let body = Array(#"{"code":"\#(code)","detail":"found a loss"}"#.utf8)
+        let (lost, well) = (try FakeNode(HTTPResponse(status: 409, body: body)), try FakeNode(whole))
+        try await with([lost, well]) { live in
+            for _ in 0..<4 {
+                let answer = try await live.get("/v1/streams/todo/snapshot")
+                #expect(answer.status == 200)
+            }
+            let asked = try lost.asked
+            #expect(asked > 0)
+        }
+    }
+
+    @Test("that the epoch has changed is passed on, and no other node is asked")
+    func otherEpoch() async throws {
+        let body = Array(#"{"code":"epoch_changed","detail":"found another epoch"}"#.utf8)
+        let nodes = try (0..<2).map { _ in try FakeNode(HTTPResponse(status: 409, body: body)) }
+        try await with(nodes) { live in
+            let answer = try await live.get("/v1/streams/todo/snapshot")
+            #expect(answer.status == 409 && String(decoding: answer.body, as: UTF8.self).contains("epoch_changed"))
+            let asked = try nodes.map { try $0.asked }.reduce(0, +)
+            #expect(asked == 1)
+        }
+    }
+
     @Test("where all nodes are behind, the client hears from the one that is furthest, whatever it asks")
     func allBehind() async throws {
         let nodes = try [5, 90, -1].map { try FakeNode(behind($0)) }

@@ -131,6 +131,26 @@ import Testing
         }
     }
 
+    @Test("a hung node costs one second where another one has the outcome, and is asked last from then on")
+    func hungBeside() async throws {
+        let log = try MemoryLog(partitions: 1)
+        let acks = #"{"acks":[{"site":"\#(site)","op":0,"seq":0,"outcome":"applied"}]}"#
+        let (hung, well) = (try FakeNode(nil), try FakeNode(HTTPResponse(status: 200, body: Array(acks.utf8))))
+        try log.announce(hung.announcement(as: "hung"))
+        try log.announce(well.announcement(as: "well"))
+        try await LiveGateway.with(log, { $0.node.announceMs = 20 }) { live in
+            for name in ["hung", "well"] { try await live.cluster(contains: name) }
+            for op in 0..<6 {
+                let answer = try await publish(live, event(op, #""noop""#), query: "?outcome=1")
+                #expect(answer.status == 200)
+                #expect(try outcomes(answer) == ["applied"])
+            }
+            #expect(try well.asked == 6)
+            // Without a memory of its silence it is asked first in every second question.
+            #expect(try hung.asked < 3)
+        }
+    }
+
     @Test("one op twice with other content in one request is the fault of the second, for good")
     func contradiction() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in

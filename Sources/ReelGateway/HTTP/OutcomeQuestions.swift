@@ -78,7 +78,9 @@ final class OutcomeQuestions {
             partition,
             turn: turn
         )
-        let able = nodes.filter { question.isRequired || resting[$0.id] == nil }
+        // A node that did not answer lately is asked last, or not at all.
+        let rested = nodes.filter { resting[$0.id] == nil }
+        let able = question.isRequired ? rested + nodes.filter { resting[$0.id] != nil } : rested
         // An incomplete state of this process does not answer soon.
         let failure = source.map { _ in Problem(.nodeBehind, "the folded state of this node is not complete") }
         ask(able[...], question, untilMs: nowMs + question.withinMs, failure, then)
@@ -108,7 +110,7 @@ final class OutcomeQuestions {
         // A node that does not know either asks no other one in turn.
         request.headers.add(StatePassage.passedHeader, "1")
         if let authorization = question.authorization { request.headers.add("authorization", authorization) }
-        let waitMs = rest.isEmpty ? leftMs : min(leftMs, max(Self.nodeMs, leftMs / 2))
+        let waitMs = rest.isEmpty ? leftMs : min(leftMs, Self.nodeMs)
         request.timeout = .milliseconds(waitMs)
         // However little it says at a time, it does not hold the client up for longer.
         var timer: LoopTimer?
@@ -118,7 +120,7 @@ final class OutcomeQuestions {
             timer = nil
             switch Self.outcomes(result, count: question.acks.count) {
             case .success(let outcomes): then(.success(outcomes))
-            case .failure(let problem) where problem.status < 500: then(.failure(problem))
+            case .failure(let problem) where problem.status < 500 && !problem.code.isLoss: then(.failure(problem))
             case .failure(var problem):
                 if isLate { problem.detail = "a snapshot node has not answered within \(waitMs) ms" }
                 resting[node.id] = loop.nowMs + Self.restMs

@@ -255,7 +255,8 @@ private final class PassedQuestion {
         if let passed { return passed.index == index ? passed.answer.take(event) : () }
         guard exchange.isOpen else { return giveUp() }
         switch event {
-        case .head(let head) where head.status == 503: refusals[index] = Refusal(head: head)
+        case .head(let head) where head.status == 503 || head.status == 409 && exchange.request.method != "HEAD":
+            refusals[index] = Refusal(head: head)
         case .head:
             perform(hedged.answered(index, nowMs: loop.nowMs))
             passed?.answer.take(event)
@@ -265,6 +266,15 @@ private final class PassedQuestion {
         case .end:
             calls[index] = nil
             guard let refusal = refusals[index] else { return }
+            // Another node says the same of an epoch that has changed. A loss concerns this node alone.
+            if refusal.head.status == 409, !Self.tellsLoss(refusal.body) {
+                refusals[index] = nil
+                perform(hedged.answered(index, nowMs: loop.nowMs))
+                for event in [.head(refusal.head), .data(refusal.body), .end] as [HTTPClient.Event] {
+                    passed?.answer.take(event)
+                }
+                return
+            }
             passage.refuses(nodes[index], partition, status: refusal.head.status)
             perform(hedged.refused(index, seq: Self.seq(in: refusal.body), nowMs: loop.nowMs))
         case .failed(let error):
@@ -293,6 +303,18 @@ private final class PassedQuestion {
         answer.take(.head(refusal.head))
         answer.take(.data(refusal.body))
         answer.take(.end)
+    }
+
+    /// True if a node refuses because the log has lost something that it has folded.
+    private static func tellsLoss(_ problem: [UInt8]) -> Bool {
+        problem.withUnsafeBytes { bytes in
+            do throws(ReelError) {
+                let code = try JSONObject(bytes, levels: 4, shape: .internal).string("code")
+                return code.flatMap { ErrorCode(rawValue: $0) }?.isLoss == true
+            } catch {
+                return false
+            }
+        }
     }
 
     /// How far a node is that refuses, as far as it says so.

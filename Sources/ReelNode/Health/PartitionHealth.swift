@@ -35,7 +35,7 @@ public struct PartitionHealth: Equatable, Sendable {
         }
 
         /// True if the log has lost something that this role has processed before.
-        public var isLoss: Bool { code == .aheadOfLog || code == .diverged }
+        public var isLoss: Bool { code.isLoss }
     }
 
     /// The last seq read (gateway) or folded (snapshot node); −1: none.
@@ -60,4 +60,9 @@ public struct PartitionHealth: Equatable, Sendable {
 
     /// True if the role can serve the partition.
     public var isReady: Bool { isOpen && seq >= goal && stop?.isLasting != true }
+}
+
+extension ErrorCode {
+    /// True if the code says that the log has lost something that a node has processed before.
+    public var isLoss: Bool { self == .aheadOfLog || self == .diverged }
 }
