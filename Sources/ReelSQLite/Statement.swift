@@ -70,6 +70,12 @@ public final class Statement {
         bound(sqlite3_bind_int64(handle, index, value))
     }
 
+    /// Binds an integer; nil is NULL.
+    public func bind(_ index: Int32, _ value: Int64?) {
+        guard let value else { return bindNull(index) }
+        bind(index, value)
+    }
+
     /// Binds a number.
     public func bind(_ index: Int32, _ value: Double) {
         bound(sqlite3_bind_double(handle, index, value))
@@ -162,6 +168,12 @@ public final class Statement {
     public func text(_ column: Int32) -> String {
         String(decoding: bytes(column), as: UTF8.self)
     }
+
+    /// The column as a string of its own; nil for NULL.
+    public func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
+
+    /// The column as an integer; nil for NULL.
+    public func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
 
     /// The column as bytes of its own.
     public func array(_ column: Int32) -> [UInt8] {

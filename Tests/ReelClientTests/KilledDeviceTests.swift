@@ -64,7 +64,7 @@ import Testing
             #"outbox SET event = CAST(replace(CAST(event AS TEXT), '"1"', '"2"') AS BLOB)"#, "outbox SET number = 7",
             "outbox SET first_epoch = '0000000000000001', first_seq = 5", "stream SET next_op = 7",
             "stream SET site = '00000000-0000-4000-8000-000000000009'", "client SET number = 9",
-            "client SET user = 'ann'",
+            "client SET user = 'ann'", "stream SET name = 't'",
         ]
     )
     func whatNoClientWritesIsDamage(change: String) async throws {

@@ -31,16 +31,33 @@ extension DeviceStore {
         return Stored(row: connection.lastInsertedRow, site: newSite, nextOp: 0, entries: [])
     }
 
+    /// Throws `corrupt` if a stream's row has lost its name, or if the index of names hides the row of this stream: a
+    /// new row would take its place, and nobody would find its queue.
+    private func checkThatNoneIsHidden(_ stream: StreamName) throws(SQLiteError) {
+        let select = try connection.prepare("SELECT name, site, next_op, site_hash FROM stream NOT INDEXED")
+        defer { select.reset() }
+        while try select.step() {
+            let hash = StoreRowHash.site(of: select.text(0), select.text(1), nextOp: select.integer(2))
+            guard select.integer(3) == hash, select.text(0) != stream.description else {
+                throw Self.damaged("stream", select.text(0))
+            }
+        }
+    }
+
+    /// Reads the row of a stream; nil if the file does not know the stream.
     private func find(_ stream: StreamName) throws(ReelError) -> Stored? {
         do throws(SQLiteError) {
             let select = try connection.prepare(
                 """
                 SELECT row, site, next_op, epoch, partition, partitions, covered, state_seq, complete, site_hash,
-                    position_hash FROM stream WHERE +name = ?
+                    position_hash FROM stream WHERE name = ?
                 """
             )
             select.bind(1, stream.description)
-            guard try select.step() else { return nil }
+            guard try select.step() else {
+                try checkThatNoneIsHidden(stream)
+                return nil
+            }
             defer { select.reset() }
             let (row, nextOp) = (select.integer(0), select.integer(2))
             guard let site = Site(select.text(1)), (0...largestInteger).contains(nextOp),
@@ -177,7 +194,8 @@ extension DeviceStore {
         }
     }
 
-    /// Writes `known` and the hash of queued entries anew. `change` gets stream, columns and stored hash of each.
+    /// Rewrites the columns `known` and `hash` of the queued entries that match a condition. `change` is called with
+    /// the stream's row, the columns and the stored hash of each entry; it may change `known`, and throws to stop.
     static func rehashEntries(
         of connection: Connection,
         where condition: String,

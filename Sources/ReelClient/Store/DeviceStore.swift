@@ -112,16 +112,17 @@ final class DeviceStore {
 
     // MARK: Reading
 
-    /// What holds for all streams of the file.
+    /// The row of table `client`: log number, user and deployment of the device.
     struct ClientRow: Equatable {
         /// The highest number of a log that a node was at.
         var logNumber = 0
-        /// To whom the file belongs; nil: to nobody.
+        /// The user to whom the file belongs; nil: no user.
         var user: String?
         /// The deployment that the device belongs to; nil: it has met none.
         var deployment: Deployment?
     }
 
+    /// Reads the row of table `client`. Throws `store_damaged` if its hash is wrong.
     func client() throws(ReelError) -> ClientRow {
         do throws(SQLiteError) { return try readClient() } catch { throw ReelError(error, "reading") }
     }
@@ -131,8 +132,8 @@ final class DeviceStore {
         guard try select.step() else { throw Self.damaged("client", "no row") }
         defer { select.reset() }
         let number = select.integer(0)
-        let user = select.isNull(1) ? nil : select.text(1)
-        let text = select.isNull(2) ? nil : select.text(2)
+        let user = select.optionalText(1)
+        let text = select.optionalText(2)
         let deployment = text.flatMap { Deployment($0) }
         guard (0...largestInteger).contains(number), (text == nil) == (deployment == nil),
             select.integer(3) == StoreRowHash.client(number: number, user: user, deployment: text)
@@ -180,7 +181,7 @@ final class DeviceStore {
         try connection.transaction(body)
     }
 
-    /// Changes what holds for all streams of the file. Inside `commit`.
+    /// Changes the row of table `client`. Call it inside `commit`.
     func changeClient(_ change: (inout ClientRow) -> Void) throws(SQLiteError) {
         var client = try readClient()
         change(&client)

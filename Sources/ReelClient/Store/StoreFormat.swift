@@ -82,7 +82,7 @@ enum StoreFormat {
         )
     }
 
-    /// From format 2, whose rows had no hash.
+    /// Adds the hashes to a file of format 2, whose rows had none, and drops what was received.
     private static func addHashes(_ connection: Connection) throws(SQLiteError) {
         try connection.execute(
             """

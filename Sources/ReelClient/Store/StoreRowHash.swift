@@ -1,12 +1,11 @@
 internal import ReelCore
-internal import ReelSQLite
 
-/// The hash that a row of the store carries: of its columns, with the function of the digest's lines. A reader that
-/// finds another one has found a row that nobody wrote.
+/// The hash of a row of the store, in the row's column `hash`: FNV-1a of the other columns with MurmurHash3's
+/// finalizer, as for the lines of a digest. A row with another hash is damaged.
 struct StoreRowHash {
     private var hash = FNV1a()
 
-    /// What stands in the row.
+    /// The hash as SQLite stores it.
     var stored: Int64 { Int64(bitPattern: hash.finished) }
 
     private mutating func add(_ value: Int64?) {
@@ -35,7 +34,7 @@ struct StoreRowHash {
         return hash.stored
     }
 
-    /// In a row of `stream`: the site and the ops that it was given.
+    /// Column `site_hash` of `stream`: of name, site and next op.
     static func site(of stream: String, _ site: String, nextOp: Int64) -> Int64 {
         var hash = StoreRowHash()
         hash.add(stream)
@@ -44,7 +43,7 @@ struct StoreRowHash {
         return hash.stored
     }
 
-    /// In a row of `stream`: how far it was received.
+    /// Column `position_hash` of `stream`: of the columns that say how far the stream was received.
     static func position(
         _ row: Int64,
         epoch: String,
@@ -63,7 +62,7 @@ struct StoreRowHash {
         return hash.stored
     }
 
-    /// In a row of `stream`: the folded state.
+    /// Column `state_hash` of `stream`: of the folded state's seq, digest and head.
     static func state(_ row: Int64, seq: Int64, digest: Int64, head: Bytes) -> Int64 {
         var hash = StoreRowHash()
         hash.add(row)
@@ -100,56 +99,5 @@ struct StoreRowHash {
         hash.add(columns.known)
         hash.add(columns.waits)
         return hash.stored
-    }
-}
-
-/// A row of `outbox`, behind its stream.
-struct EntryColumns {
-    /// As they stand in a SELECT, in this order.
-    static let names = "number, event, site, op, first_epoch, first_seq, known, waits"
-
-    var number: Int64
-    var event: [UInt8]
-    var site: String?
-    var op: Int64?
-    var firstEpoch: String?
-    var firstSeq: Int64?
-    var known: String?
-    var waits: String?
-
-    init(_ entry: Outbox.Entry) {
-        number = entry.number
-        event = entry.event.encoded(base: entry.base)
-        site = entry.author?.site.description
-        op = entry.author?.op
-        firstEpoch = entry.firstSent?.epoch.description
-        firstSeq = entry.firstSent?.seq
-        known = entry.held.isEmpty ? nil : entry.held.map(String.init).joined(separator: ",")
-        waits = entry.waits?.map(String.init).joined(separator: ",")
-    }
-
-    /// Reads the columns `names`, from this one on.
-    init(_ row: Statement, from first: Int32) {
-        number = row.integer(first)
-        event = row.array(first + 1)
-        site = row.optionalText(first + 2)
-        op = row.optionalInteger(first + 3)
-        firstEpoch = row.optionalText(first + 4)
-        firstSeq = row.optionalInteger(first + 5)
-        known = row.optionalText(first + 6)
-        waits = row.optionalText(first + 7)
-    }
-}
-
-extension Statement {
-    /// The text of a column; nil for NULL.
-    func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
-
-    /// The integer of a column; nil for NULL.
-    func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
-
-    /// Binds an integer; nil is NULL.
-    func bind(_ index: Int32, _ value: Int64?) {
-        if let value { bind(index, value) } else { bindNull(index) }
     }
 }

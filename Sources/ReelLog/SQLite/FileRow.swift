@@ -28,7 +28,7 @@ struct FileRow {
         identity = FileIdentity(inode: row.integer(0), bornNs: row.integer(1))
         isOpen = row.integer(2) != 0
         closings = row.integer(3)
-        doubt = row.isNull(4) ? nil : FileDoubt(rawValue: row.text(4))
+        doubt = row.optionalText(4).flatMap { FileDoubt(rawValue: $0) }
     }
 
     /// What is doubtful about the file that has this row, as it is found; nil: nothing.

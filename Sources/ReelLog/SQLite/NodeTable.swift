@@ -42,7 +42,7 @@ enum NodeTable {
                 id: list.text(0),
                 role: list.text(1),
                 url: list.text(2),
-                advertised: list.isNull(3) ? nil : list.text(3),
+                advertised: list.optionalText(3),
                 build: list.text(4),
                 epoch: words.first.flatMap { Epoch(String($0)) },
                 positions: words.compactMap(position),
