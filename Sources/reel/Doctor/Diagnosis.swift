@@ -398,7 +398,8 @@ struct Diagnosis {
                 "log",
                 "not the one that \(look.detail.isEmpty ? node.name : "a node") has read before: nothing is published"
                     + " to it\(look.detail.isEmpty ? "" : "; \(node.name) says: \(look.detail)")",
-                do: "\(ErrorCode.diverged.entry.advice) The command is `reel epoch new --from-snapshot DIR`."
+                do: "Bring the former log back, or continue with what a snapshot node has folded:"
+                    + " `reel epoch new --from-snapshot DIR`."
             )
         default:
             Finding(

@@ -1,5 +1,6 @@
 import ReelCore
 import ReelNet
+import ReelNode
 
 /// Asks single nodes how they are: short deadlines, and an answer of any status is an answer.
 struct NodeProbe: Sendable {
@@ -85,6 +86,11 @@ struct NodeStanding: Equatable {
         /// A code of docs/errors.md.
         var code: String
         var reason: String
+
+        /// True if an operator must act: waiting does not help.
+        var isLasting: Bool {
+            ErrorCode(rawValue: code).map { PartitionHealth.Stop($0, reason).isLasting } ?? false
+        }
     }
 
     /// One role of the node.
@@ -188,7 +194,7 @@ struct NodeStanding: Equatable {
                 seq: min(known.seq, place.seq),
                 head: max(known.head, place.seq),
                 goal: max(known.goal, place.goal),
-                stop: known.stop ?? stop
+                stop: [known.stop, stop].compactMap(\.self).first(where: \.isLasting) ?? known.stop ?? stop
             )
         }
     }
