@@ -19,8 +19,9 @@ extension GatewayLoop {
         }
     }
 
-    /// Brings a subscription up to the head, from the ring or the log, at its client's pace. Then the tail feeds it; a
-    /// subscription with outcomes hears that more has come, and reads on.
+    /// Sends a subscription the events up to the head, from the ring or the log, at its client's pace. Then the
+    /// subscription becomes live, and the tail feeds it. A subscription with outcomes never becomes live:
+    /// `OutcomeFollower` calls this again when more events have come.
     func catchUp(_ entry: Subscription<SocketClient>) {
         guard !entry.isOver, !entry.isReading, !entry.isLive else { return }
         let (ring, client) = (rings[entry.partition], entry.client)
@@ -81,8 +82,9 @@ extension GatewayLoop {
         entry.awaitsRead = true
     }
 
-    /// In its turn: what is left out or packed costs time and is not held up by its client; others come in between.
-    private func goOn(_ entry: Subscription<SocketClient>) {
+    /// Continues to catch up in the subscription's turn: reading and packing cost time, and the client does not slow
+    /// them down, so other work of the loop comes in between.
+    func goOn(_ entry: Subscription<SocketClient>) {
         turns.add { [self] in
             entry.isReading = false
             guard !entry.isOver else { return false }
@@ -96,7 +98,7 @@ extension GatewayLoop {
     static let logReadsMax = 4
 
     /// A read of the log has ended: the next one of the same client may begin.
-    private func readOn(_ client: SocketClient) {
+    func readOn(_ client: SocketClient) {
         for entry in subscriptions.all(of: client) where entry.awaitsRead {
             guard client.logReads < Self.logReadsMax, client.logWaits < share.settings.subscriptions else { return }
             entry.awaitsRead = false
@@ -108,7 +110,7 @@ extension GatewayLoop {
     /// them.
     static let provenEvery: Seq = 65_536
 
-    private func send(_ chunk: EventsChunk, to entry: Subscription<SocketClient>) {
+    func send(_ chunk: EventsChunk, to entry: Subscription<SocketClient>) {
         entry.next = chunk.to + 1
         guard chunk.count > 0 || chunk.to - entry.proven >= Self.provenEvery else { return }
         var chunk = chunk
@@ -117,74 +119,3 @@ extension GatewayLoop {
         entry.sent(to: chunk.to)
     }
 }
-
-// Subscriptions whose events come with their outcomes.
-extension GatewayLoop {
-    /// So many events are asked about at once.
-    static let outcomesAtOnce = 1_000
-
-    /// How many bytes of events to read where each gets an outcome, so that they fit into so many: an event takes a
-    /// hundred bytes or more, its outcome at most a third of that.
-    static func bytesWithOutcomes(_ limit: Int) -> Int { max(1, limit / 4 * 3) }
-
-    /// From now on the subscription hears of what comes, until it is over.
-    private func follow(_ entry: Subscription<SocketClient>) {
-        let follower = OutcomeFollower(entry, of: self)
-        guard followers.add(follower) else { return }
-        entry.whenOver { [unowned self] in _ = followers.remove(follower) }
-    }
-
-    /// Sends the events when their outcomes are known. Later events wait in order.
-    private func sendWithOutcomes(_ chunk: EventsChunk, to entry: Subscription<SocketClient>) {
-        let client = entry.client
-        guard let access = client.access else { return }
-        client.outcomeQuestions += 1
-        addOutcomes(to: chunk, of: entry.stream, for: access) { [self] result in
-            client.outcomeQuestions -= 1
-            readOn(client)
-            guard !entry.isOver else { return }
-            switch result {
-            case .success(let chunk): send(chunk, to: entry)
-            case .failure(let problem): return end(entry, ReelError(problem.code, problem.detail))
-            }
-            goOn(entry)
-        }
-    }
-
-    /// All up to the head has been looked at: says so where that was asked for.
-    private func proveHead(_ entry: Subscription<SocketClient>) {
-        let head = rings[entry.partition].head
-        guard entry.owesProof, entry.proven < head else { return }
-        entry.owesProof = false
-        entry.client.send(EventsChunk(from: entry.proven + 1, to: head).frame(stream: entry.stream))
-        entry.sent(to: head)
-    }
-}
-
-/// Tells a subscription with outcomes of what comes.
-private final class OutcomeFollower: Follower {
-    private let entry: Subscription<SocketClient>
-    private unowned let gateway: GatewayLoop
-
-    init(_ entry: Subscription<SocketClient>, of gateway: GatewayLoop) {
-        self.entry = entry
-        self.gateway = gateway
-    }
-
-    var stream: StreamName { entry.stream }
-    var partition: Int { entry.partition }
-
-    func moved() { gateway.catchUp(entry) }
-
-    func tick(nowMs: Int64) {
-        entry.owesProof = true
-        gateway.catchUp(entry)
-    }
-
-    // Its socket is told.
-    func failed(_ error: ReelError) {}
-    func sendAway(afterMs: Int64) {}
-}
-
-@available(*, unavailable)
-extension OutcomeFollower: Sendable {}

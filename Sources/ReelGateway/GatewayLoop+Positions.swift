@@ -92,7 +92,7 @@ extension GatewayLoop {
         case .ask: ask(waiter)
         case .reached: waiter.then(nil)
         case .refuse(let error):
-            // What stands before the position cannot be read: waiting longer is of no use.
+            // The node will not come to the position: a record before it cannot be read.
             if error.code == .nodeBehind, let reason = share.standstill(of: waiter.wait.partition) {
                 return waiter.then(reason)
             }

@@ -52,7 +52,7 @@ final class GatewayShare: Sendable {
             progress.stop(of: partition).map { ReelError($0.code, $0.reason, retryMs: 10_000) }
         }
 
-        /// Why what follows in a partition cannot be read: for good, or until a damaged record is healed.
+        /// Why the gateway cannot read on in a partition: reading has stopped for good, or met a damaged record.
         func standstill(of partition: Int) -> ReelError? {
             stop(of: partition) ?? losses[partition].flatMap { $0.code == .damaged ? $0 : nil }
         }
@@ -201,7 +201,8 @@ final class GatewayShare: Sendable {
     /// Why a partition is not read any further; nil: it is.
     func stop(of partition: Int) -> ReelError? { standing.withLock { $0.stop(of: partition) } }
 
-    /// Why what follows in a partition cannot be read: for good, or until a damaged record is healed; nil: it can.
+    /// Why the gateway cannot read on in a partition: reading has stopped for good, or met a damaged record. Nil: it
+    /// reads on.
     func standstill(of partition: Int) -> ReelError? { standing.withLock { $0.standstill(of: partition) } }
 
     /// The last seq that a partition held when the node started; −1: none.

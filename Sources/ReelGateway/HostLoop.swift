@@ -53,7 +53,7 @@ protocol ClientSocket: AnyObject {
     /// The largest message that is taken, in bytes.
     var maxMessage: Int { get set }
 
-    /// A number for the address that it comes from; of IPv6 for its first 64 bits.
+    /// A number that stands for the client's address; for IPv6, for the first 64 bits of the address.
     var peerOrigin: UInt64 { get }
 
     /// Sends a frame.

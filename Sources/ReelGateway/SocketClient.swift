@@ -22,7 +22,7 @@ final class SocketClient: Subscriber {
     var logReads = 0
     /// Its subscriptions, ended ones too, that wait for the log.
     var logWaits = 0
-    /// Questions to a snapshot node about outcomes of its subscriptions, ended ones too, that are under way.
+    /// How many questions for outcomes are under way for its subscriptions, also for ended ones.
     var outcomeQuestions = 0
     /// What waits until the client has read more.
     private var paused: [() -> Void] = []
@@ -33,7 +33,7 @@ final class SocketClient: Subscriber {
     /// Fetches that wait for their position.
     var pendingFetches = 0
 
-    /// The largest first frame, packed or not.
+    /// The largest frame before `welcome`, in bytes, packed or not.
     static let helloBytes = 16 << 10
 
     init(_ gateway: GatewayLoop, access: Access?) {
@@ -47,7 +47,7 @@ final class SocketClient: Subscriber {
 
     var isClosed: Bool { socket?.isClosed ?? true }
 
-    /// From now on a frame may have so many bytes.
+    /// Sets the largest frame that the client may send from now on.
     func takeFrames(of bytes: Int) { socket?.maxMessage = bytes }
 
     /// Bytes that wait for it.

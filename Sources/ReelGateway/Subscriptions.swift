@@ -8,7 +8,7 @@ final class Subscription<Client: Subscriber> {
     let client: Client
     let stream: StreamName
     let partition: Int
-    /// Most wish for nothing: a reference takes little room.
+    /// Filter and outcomes; nil for most subscriptions, where the reference takes little room.
     private let wish: Wish?
     /// The last seq that the client was told to hold.
     fileprivate(set) var proven: Seq
@@ -18,7 +18,7 @@ final class Subscription<Client: Subscriber> {
     fileprivate(set) var isLive = false
     /// A newer subscription took its place, or it has ended.
     fileprivate(set) var isOver = false
-    /// An answer of the log or of a snapshot node is awaited, or the client's reading.
+    /// The subscription waits for the log, for outcomes, or for its client to read.
     var isReading = false
     /// It begins to read once another read of its client has ended.
     var awaitsRead = false
@@ -42,16 +42,16 @@ final class Subscription<Client: Subscriber> {
 
     /// What it wants of the stream; nil: everything.
     var filter: EventFilter? { wish?.filter }
-    /// Each event comes with its outcome. Such a subscription never becomes live: it reads what comes, and asks.
+    /// Each event comes with its outcome. Such a subscription never becomes live; `OutcomeFollower` reads for it.
     var hasOutcomes: Bool { wish?.hasOutcomes == true }
 
-    /// With outcomes: the head is to be proven though there is no event to tell.
+    /// The head is to be proven though there is no event to send. Only with outcomes.
     var owesProof: Bool {
         get { wish?.owesProof == true }
         set { wish?.owesProof = newValue }
     }
 
-    /// With outcomes: calls the body once the subscription is over.
+    /// Calls the body once the subscription ends. Only with outcomes.
     func whenOver(_ body: @escaping () -> Void) {
         wish?.over = body
     }
@@ -69,14 +69,14 @@ final class Subscription<Client: Subscriber> {
     }
 }
 
-/// What a subscription wishes besides all events of its stream.
+/// What distinguishes a subscription from one to all events of a stream without outcomes.
 private final class Wish {
     let filter: EventFilter?
     let hasOutcomes: Bool
     var owesProof = true
     var over: (() -> Void)?
 
-    /// Nil where nothing is wished.
+    /// Nil without filter and outcomes.
     init?(_ filter: EventFilter?, hasOutcomes: Bool) {
         guard filter != nil || hasOutcomes else { return nil }
         self.filter = filter
@@ -344,8 +344,8 @@ struct Subscriptions<Client: Subscriber> {
         }
     }
 
-    /// Where events of the client wait for their outcomes, `upto` must wait too: each subscription that has all is
-    /// proven by a frame of its own. False where nothing waits so.
+    /// Proves the head to each live subscription of a client by a frame `events` of its own, because `upto` would also
+    /// prove it for a subscription that waits for outcomes. Returns false if no subscription of the client waits so.
     private func proveApart(
         _ entries: [Entry],
         _ partition: Int,

@@ -10,7 +10,7 @@ public enum NodeEndpoint: Sendable {
     /// Whether a node with keys wants to see a token. Load balancers and monitors have none.
     public var isGuarded: Bool { self == .cluster }
 
-    /// Whether a request asks how the node is, as load balancers do again and again.
+    /// Whether a request is a health check: `GET` or `HEAD` of `/healthz` or `/readyz`.
     public static func isHealthCheck(_ head: HTTPRequestHead) -> Bool {
         ["GET", "HEAD"].contains(head.method) && ["/healthz", "/readyz"].contains(head.path)
     }

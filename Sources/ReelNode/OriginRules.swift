@@ -65,7 +65,7 @@ public struct OriginRules: Hashable, Sendable {
         return fields
     }
 
-    /// The refusal of a request by its head alone: by these rules, or by what `check` throws; nil: by neither.
+    /// Returns the refusal of a request by these rules or by the error that `check` throws; nil: it is not refused.
     public func refusal(of request: HTTPRequestHead, _ check: () throws(Problem) -> Void) -> HTTPResponse? {
         var headers = HTTPHeaders()
         do throws(Problem) {

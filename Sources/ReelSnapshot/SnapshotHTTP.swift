@@ -84,7 +84,7 @@ final class SnapshotHTTP: HTTPHandler {
         .refuse(Problem(.notFound, "a snapshot node has no socket; ask a gateway").response)
     }
 
-    /// Who has no right to send a body is told before it is read.
+    /// Refuses a request by its route, `Origin` and token, before its body is read.
     func refusal(of head: HTTPRequestHead) -> HTTPResponse? {
         origins.refusal(of: head) { () throws(Problem) in _ = try access(try router.match(head), head) }
     }

@@ -342,7 +342,7 @@ public final class SnapshotNode: StateSource {
         try check(keeper, epoch, request.kind.epoch)
         let status = keeper.now
         let needed = status.seqNeeded(by: request)
-        // A fold that has stopped for good has an ever older state.
+        // The state of a fold that has stopped for good becomes ever older.
         if status.seq < needed {
             var problem = StateReader.behind(status.seq, needed)
             if let stop = status.problem {

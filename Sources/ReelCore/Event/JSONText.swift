@@ -49,7 +49,7 @@ public struct JSONText {
     /// The decoded UTF-8 bytes, one by one.
     public var decoded: Decoded { Decoded(raw: raw) }
 
-    /// A hash of the decoded bytes, another one in each process. `buffer` is room to decode into.
+    /// Returns a hash of the decoded bytes; the hash has a random seed in each process. `buffer` is reused to decode.
     func hash(_ buffer: inout [UInt8]) -> Int {
         var hasher = Hasher()
         if isPlain {

@@ -176,7 +176,7 @@ extension JSONObject {
         return events.map { Array($0) }
     }
 
-    /// What a frame asks for by `true`; false if it is absent.
+    /// Reads a boolean member; false if the member is absent.
     func flag(_ name: StaticString) throws(ReelError) -> Bool {
         try read(name) { (reader) throws(ReelError) in try reader.boolean() } ?? false
     }

@@ -104,10 +104,10 @@ public struct JSONReader {
         position += 1
     }
 
-    /// Throws where two keys say the same.
+    /// Throws `bad_json` if two keys are equal after their escapes are decoded.
     ///
-    /// In linear time, whoever has chosen the keys: a hash table with open addressing, at most half full, of a hash
-    /// that has a seed of its own in each process. Each key is decoded once.
+    /// The keys go into a hash table with open addressing that is at most half full, so this takes linear time. The
+    /// hash has a random seed in each process: nobody can choose keys that collide.
     private func checkUnique(_ keys: ArraySlice<Slice>) throws(ReelError) {
         let size = 1 << (Int.bitWidth - (2 * keys.count).leadingZeroBitCount)
         var places = [(hash: Int, key: Slice)?](repeating: nil, count: size)

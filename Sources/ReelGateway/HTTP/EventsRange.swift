@@ -58,7 +58,7 @@ final class EventsRange: Follower {
         gateway.admit(stream, epoch: epoch, lowest: after + 1, highest: after) { [self] failure in
             if let failure { return refuse(failure) }
             last = gateway.rings[partition].head
-            // Who has all that can be read hears why nothing follows.
+            // A client that has all readable events is told why no more can be read.
             if after == last, let error = gateway.share.standstill(of: partition) { return failed(error) }
             reply.answer = EventsAnswer(from: after + 1, head: last)
             limits = (limit, Self.answerBytes)

@@ -121,7 +121,7 @@ final class GatewayHTTP: HTTPHandler {
             }
             return .accept(
                 subprotocol: "reel.v1",
-                // Nobody is known yet; `hello` makes it more.
+                // Before `hello` the client may be anybody. `SocketClient.enter` raises the limit.
                 maxMessage: min(SocketClient.helloBytes, gateway.share.settings.frameBytes),
                 handler: SocketClient(gateway, access: try socketAccess(offer.head))
             )
@@ -130,7 +130,7 @@ final class GatewayHTTP: HTTPHandler {
         }
     }
 
-    /// Who has no right to send a body is told before it is read.
+    /// Refuses a request by its route, `Origin` and token, before its body is read.
     func refusal(of head: HTTPRequestHead) -> HTTPResponse? {
         origins.refusal(of: head) { () throws(Problem) in _ = try access(try router.match(head), head) }
     }

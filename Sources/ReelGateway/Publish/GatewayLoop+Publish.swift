@@ -88,7 +88,8 @@ extension GatewayLoop {
         PublishRate.Payer(client: access.subject.map { .subject($0) } ?? .address(address), stream: stream)
     }
 
-    /// Refuses what is too much of one payer within a second; true if the payer was charged.
+    /// Charges the events to a payer, or refuses them if the payer has published too many. Returns true if the payer
+    /// was charged.
     private func charge(_ offers: inout [PublishLedger.Offer], to payer: PublishRate.Payer?) -> Bool {
         let most = share.settings.publishesPerSecond
         guard let payer, offers.allSatisfy({ $0.refusal == nil }) else { return false }

@@ -2,13 +2,13 @@ import ReelCore
 
 /// How many events each payer may publish in a second. What was not used is saved for a second.
 struct PublishRate {
-    /// Who is charged for the events of a stream. Never the site: whoever reads the stream can name it.
+    /// The client and the stream that events are charged to. Not the site: every reader of the stream can name it.
     struct Payer: Hashable {
-        /// Who publishes.
+        /// The client that publishes.
         enum Client: Hashable {
             /// The subject of a token.
             case subject(String)
-            /// On a node without keys: an address, of an IPv6 network of 64 bits.
+            /// On a node without keys: the client's address, for IPv6 the first 64 bits.
             case address(UInt64)
         }
 
@@ -16,9 +16,9 @@ struct PublishRate {
         var stream: StreamName
     }
 
-    /// What an event takes of its payer's time.
+    /// The microseconds that each event costs its payer.
     private let eventUs: Int64
-    /// Until when each payer's time is taken; behind the present nothing is kept.
+    /// The moment until which each payer's time is used up; entries in the past are removed.
     private var takenUs: [Payer: Int64] = [:]
 
     private static let savedUs: Int64 = 1_000_000

@@ -31,7 +31,7 @@ final class RangeReader: @unchecked Sendable {
         guard code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION else {
             throw KafkaFailure(code, doing, handle, topic: topic.name)
         }
-        // librdkafka says this also of a partition whose brokers are all away. Only a broker's word counts.
+        // librdkafka returns this code also if all brokers are away, so a broker is asked for its metadata.
         try lookForLeader(partition, doing, untilMs: untilMs)
         throw KafkaFailure(.away, LogError(kafka: code, doing, trouble: handle.trouble))
     }

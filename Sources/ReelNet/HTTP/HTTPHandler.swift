@@ -9,19 +9,19 @@ public protocol HTTPHandler: AnyObject {
     /// The answer to what is no proper request, or comes when the server is full.
     func refusal(of violation: HTTPViolation) -> HTTPResponse
 
-    /// The answer to a request that the head alone shows to be refused; nil: its body is wanted. Asked before a large
-    /// body is read, and before the client is told to go on (`Expect: 100-continue`). The connection ends with it.
+    /// Returns the refusal of a request that can be refused by its head alone; nil: the body is to be read. The server
+    /// calls this before it reads a large body or answers `Expect: 100-continue`. A refusal closes the connection.
     func refusal(of head: HTTPRequestHead) -> HTTPResponse?
 
-    /// True for a request that asks how the server is: it is answered also where the server takes no more connections.
+    /// Returns true for a health check, which is answered also beyond the limit of connections.
     func isHealthCheck(_ head: HTTPRequestHead) -> Bool
 }
 
 extension HTTPHandler {
-    /// Reads every body.
+    /// Refuses no request by its head.
     public func refusal(of head: HTTPRequestHead) -> HTTPResponse? { nil }
 
-    /// There is none.
+    /// Takes no request for a health check.
     public func isHealthCheck(_ head: HTTPRequestHead) -> Bool { false }
 }
 

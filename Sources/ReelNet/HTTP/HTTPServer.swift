@@ -13,7 +13,7 @@ public final class HTTPServer {
         public var idleDeadline = Duration.seconds(60)
         /// From a WebSocket's close frame to the peer's answer.
         public var closeDeadline = Duration.seconds(5)
-        /// For a connection beyond the limit to ask how the server is.
+        /// How long a connection beyond the limit may take to send its health check.
         public var reserveDeadline = Duration.seconds(2)
         /// Whether messages of WebSockets are packed for who offers permessage-deflate.
         public var deflates = true
@@ -53,7 +53,7 @@ public final class HTTPServer {
     private var listener: TCPListener?
     let gate: ConnectionGate
     private(set) var connections: [ObjectIdentifier: HTTPServerConnection] = [:]
-    /// Connections beyond the limit, the oldest first: each may ask once how the server is.
+    /// Connections beyond the limit, the oldest first. Each may send one health check.
     private var reserve: [(connection: HTTPServerConnection, since: ContinuousClock.Instant)] = []
     private var drained: (() -> Void)?
 
@@ -109,11 +109,12 @@ public final class HTTPServer {
     }
 
     private static let reserveMax = 16
-    /// A TLS handshake costs more than a refusal: the reserve takes no more of them than one place in so long gives.
+    /// With TLS a connection keeps its place in the reserve for this time at least, since a handshake costs more than a
+    /// refusal.
     private static let reserveTLS = Duration.milliseconds(100)
 
-    /// How the server is can be asked also where it takes no more connections: else whoever fills it up makes it look
-    /// dead, and a proxy then cuts those off whom it serves.
+    /// Takes a connection beyond the limit for one health check. Without this, a client that opens all connections
+    /// makes the server look dead, and a proxy then closes the connections that the server still serves.
     private func admitToReserve(_ tcp: TCPConnection, _ refusal: String) {
         if let oldest = reserve.first, reserve.count >= Self.reserveMax {
             guard settings.tls == nil || ContinuousClock.now - oldest.since >= Self.reserveTLS else {

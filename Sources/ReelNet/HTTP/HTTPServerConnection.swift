@@ -15,14 +15,14 @@ final class HTTPServerConnection: TCPHandler {
     private var held: [UInt8] = []
     private var isDecoding = false
     private var hasServed = false
-    /// Why it is not let in: it may only ask how the server is. Nil: it is let in.
+    /// The detail of the 503 for anything but a health check, if the connection is beyond the limit; nil: it is not.
     private let beyondLimit: String?
 
     private static let maxHeld = 64 << 10
     /// With more than this unread by the client, its next request waits.
     private static let maxPending = 256 << 10
 
-    /// Of a larger body it is asked first whether it is wanted.
+    /// For a larger body the handler is asked by the head first.
     private static let bodyUnasked = 16 << 10
 
     init(_ server: HTTPServer, _ tcp: TCPConnection, origin: UInt64 = 0, beyondLimit: String? = nil) {
@@ -39,7 +39,7 @@ final class HTTPServerConnection: TCPHandler {
         tcp.resumeReading()
     }
 
-    /// It is one beyond the server's limit.
+    /// The connection is beyond the server's limit.
     var isReserve: Bool { beyondLimit != nil }
 
     /// Whether a request is being read or answered.
@@ -155,7 +155,7 @@ final class HTTPServerConnection: TCPHandler {
         refuse(with: response)
     }
 
-    /// The last answer of the connection.
+    /// Sends the last answer of the connection and closes it.
     private func refuse(with response: HTTPResponse) {
         server.counters.refused += 1
         var response = response
@@ -263,7 +263,7 @@ final class HTTPServerConnection: TCPHandler {
 }
 
 extension HTTPRequestHead {
-    /// Whether a body of more than so many bytes is announced, or one of which nobody knows how long it is.
+    /// Whether the head announces a body of more than `count` bytes, or of unknown length.
     fileprivate func announcesMore(than count: Int) -> Bool {
         if headers["transfer-encoding"] != nil { return true }
         return headers["content-length"].flatMap { Int($0) } ?? 0 > count

@@ -19,19 +19,19 @@ public final class WebSocket {
     private var sentClose = false
     /// Whether the answer to the close frame is late because the peer has not got it yet.
     private var isOverdue = false
-    /// The peer's side has ended behind what waits for its turn.
+    /// The peer has ended its side while received bytes still wait for their turn.
     private var endsLater = false
     /// Whether both sides have agreed on permessage-deflate.
     private let deflates: Bool
     private let tcp: TCPConnection
     private var handler: (any WebSocketHandler)?
     private var ending = Ending.broken
-    /// What has come and waits for its turn; nothing is read meanwhile.
+    /// Received bytes that wait for their turn. The socket is not read meanwhile.
     private var waiting: [UInt8] = []
     private var decoder: WebSocketDecoder
 
     private static let maxPendingForPong = 64 << 10
-    /// So long the frames of one connection are handled; then others have their turn.
+    /// How long the frames of one connection are handled before other connections of the loop have their turn.
     private static let turn = Duration.milliseconds(1)
 
     init(
@@ -173,7 +173,7 @@ extension WebSocket: TCPHandler {
     /// Bytes of the connection.
     func received(_ bytes: Span<UInt8>) {
         guard waiting.isEmpty else {
-            // What TLS still had to open of the same read.
+            // TLS hands one read of the socket over in several calls.
             return bytes.withUnsafeBufferPointer { waiting.append(contentsOf: $0) }
         }
         var position = 0
@@ -194,7 +194,7 @@ extension WebSocket: TCPHandler {
         }
     }
 
-    /// The rest has its turn behind the other connections of the loop.
+    /// Keeps the rest of the bytes, and handles them after the other connections of the loop.
     private func wait(_ bytes: Span<UInt8>, from position: Int) {
         bytes.extracting(position..<bytes.count).withUnsafeBufferPointer { waiting = Array($0) }
         tcp.pauseReading()

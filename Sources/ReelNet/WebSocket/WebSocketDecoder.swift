@@ -42,7 +42,7 @@ public struct WebSocketDecoder {
     }
 
     // Each WebSocket has a decoder: the fields are in the order that leaves no room between them.
-    /// So many bytes a message may have, packed or not; it holds for frames that begin from now on.
+    /// The largest message in bytes, packed or not. A change holds for frames that begin after it.
     var maxMessage: Int
     private var length: UInt64 = 0
     private var read = 0
@@ -58,7 +58,7 @@ public struct WebSocketDecoder {
     private var kind: WebSocketFrame.Opcode?
     private var isFinal = true
     private var isPacked = false
-    /// Messages are read over: nobody wants them any more.
+    /// Messages are skipped.
     private var drops = false
     private let role: Role
     /// Whether messages may be packed (permessage-deflate).
@@ -75,7 +75,7 @@ public struct WebSocketDecoder {
     /// Bytes of a message that is not whole yet.
     var heldBytes: Int { message.count }
 
-    /// From now on messages are read over, not unpacked and not kept. Control frames still count.
+    /// Skips messages from now on without unpacking or keeping them. Control frames are still returned.
     mutating func dropMessages() {
         drops = true
         message = []
@@ -194,7 +194,7 @@ public struct WebSocketDecoder {
         let count = min(Int(length) - read, bytes.count - position)
         let part = bytes.extracting(position..<position + count)
         if drops, !opcode.isControl {
-            // Only its length counts.
+            // A skipped payload is only counted.
         } else if opcode.isControl {
             append(part, to: &control)
         } else {

@@ -43,7 +43,7 @@ extension Command {
             proven = answer
             if answer.to >= answer.head { break }
         }
-        // Where the partition is read no further, the head is not the end.
+        // The gateway may have stopped reading: then the head is not the end of the log, and this request is refused.
         if epoch == place.epoch, place.head <= after || proven == nil, place.head < last {
             do {
                 _ = try await caller.get("\(path)/events?after=\(place.head)&limit=1&epoch=\(epoch)")

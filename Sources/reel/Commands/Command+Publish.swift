@@ -50,13 +50,13 @@ extension Command {
             )
         }
         var (code, published, hasNote, pinned) = (ExitCode.done, 0, false, Epoch?.none)
-        // Whatever node takes a request, and how often, its events are consumed once.
+        // With a key a request may reach several nodes, or one node several times: its events are consumed once.
         let key = events.haveSites ? nil : "reel-publish-\(Site.random())"
         for (number, request) in events.requests.enumerated() {
             let acks: [Acks.Ack]
             var complaint: Complaint?
             do {
-                // All of them go into one log, whatever nodes are named.
+                // The epoch of the first answer keeps later requests from going to a node of another log.
                 let body = SentEvents.body(request, epoch: epoch ?? pinned)
                 let answer = try Acks(try await Self.post(body, number, key, to: target, caller))
                 pinned = Epoch(answer.epoch)
@@ -96,7 +96,7 @@ extension Command {
         return code
     }
 
-    /// The answer to a request. One with a key is sent again where the connection ended before the answer.
+    /// Sends a request and returns the answer. A request with a key is sent again if its answer was lost.
     private static func post(
         _ body: [UInt8],
         _ number: Int,
@@ -137,7 +137,7 @@ extension Command {
     )
 }
 
-/// Events as they will be sent.
+/// The events of `reel publish`, in requests.
 struct SentEvents {
     private var events: [[UInt8]] = []
     /// Each event names its site and op; else none does.
@@ -148,7 +148,8 @@ struct SentEvents {
     /// A node takes at most so many events, or bytes, in one request.
     private static let (eventsMax, bytesMax) = (500, 1 << 20)
 
-    /// Ends with 4 for what is no JSON object, and where only some of the events have a site or an op.
+    /// Throws a complaint with exit code 4 for an event that is no JSON object, and if only some of the events have a
+    /// site or an op.
     init(_ texts: [ArraySlice<UInt8>]) throws(Complaint) {
         for (index, text) in texts.filter({ $0.contains { $0 > 0x20 } }).enumerated() {
             var members: Set<String> = []
@@ -201,7 +202,7 @@ struct SentEvents {
         }
     }
 
-    /// How many there are.
+    /// The number of events.
     var count: Int { events.count }
 
     /// The events of each request, as a JSON array.

@@ -8,7 +8,7 @@ final class NodeCaller {
     private let loop: EventLoop
     private let client: LoopBound<HTTPClient>
 
-    /// The errors with which no request has reached a node.
+    /// The errors that say that the request did not reach the node.
     private static let neverAsked: [NetError.Code] = [
         .badAddress, .nameNotFound, .refused, .unreachable, .tooManyFiles, .certificate,
     ]
@@ -54,7 +54,7 @@ final class NodeCaller {
                 let response = try await client.fetch(request, maxBody: Self.answerMax)
                 if response.status == 503 {
                     let refusal = Refusal(response)
-                    // Its events are in the log.
+                    // The events are in the log, so no other node gets the request.
                     guard refusal.acks.isEmpty else { throw refusal }
                     hasAnswer = true
                     reasons.append("\(address): \(refusal.message)")
@@ -77,10 +77,10 @@ final class NodeCaller {
     }
 }
 
-/// No node has answered, or can do it now.
+/// No node has answered, or each has answered 503.
 struct NoAnswer: Error {
     var message: String
-    /// A node may have done what it was asked, and its answer is lost.
+    /// A node may have carried the request out, and its answer was lost.
     var mayBeDone: Bool
 
     var complaint: Complaint { Complaint(.unreachable, message) }
