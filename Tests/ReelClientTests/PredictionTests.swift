@@ -46,6 +46,9 @@ import Testing
         Seeds.run(40, check)
         // A filler takes the place of an event whose splices had to respect an earlier lost text.
         check(19_719_211)
+        // A splice that waits is rare: two seeds that have one.
+        check(2_449_626_680)
+        check(2_279_140_777)
         // One seed that is played again need not bring all about.
         guard TestSeed.given == nil else { return }
         #expect(waited > 0)
