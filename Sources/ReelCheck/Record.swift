@@ -35,7 +35,8 @@ enum Limit {
     static let recordBytes = 1 << 20
     static let objectFields = 1_024
     static let objectBytes = 768 << 10
-    static let objectHidden = 1 << 20
+    static let objectHistory = 1 << 20
+    static let run = 16
     static let sites = 100_000
     static let lostOfSite = 16
     static let lostOfStream = 1_024

@@ -107,15 +107,21 @@ extension SharedText {
         elements.insert(contentsOf: triple.text.map { Element($0, by: stamp) }, at: place)
     }
 
-    /// What the memory of its deleted elements weighs: each as much as the square of the number of its deleters. One
-    /// that was inserted and deleted by the same event is seen by nobody, ever, and weighs nothing.
-    var hidden: Int {
-        var sum = 0
-        for element in elements where !element.isVisible {
-            let deleters = deleters[Int(element.deletion)]
-            if !deleters.contains(element.inserter) { sum += deleters.count * deleters.count }
+    /// What its memory weighs: a deleted element as much as the square of the number of its deleters, and a run, which
+    /// is as long as it can be, `Limit.run`; but for the first. What nobody will see again weighs nothing.
+    func weight(above horizon: Int64) -> Int {
+        var (sum, runs) = (0, 0)
+        var last: (inserter: Stamp, deleters: [Stamp])?
+        for element in elements {
+            let deleters = deleters(of: element)
+            if deleters.contains(where: { $0.seq <= horizon }) || deleters.contains(element.inserter) { continue }
+            sum += deleters.count * deleters.count
+            let inserter = element.inserter.seq <= horizon ? Stamp(seq: -1, site: .nobody) : element.inserter
+            if let last, last == (inserter, deleters) { continue }
+            runs += 1
+            last = (inserter, deleters)
         }
-        return sum
+        return sum + Limit.run * max(0, runs - 1)
     }
 
     /// Drops what nobody can see any more, now that everybody who may still splice knows all up to `horizon`.

@@ -25,7 +25,8 @@ extension StreamState {
                 break  // Its tombstone stays as it is.
             }
         }
-        for name in before.keys { objects[name]?.flatten(behind: writer.author) }
+        let horizon = horizon
+        for name in before.keys { objects[name]?.flatten(behind: writer.author, above: horizon) }
         return nil
     }
 
@@ -126,15 +127,16 @@ extension Field? {
 }
 
 extension Object {
-    /// If its texts remember too much of what was deleted, each that remembers something becomes what it now is, as if
-    /// it had been written plainly when it was last written: by the author if that is what he sees, and else by nobody.
-    fileprivate mutating func flatten(behind author: Author) {
+    /// If its texts remember too much, each that remembers something becomes what it now is, as if it had been written
+    /// plainly when it was last written: by the author if that is what he sees, and else by nobody.
+    fileprivate mutating func flatten(behind author: Author, above horizon: Int64) {
         let texts = fields.compactMapValues { field in
             if case .shared(let text) = field.content { text } else { nil }
         }
-        guard texts.values.reduce(0, { $0 + $1.hidden }) > Limit.objectHidden else { return }
+        let weights = texts.mapValues { $0.weight(above: horizon) }
+        guard weights.values.reduce(0, +) > Limit.objectHistory else { return }
         for (name, field) in fields {
-            guard let text = texts[name], text.hidden > 0 else { continue }
+            guard let text = texts[name], weights[name] ?? 0 > 0 else { continue }
             let site = text.isWhole(to: author) ? author.site : .nobody
             let writer = Stamp(seq: field.writer.seq, site: site)
             fields[name]?.content = .shared(SharedText(text.visible, by: writer))

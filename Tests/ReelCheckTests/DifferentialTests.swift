@@ -29,6 +29,22 @@ import Testing
             }
         }
     }
+
+    @Test(arguments: (0..<UInt64(effort)).map { TestSeed.given(or: 4_000) + $0 })
+    func `Both folds agree where a text has as many runs as it may`(seed: UInt64) throws {
+        var pair = FoldPair(HistoryGenerator(seed: seed, to: .runs), name: "seed \(seed)")
+        for _ in 0..<60 { guard pair.foldNext() else { return } }
+        try pair.splinter()
+        var stepsLeft = 200
+        while stepsLeft > 0 {
+            stepsLeft -= 1
+            if stepsLeft == 195 { pair.age(toMarkWithin: 3) }
+            guard pair.foldNext(), pair.compareDigests() else { return }
+            if pair.generator.weight < 1_000 { stepsLeft = min(stepsLeft, 20) }
+        }
+        #expect(pair.generator.weight < 1_000, "seed \(seed): the text keeps its runs")
+        try pair.compareSnapshots()
+    }
 }
 
 /// The two folds over one random history.
@@ -47,6 +63,12 @@ private struct FoldPair {
     mutating func age(toMarkWithin events: Int) {
         generator.age(toMarkWithin: events)
         real.age(stream, toMarkWithin: events)
+    }
+
+    /// Gives both a text that has nearly as many runs as it may.
+    mutating func splinter() throws {
+        generator.splinter()
+        if let snapshot = generator.fold.snapshot(of: stream) { try real.load(snapshot, of: stream) }
     }
 
     /// Folds one record more; false where the outcomes differ.

@@ -34,6 +34,8 @@ struct HistoryGenerator {
     let limit: Limit?
     private var isBig = false
     private var isHidden: Bool { isBig && limit == .hidden }
+    /// What is made now may not take the place of a text that comes to its limits.
+    private var isKept: Bool { isBig && (limit == .hidden || limit == .runs) }
 
     /// What an object comes to.
     enum Limit {
@@ -41,6 +43,8 @@ struct HistoryGenerator {
         case bytes
         /// As many deleted elements as it may remember.
         case hidden
+        /// As many runs as it may remember (see `splinter`).
+        case runs
     }
 
     /// With a limit many changes are of an object that comes to it.
@@ -81,6 +85,27 @@ struct HistoryGenerator {
     /// Goes on from a snapshot of the stream.
     mutating func load(_ snapshot: NaiveSnapshot) {
         fold.streams[Self.stream] = snapshot.state
+    }
+
+    /// Gives the object that comes to its limits a text with a few runs less than it may remember. Some of them lie
+    /// where the next mark may put the horizon.
+    mutating func splinter() {
+        guard var stream = fold.streams[Self.stream], let (a, b) = stream.sites.keys.sorted().firstTwo else { return }
+        var text = SharedText()
+        let seq = fold.seq
+        for number in 0..<(65_536 - random.below(8)) {
+            let inserter = number.isMultiple(of: 2) ? Stamp(seq: seq, site: a) : Stamp(seq: seq - 3, site: b)
+            text.append(Text(number.isMultiple(of: 3) ? "é" : "a"), by: inserter, deleters: [])
+        }
+        var field = Field(.null, by: Stamp(seq: seq, site: a))
+        field.content = .shared(text)
+        field.plainWriter = nil
+        var object = stream.objects[big] ?? Object(seq: seq)
+        object.seq = seq
+        object.fields[Text("text")] = field
+        stream.objects[big] = object
+        stream.tombstones[big] = nil
+        fold.streams[Self.stream] = stream
     }
 
     /// The next record is a barrier that ends the epoch, or one that nobody knows.
@@ -199,6 +224,12 @@ struct HistoryGenerator {
         return fields.values.contains { $0.plainWriter?.site == .nobody }
     }
 
+    /// What the texts of the object that comes to its limits weigh.
+    var weight: Int {
+        let fields = fold.streams[Self.stream]?.objects[big]?.fields ?? [:]
+        return fields.values.compactMap(\.sharedText).reduce(0) { $0 + $1.weight(above: state.horizon) }
+    }
+
     /// An object that comes to its limits.
     private var big: ObjectName { ObjectName(model: Text("big"), id: Text("1")) }
 
@@ -212,7 +243,7 @@ struct HistoryGenerator {
         let object = state.objects[name]
         let type: String
         switch random.below(100) {
-        case 0..<2 where !isHidden: type = "delete"
+        case 0..<2 where !isKept: type = "delete"
         case 3..<(object == nil ? 70 : 8): type = "insert"
         default: type = "update"
         }
@@ -220,7 +251,7 @@ struct HistoryGenerator {
             .init("type", .string(type)), .init("model", .text(name.model)), .init("id", .text(name.id)),
         ]
         var used: Set<Text> = []
-        if type != "delete", isHidden ? random.oneIn(30) : type == "insert" || random.oneIn(4) {
+        if type != "delete", isKept ? random.oneIn(30) : type == "insert" || random.oneIn(4) {
             var fields: [JSON.Member] = []
             for _ in 0..<random.below(4) {
                 let field = fieldName()
@@ -247,7 +278,7 @@ struct HistoryGenerator {
     }
 
     private mutating func fieldName() -> Text {
-        if isHidden { return Text(random.pick(["text", "text", "title"])) }
+        if isKept { return Text(random.pick(["text", "text", "title"])) }
         return Text(random.pick(["text", "text", "text", "title", "count", "tags", "any", "😀", "\u{fb33}"]))
     }
 
@@ -274,7 +305,7 @@ struct HistoryGenerator {
     }
 
     private mutating func words() -> String {
-        let isLong = isBig && (isHidden ? random.oneIn(2) : !random.oneIn(3))
+        let isLong = isBig && limit != .runs && (isHidden ? random.oneIn(2) : !random.oneIn(3))
         if isLong { return String(repeating: "0123456789", count: 26_000) }
         return switch random.below(40) {
         case 0: String(repeating: "paste\n", count: 1 + random.below(60))
@@ -380,4 +411,8 @@ struct HistoryGenerator {
         }
         return record
     }
+}
+
+extension [Site] {
+    fileprivate var firstTwo: (Site, Site)? { count < 2 ? nil : (self[0], self[1]) }
 }

@@ -14,9 +14,11 @@ public enum Limits {
     public static let fields = 1_024
     /// An object as `{"name":value,…}` of what is visible, in bytes.
     public static let object = 768 << 10
-    /// What an object remembers of the deleted elements of its texts: the sum, over them, of the square of the number
-    /// of their deleters. What is beyond it is forgotten, before the horizon comes.
-    public static let hidden = 1 << 20
+    /// What an object remembers of the history of its texts: the square of the number of its deleters for each deleted
+    /// element, and `run` for each run but the first of a text. What is beyond it is forgotten, before the horizon comes.
+    public static let history = 1 << 20
+    /// The weight of a run: a splice with an old base has to look at each, so their number bounds what an event costs.
+    static let run = 16
     /// Fields of one site that are marked as lost.
     static let lostPerSite = 16
     /// Fields of all sites of a stream that are marked as lost.

@@ -72,7 +72,7 @@ extension Fold {
                 take(back: undo)
                 return refusal
             }
-            if let slot = context.slot, objects[slot].weight > Limits.hidden { heavy.append(slot) }
+            if let slot = context.slot, objects[slot].weight > Limits.history { heavy.append(slot) }
         }
         let viewer = TextViewer(site: event.site, base: event.base)
         for slot in heavy { objects[slot].flatten(behind: viewer, above: horizon) }

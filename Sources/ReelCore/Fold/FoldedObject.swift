@@ -25,7 +25,7 @@ struct FoldedField: Sendable {
         if digest == 0 { digest = line(self) }
     }
 
-    /// What remembering the deleted elements of its text costs, at most.
+    /// What remembering the history of its text costs, at most.
     var weight: Int {
         if case .text(let text) = value { text.weight } else { 0 }
     }
@@ -197,27 +197,29 @@ struct FoldedObject: Sendable {
     }
 
     /// Forgets who did what to its texts where that weighs more than an object may remember, behind an event of this
-    /// viewer: every text with deleted elements is from now on as if it had been written plainly at the seq of its last
+    /// viewer: every text that weighs something is from now on as if it had been written plainly at the seq of its last
     /// writer, by the viewer if he sees it as it is, and else by nobody.
     mutating func flatten(behind viewer: TextViewer, above horizon: Seq) {
-        guard weight > Limits.hidden else { return }
-        changeTexts { text, _ in text.settled(above: horizon) }
-        guard weight > Limits.hidden else { return }
+        guard weight > Limits.history else { return }
+        changeTexts { text, _ in text.weigh(above: horizon) }
+        guard weight > Limits.history else { return }
         changeTexts { text, writer in
-            guard text.weight > 0 else { return text }
+            guard text.weight > 0 else { return }
             var mark = TextMark.nobody(at: writer.seq)
             if text.isWhole(for: viewer) { mark.site = viewer.site }
             var bytes = [UInt8]()
             text.write(into: &bytes)
-            return bytes.withUnsafeBytes { SplicedText($0, written: mark) }
+            text = bytes.withUnsafeBytes { SplicedText($0, written: mark) }
         }
     }
 
-    private mutating func changeTexts(_ body: (_ text: SplicedText, _ writer: TextMark) -> SplicedText) {
+    private mutating func changeTexts(_ body: (_ text: inout SplicedText, _ writer: TextMark) -> Void) {
         weight = 0
         for index in fields.indices {
-            guard case .text(let text) = fields[index].value else { continue }
-            fields[index].value = .text(body(text, fields[index].writer))
+            guard case .text(var text) = fields[index].value else { continue }
+            fields[index].value = .plain([])
+            body(&text, fields[index].writer)
+            fields[index].value = .text(text)
             weight += fields[index].weight
         }
     }

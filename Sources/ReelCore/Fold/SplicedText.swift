@@ -8,6 +8,7 @@ struct SplicedText: Sendable {
     private final class Tree: @unchecked Sendable {
         var root = TextNode()
         var summary = TextSummary()
+        /// At least what remembering the text costs.
         var weight = 0
         let written: TextMark?
 
@@ -37,12 +38,37 @@ struct SplicedText: Sendable {
     /// How many bytes their escaped text has, without quotes.
     var bytes: Int { Int(tree.summary.bytes) }
 
-    /// What remembering its deleted elements costs (see `TextRun.weight`), at most: what everybody sees deleted may
-    /// still be held, and counts then.
+    /// What remembering the text costs, at most (see `Limits.history`). It grows by the most that a splice can add;
+    /// `weigh` makes it exact.
     var weight: Int { tree.weight }
 
-    /// The same text without what everybody sees by now: its weight is what it is.
-    func settled(above horizon: Seq) -> SplicedText {
+    /// Makes the weight exact, and forgets what everybody sees by now where that is much. The weight is then a function
+    /// of what happened to the text, not of how the tree stands.
+    mutating func weigh(above horizon: Seq) {
+        var (weight, runs, held) = (0, 0, 0)
+        var last: TextRun?
+        tree.root.forEachRun { run, _ in
+            held += 1
+            guard let run = run.settled(below: horizon) else { return }
+            weight += run.weight
+            if let last, last.hasHistory(of: run) { return }
+            runs += 1
+            last = run
+        }
+        weight += Limits.run * max(0, runs - 1)
+        if held > 2 * runs + Self.unsettledRuns {
+            self = settled(above: horizon)
+        } else {
+            own()
+        }
+        tree.weight = weight
+    }
+
+    /// A text holds so many runs more than it has to before it is built anew.
+    private static let unsettledRuns = 4_096
+
+    /// The same text without what everybody sees by now.
+    private func settled(above horizon: Seq) -> SplicedText {
         var text = SplicedText(written: written)
         forEachRun(above: horizon) { run, bytes in
             text.append(bytes, scalars: Int(run.scalars), inserted: run.inserted, deleters: run.deleters)
@@ -77,10 +103,14 @@ struct SplicedText: Sendable {
         own()
         if removed > 0 {
             var (rest, skip) = (removed, offset)
+            // The first and the last run may be cut.
+            tree.weight += 2 * Limits.run
             tree.weight += tree.root.delete(&rest, skip: &skip, mark: mark, viewer: viewer)
         }
         if scalars > 0 {
             let run = TextRun(inserted: mark, bytes: text.count, scalars: scalars)
+            // It may stand in the middle of another run.
+            tree.weight += 2 * Limits.run
             tree.root.insert(run, text, behind: offset, viewer: viewer)
         }
         grow(for: viewer)
@@ -118,7 +148,7 @@ struct SplicedText: Sendable {
         guard scalars > 0, !deleters.contains(inserted) else { return }
         var run = TextRun(inserted: inserted, bytes: text.count, scalars: scalars)
         for mark in deleters { run.delete(by: mark) }
-        tree.weight += run.weight
+        tree.weight += run.weight + (tree.root.runs.isEmpty ? 0 : Limits.run)
         tree.root.append(run, text)
     }
 

@@ -58,12 +58,12 @@ struct TextRun: Sendable {
         return weight - before
     }
 
-    /// What remembering it costs, of which `Limits.hidden` is the limit: its deleted elements, each as often as the
-    /// square of the number of its deleters. More of them than weigh so much alone say nothing more, and come from
+    /// What remembering its deleted elements costs, of which `Limits.history` is the limit: each of them as often as
+    /// the square of the number of its deleters. More of them than weigh so much alone say nothing more, and come from
     /// nobody who keeps to the limit.
     var weight: Int {
         guard isDeleted else { return 0 }
-        let deleters = min(1 + deletedAgain.count, Limits.hidden >> 8)
+        let deleters = min(1 + deletedAgain.count, Limits.history >> 8)
         return Int(scalars) * deleters * deleters
     }
 
