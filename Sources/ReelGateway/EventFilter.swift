@@ -16,6 +16,9 @@ struct EventFilter: Hashable, Sendable {
         self.site = site
     }
 
+    /// How many bytes its models have.
+    var byteCount: Int { models.reduce(0) { $0 + $1.count } }
+
     private static func canonical(_ text: String) -> [UInt8] {
         var quoted: [UInt8] = []
         quoted.append(quoted: text)

@@ -41,7 +41,7 @@ extension GatewayLoop {
     /// The client does not keep up: its subscription has ended.
     private func lags(_ entry: Subscription<SocketClient>) {
         share.meters.lagged.add()
-        share.meters.subscriptions.add(-1)
+        entry.client.hasLeft()
         entry.client.send(.lagged(entry.stream, seq: entry.proven, head: rings[entry.partition].head), ref: nil)
     }
 

@@ -1,5 +1,6 @@
 import ReelCore
 import ReelLog
+import ReelNode
 
 /// Who waits on a loop until it has read a seq.
 struct PositionWaits {
@@ -13,28 +14,20 @@ struct PositionWaits {
 
     /// For each partition who waits for what the log says of its end; nil: it is not being asked.
     var asking: [[Waiter]?]
-    /// Who waits for the loop, or the log, to get there.
-    var waiting: [Waiter] = []
-    /// What ends the timer that looks at them.
+    /// For each partition who waits for the loop, or the log, to get there.
+    var waiting: [SeqWaits<Waiter>]
+    /// What ends the timer that looks whose time has come.
     var endTimer: (() -> Void)?
 
     init(partitions: Int) {
         asking = [[Waiter]?](repeating: nil, count: partitions)
-    }
-
-    /// Whether somebody waits for this seq, or one before it.
-    func someone(awaits seq: Seq, of partition: Int) -> Bool {
-        waiting.contains { $0.wait.partition == partition && $0.wait.seq <= seq }
+        waiting = [SeqWaits<Waiter>](repeating: SeqWaits(), count: partitions)
     }
 
     /// Those that wait in a partition, or in all of them: they wait no longer.
     mutating func removeAll(of partition: Int? = nil) -> [Waiter] {
-        let (others, removed) = (
-            waiting.filter { partition != nil && $0.wait.partition != partition },
-            waiting.filter { partition == nil || $0.wait.partition == partition }
-        )
-        waiting = others
-        return removed
+        let partitions = partition.map { $0..<$0 + 1 } ?? waiting.indices
+        return partitions.flatMap { waiting[$0].removeAll() }
     }
 }
 
@@ -101,20 +94,27 @@ extension GatewayLoop {
             }
             waiter.then(error)
         case .wait:
-            positionWaits.waiting.append(waiter)
+            let wait = waiter.wait
+            positionWaits.waiting[wait.partition].add(waiter, for: wait.seq, untilMs: wait.untilMs)
             if positionWaits.endTimer == nil {
                 positionWaits.endTimer = loop.every(50) { [self] in tickPositionWaits() }
             }
         }
     }
 
-    /// Looks at all who wait.
+    /// Calls back those that waited for what this loop has read.
+    func endWaits(of partition: Int) {
+        for waiter in positionWaits.waiting[partition].reached(rings[partition].head) { waiter.then(nil) }
+    }
+
+    /// Looks whose time has come.
     func tickPositionWaits() {
-        for var waiter in positionWaits.removeAll() {
-            let next = waiter.wait.tick(head: rings[waiter.wait.partition].head, nowMs: nowMs)
-            step(next, waiter)
+        for partition in positionWaits.waiting.indices {
+            for var waiter in positionWaits.waiting[partition].due(nowMs: nowMs) {
+                step(waiter.wait.tick(head: rings[partition].head, nowMs: nowMs), waiter)
+            }
         }
-        if positionWaits.waiting.isEmpty {
+        if positionWaits.waiting.allSatisfy(\.isEmpty) {
             positionWaits.endTimer?()
             positionWaits.endTimer = nil
         }

@@ -98,7 +98,7 @@ final class GatewayLoop {
         }
         answer(settled)
         fanOut(batch)
-        if positionWaits.someone(awaits: batch.last, of: batch.partition) { tickPositionWaits() }
+        endWaits(of: batch.partition)
     }
 
     private func readBack(_ batch: TailBatch) -> [PublishLedger.Settled] {
@@ -139,6 +139,7 @@ final class GatewayLoop {
         }
         for follower in followers.all(in: partition) { follower.moved() }
         giveUp(partition, ReelError(.logUnavailable, "the log was trimmed before it was read", retryMs: 0))
+        endWaits(of: partition)
     }
 
     /// Nothing more is read of a partition: those who listen are told once they have all that there is.
@@ -164,7 +165,7 @@ final class GatewayLoop {
 
     /// Ends a subscription that cannot be served any longer.
     func end(_ entry: Subscription<SocketClient>, _ error: ReelError) {
-        if subscriptions.remove(entry.client, entry.stream) { share.meters.subscriptions.add(-1) }
+        if subscriptions.remove(entry.client, entry.stream) { entry.client.hasLeft() }
         entry.client.tell(failure(error, entry.stream), ref: nil)
     }
 
@@ -176,7 +177,7 @@ final class GatewayLoop {
         share.backlog(ofLoop: index, is: Backlog(ledger, nowMs: nowMs))
         subscriptions.log = share.logState
         proveHeads()
-        share.rate.withLock { $0.tick(nowMs: nowMs) }
+        share.publishLimits.withLock { $0.tick(nowMs: nowMs) }
         // Who stood still hears first what has come meanwhile: nobody is late for that.
         isPutOff = !isPutOff && nowMs - lastTickMs > Self.standstillMs
         lastTickMs = nowMs

@@ -24,11 +24,13 @@ struct GatewayMeters: Sendable {
     let unsentBytes: Gauge
     let slowConnections: Gauge
     let appends: Histogram
+    let limits: LimitMeters
     private let nacks: [ErrorCode: Counter]
     private let errors: [ErrorCode: Counter]
     private let closings: [SocketEnd: Counter]
 
     init(_ metrics: Metrics, epoch: Epoch, journal: Journal) {
+        limits = LimitMeters(metrics)
         connections = metrics.gauge("reel_gateway_connections", "Open sockets.")
         subscriptions = metrics.gauge("reel_gateway_subscriptions", "Subscriptions of open sockets.")
         followers = metrics.gauge("reel_gateway_followers", "Event streams and long polls that wait over HTTP.")

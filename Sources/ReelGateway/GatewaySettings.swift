@@ -21,11 +21,20 @@ public struct GatewaySettings: Sendable {
     public var eventBytes = 256 << 10
     /// The most events of one publish.
     public var batch = 1_000
-    /// Events that one token's subject, or without keys one address, may publish to one stream in a second; 0: there is
-    /// no limit.
-    public var publishesPerSecond = 0
+    /// Events that one payer may publish to one stream in a second.
+    public var publishesPerSecond = PayerLimit.standard(10_000)
+    /// Bytes of events that one payer may publish to one stream in a second.
+    public var publishBytesPerSecond = PayerLimit.standard(16 << 20)
+    /// Sites that one payer may begin in one stream in an hour.
+    public var newSitesPerHour = PayerLimit.standard(3_600)
     /// The most subscriptions of one connection.
     public var subscriptions = 1_000
+    /// The most subscriptions of one payer on this node.
+    public var payerSubscriptions = PayerLimit.standard(100_000)
+    /// The most bytes of the filters of one connection's subscriptions.
+    public var filterBytes = 64 << 10
+    /// Positions that one connection waits for at once.
+    public var waits = 64
     /// The most seqs of one fetch.
     public var fetchSeqs: Int64 = 100_000
     /// Fetches of one connection that wait for their turn.

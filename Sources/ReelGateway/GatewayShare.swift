@@ -97,7 +97,9 @@ final class GatewayShare: Sendable {
     let journal: Journal
     let meters: GatewayMeters
     let gate: NodeGate
-    let rate: Mutex<PublishRate>
+    let publishLimits: Mutex<PublishLimits>
+    /// The subscriptions of each payer, on all loops.
+    let payerSubscriptions: PayerShares
     /// Answers questions about state in this process; nil: they are passed on.
     let state: (any StateSource)?
     private let notice: @Sendable () -> String?
@@ -133,7 +135,8 @@ final class GatewayShare: Sendable {
         self.number = number
         self.deployment = deployment ?? Deployment(beginningWith: log.epoch)
         partitions = log.partitions
-        rate = Mutex(PublishRate(perSecond: settings.publishesPerSecond))
+        publishLimits = Mutex(PublishLimits(settings))
+        payerSubscriptions = PayerShares(settings.payerSubscriptions)
         gate = NodeGate(settings.node, metrics: metrics, journal: journal)
         sound = SoundSeqs(partitions: log.partitions)
         pages = LogPages(log, sound: sound, byteLimit: settings.pageBytes)

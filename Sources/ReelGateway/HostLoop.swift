@@ -70,4 +70,6 @@ protocol ClientSocket: AnyObject {
     func reset()
 }
 
-extension WebSocket: ClientSocket {}
+extension WebSocket: ClientSocket {
+    var peerOrigin: UInt64 { client?.origin ?? 0 }
+}

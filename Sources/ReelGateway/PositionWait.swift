@@ -56,7 +56,15 @@ struct PositionWait {
         return .wait
     }
 
-    /// Asked now and then, with the last seq that the node has read.
+    /// When `tick` is to be asked; the past: while the log is asked.
+    var untilMs: Int64 {
+        switch phase {
+        case .asking: .min
+        case .nodeBehind(let untilMs), .logBehind(let untilMs): untilMs
+        }
+    }
+
+    /// Asked once `untilMs` has come, with the last seq that the node has read.
     mutating func tick(head: Seq, nowMs: Int64) -> Step {
         if seq <= head { return .reached }
         switch phase {

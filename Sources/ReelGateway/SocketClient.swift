@@ -18,6 +18,10 @@ final class SocketClient: Subscriber {
     private var subscribing: [StreamName: Int] = [:]
     /// All that wait for their position, void or not.
     private var pendingSubscribes = 0
+    /// Of these, those whose position is waited for.
+    private var waits = 0
+    /// The client's address, as `SocketAddress.origin` says it.
+    private var origin: UInt64 = 0
     /// Reads of the log that were begun for its subscriptions and are under way, ended ones too.
     var logReads = 0
     /// Its subscriptions, ended ones too, that wait for the log.
@@ -200,7 +204,7 @@ final class SocketClient: Subscriber {
             self.subscribe(subscribe, ref: frame.ref)
         case .unsubscribe(let stream):
             forgetSubscribe(stream)
-            if gateway.subscriptions.remove(self, stream) { gateway.share.meters.subscriptions.add(-1) }
+            if gateway.subscriptions.remove(self, stream) { hasLeft() }
             send(.unsubscribed(stream), ref: frame.ref)
         case .fetch(let fetch):
             if let error = access.refusalToRead(fetch.stream) {
@@ -210,7 +214,7 @@ final class SocketClient: Subscriber {
         case .publish(let publish):
             // Between two ticks.
             if access.hasExpired(nowMs: gateway.loop.wallMs) { return refuseEntry(.tokenExpired, ref: frame.ref) }
-            gateway.publish(publish, with: access, from: number, socket?.peerOrigin ?? 0, ref: frame.ref) { error in
+            gateway.publish(publish, with: access, from: number, origin, ref: frame.ref) { error in
                 refuse(ServerFrame.Failure(error, stream: publish.stream), ref: frame.ref)
             }
         }
@@ -279,16 +283,27 @@ final class SocketClient: Subscriber {
             let error = ReelError(.limit, "found more than \(settings.subscriptions) subscribes that wait")
             return decline(error, stream, ref: ref)
         }
-        pendingSubscribes += 1
-        let ticket = gateway.nextNumber()
-        subscribing[stream] = ticket
         let (after, lowest, highest): (Seq?, Seq, Seq) =
             switch subscribe.position {
             case .after(let seq): (seq, seq + 1, seq)
             // A node that has just started does not know yet where the log's end is.
             case .now: (nil, .max, share.goal(partition))
             }
+        if highest > gateway.rings[partition].head, waits >= settings.waits {
+            share.meters.limits.met(.waits)
+            let error = ReelError(
+                .overloaded,
+                "found more than \(settings.waits) positions of one connection that this node has not read to",
+                retryMs: 1_000
+            )
+            return decline(error, stream, ref: ref)
+        }
+        pendingSubscribes += 1
+        waits += 1
+        let ticket = gateway.nextNumber()
+        subscribing[stream] = ticket
         gateway.admit(stream, epoch: subscribe.epoch, lowest: lowest, highest: highest) { [self] failure in
+            waits -= 1
             guard subscribing[stream] == ticket, !isClosed else { return pendingSubscribes -= 1 }
             forgetSubscribe(stream)
             do throws(RefusedSubscribe) {
@@ -304,6 +319,52 @@ final class SocketClient: Subscriber {
 
     private struct RefusedSubscribe: Error {
         var failure: ServerFrame.Failure
+
+        init(failure: ServerFrame.Failure) {
+            self.failure = failure
+        }
+
+        init(_ code: ErrorCode, _ message: String, _ stream: StreamName) {
+            failure = ServerFrame.Failure(ReelError(code, message), stream: stream)
+        }
+    }
+
+    /// Whom this connection is charged to.
+    private var payer: Payer { Payer(access ?? Access(nil), origin) }
+
+    /// Counts a subscription more, if it is one; throws where the client has as many, or as long filters, as it may.
+    private func makeRoom(for filter: EventFilter?, _ stream: StreamName) throws(RefusedSubscribe) {
+        let share = gateway.share
+        if let filter {
+            let others = gateway.subscriptions.all(of: self).filter { $0.stream != stream }
+            let bytes = others.reduce(filter.byteCount) { $0 + ($1.filter?.byteCount ?? 0) }
+            guard bytes <= settings.filterBytes else {
+                share.meters.limits.met(.filters)
+                throw RefusedSubscribe(
+                    .limit,
+                    "found \(bytes) bytes of models in the subscriptions of one connection, expected at most"
+                        + " \(settings.filterBytes)",
+                    stream
+                )
+            }
+        }
+        guard gateway.subscriptions.entry(self, stream) == nil else { return }
+        guard share.payerSubscriptions.take(for: payer) else {
+            share.meters.limits.met(.subscriptions)
+            throw RefusedSubscribe(
+                .limit,
+                "found more than \(share.payerSubscriptions.limit.most) subscriptions of one \(payer.words.who), expected"
+                    + " fewer of this \(payer.words.whose)",
+                stream
+            )
+        }
+        share.meters.subscriptions.add(1)
+    }
+
+    /// So many subscriptions of it have ended.
+    func hasLeft(_ count: Int = 1) {
+        gateway.share.meters.subscriptions.add(-count)
+        gateway.share.payerSubscriptions.giveBack(count, of: payer)
     }
 
     /// The subscription, once the position is one of this log; its client has been told.
@@ -324,13 +385,14 @@ final class SocketClient: Subscriber {
             throw RefusedSubscribe(failure: ServerFrame.Failure(error, stream: stream))
         }
         let start = after ?? ring.head
-        if gateway.subscriptions.entry(self, stream) == nil { share.meters.subscriptions.add(1) }
+        let filter = subscribe.models.map { EventFilter(models: $0, site: subscribe.site) }
+        try makeRoom(for: filter, stream)
         let entry = gateway.subscriptions.add(
             self,
             stream,
             partition: partition,
             after: start,
-            filter: subscribe.models.map { EventFilter(models: $0, site: subscribe.site) },
+            filter: filter,
             hasOutcomes: subscribe.hasOutcomes
         )
         let subscribed = ServerFrame.Subscribed(
@@ -353,6 +415,7 @@ extension SocketClient: Sendable {}
 extension SocketClient {
     func opened(on socket: any ClientSocket) {
         self.socket = socket
+        origin = socket.peerOrigin
         gateway.clients[number] = self
         gateway.share.meters.connections.add(1)
     }
@@ -415,7 +478,7 @@ extension SocketClient {
         paused = []
         subscribing = [:]
         gateway.share.meters.connections.add(-1)
-        gateway.share.meters.subscriptions.add(-gateway.subscriptions.count(self))
+        hasLeft(gateway.subscriptions.count(self))
         gateway.subscriptions.removeAll(self)
         gateway.ledger.forget(number)
         gateway.clients[number] = nil

@@ -52,7 +52,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Where connections come from: the whole of an IPv4 address, the first 64 bits of an IPv6 one.
-    var origin: UInt64 {
+    public var origin: UInt64 {
         var (short, long) = (in_addr(), in6_addr())
         if inet_pton(AF_INET, host, &short) == 1 { return UInt64(short.s_addr) }
         guard inet_pton(AF_INET6, host, &long) == 1 else { return 0 }
@@ -81,6 +81,17 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         guard uv_ip_name(storage, &text, text.count) == 0 else { return nil }
         host = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         port = UnsafeRawPointer(storage).load(fromByteOffset: 2, as: UInt16.self).bigEndian
+    }
+
+    /// From 4 or 16 bytes.
+    init?(bytes: [UInt8], port: UInt16) {
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN) + 1)
+        let family = bytes.count == 4 ? AF_INET : AF_INET6
+        guard bytes.count == 4 || bytes.count == 16,
+            inet_ntop(family, bytes, &text, socklen_t(text.count)) != nil
+        else { return nil }
+        host = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        self.port = port
     }
 
     /// Lends the system's form.

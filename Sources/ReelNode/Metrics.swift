@@ -23,7 +23,13 @@ public final class Metrics: Sendable {
     public init() {}
 
     /// A number that only grows. The same name with other labels joins the family.
+    /// Who registers the same again, such as another role of the process, gets the same counter.
     public func counter(_ name: String, _ help: String, labels: [String: String] = [:]) -> Counter {
+        let text = text(of: labels)
+        let known = families.withLock { families in
+            families.first { $0.name == name }?.members.first { $0.labels == text }?.source
+        }
+        if case .counter(let counter) = known { return counter }
         let counter = Counter()
         add(name, help, "counter", labels, .counter(counter))
         return counter
@@ -74,7 +80,7 @@ public final class Metrics: Sendable {
     }
 
     private func add(_ name: String, _ help: String, _ kind: String, _ labels: [String: String], _ source: Source) {
-        let text = labels.sorted { $0.key < $1.key }.map { "\($0.key)=\"\(escape($0.value))\"" }.joined(separator: ",")
+        let text = text(of: labels)
         families.withLock { families in
             if let index = families.firstIndex(where: { $0.name == name }) {
                 families[index].members.append((text, source))
@@ -82,6 +88,10 @@ public final class Metrics: Sendable {
                 families.append(Family(name: name, help: help, kind: kind, members: [(text, source)]))
             }
         }
+    }
+
+    private func text(of labels: [String: String]) -> String {
+        labels.sorted { $0.key < $1.key }.map { "\($0.key)=\"\(escape($0.value))\"" }.joined(separator: ",")
     }
 
     private func escape(_ value: String) -> String {

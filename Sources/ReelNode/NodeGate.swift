@@ -11,7 +11,11 @@ public final class NodeGate: Sendable {
 
     /// A gate of these settings; what it counts is among the metrics.
     public init(_ settings: NodeSettings, metrics: Metrics, journal: Journal) {
-        let gate = ConnectionGate(limit: settings.connections, addressLimit: settings.addressConnections)
+        let gate = ConnectionGate(
+            limit: settings.connections,
+            addressLimit: settings.addressConnections ?? max(64, settings.connections / 10),
+            countsLoopback: settings.addressConnections != nil
+        )
         connections = gate
         memoryLimit = settings.memoryBytes
         memoryUse = settings.memoryUse
@@ -25,6 +29,10 @@ public final class NodeGate: Sendable {
                 labels: ["limit": refusal.rawValue]
             ) { gate.refused(refusal) }
         }
+        for refusal in ConnectionGate.Refusal.allCases {
+            let limit = refusal == .address ? "connections_per_address" : refusal.rawValue
+            metrics.counter(LimitMeters.name, LimitMeters.help, labels: ["limit": limit]) { gate.refused(refusal) }
+        }
         metrics.counter(
             "reel_node_descriptor_shortages_total",
             "Times that a connection waited in the kernel because the process had no descriptor for it."
@@ -34,6 +42,9 @@ public final class NodeGate: Sendable {
             "Connections reset because too little was taken of what waited for them."
         ) { gate.slow }
         metrics.gauge("reel_node_resident_bytes", "Memory that the process has.", measure: settings.memoryUse)
+        metrics.gauge("reel_memory_limit_bytes", "With more memory the node takes nothing new; 0: no limit.") {
+            [memoryLimit] in memoryLimit
+        }
     }
 
     /// Whether the process has more memory than it may have.

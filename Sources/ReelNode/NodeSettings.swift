@@ -23,8 +23,10 @@ public struct NodeSettings: Sendable {
     public var loops = 1
     /// Open connections at most.
     public var connections = 20_000
-    /// Open connections of one address at most; 0: as many as in all.
-    public var addressConnections = 0
+    /// Open connections of one address at most; 0: as many as in all; nil: a tenth of all, and on this machine all.
+    public var addressConnections: Int?
+    /// Proxies that are believed when they say for whom they ask.
+    public var trustedProxies = AddressRanges()
     /// Connections that wait in the kernel until they are accepted.
     public var acceptQueue = 4_096
     /// Whether messages of sockets are packed for who offers permessage-deflate.
@@ -89,6 +91,7 @@ extension HTTPServer.Settings {
     public init(_ node: NodeSettings) {
         self.init()
         acceptQueue = node.acceptQueue
+        trustedProxies = node.trustedProxies
         deflates = node.deflates
         headDeadline = .milliseconds(node.handshakeMs)
         bodyDeadline = .milliseconds(node.bodyMs)

@@ -251,7 +251,7 @@ struct HistoryGenerator {
             .init("type", .string(type)), .init("model", .text(name.model)), .init("id", .text(name.id)),
         ]
         var used: Set<Text> = []
-        if type != "delete", isKept ? random.oneIn(30) : type == "insert" || random.oneIn(4) {
+        if type != "delete", isKept ? limit == .hidden && random.oneIn(30) : type == "insert" || random.oneIn(4) {
             var fields: [JSON.Member] = []
             for _ in 0..<random.below(4) {
                 let field = fieldName()

@@ -59,6 +59,37 @@ import Testing
         #expect(later.receiveAll().hasPrefix("HTTP/1.1 200"))
     }
 
+    @Test func whomATrustedProxyNamesIsCountedAndNotTheProxy() async throws {
+        let gate = ConnectionGate(limit: 10, addressLimit: 1)
+        var settings = HTTPServer.Settings.patient
+        settings.trustedProxies = try AddressRanges(parsing: "127.0.0.0/8")
+        let server = try EchoServer(settings, gate: gate)
+        func begin(_ client: String?) throws -> RawSocket {
+            let socket = try RawSocket(server.address)
+            if let client { socket.send("PROXY TCP4 \(client) 10.0.0.1 1 2\r\n") }
+            socket.send("GET /echo HTTP/1.1\r\nHost: a\r\n\r\n")
+            return socket
+        }
+        let first = try begin("192.0.2.1")
+        #expect(first.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 200"))
+        let second = try begin("192.0.2.1")
+        #expect(second.receiveAll().hasPrefix("HTTP/1.1 503"))
+        // The proxy's own connections, and those of others that it passes on.
+        let others = try [begin("192.0.2.2"), begin(nil), begin(nil)]
+        for other in others { #expect(other.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 200")) }
+        first.close()
+        try await eventually("its place is free") { gate.open == 3 }
+        let third = try begin("192.0.2.1")
+        #expect(third.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 200"))
+    }
+
+    @Test func aProxysHeaderFromAStrangerIsNoRequest() throws {
+        let server = try EchoServer(HTTPServer.Settings.patient, gate: ConnectionGate(limit: 10))
+        let socket = try RawSocket(server.address)
+        socket.send("PROXY TCP4 192.0.2.1 10.0.0.1 1 2\r\nGET /echo HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(socket.receiveAll().hasPrefix("HTTP/1.1 400"))
+    }
+
     @Test("how the server is can be asked where nobody is let in, once a connection, also among many that only wait")
     func healthBeyondTheLimit() async throws {
         let gate = ConnectionGate(limit: 2)

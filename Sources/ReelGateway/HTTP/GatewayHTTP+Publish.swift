@@ -176,7 +176,7 @@ extension GatewayHTTP {
             publish,
             with: access,
             from: waiting.number,
-            exchange.peerOrigin,
+            exchange.client?.origin ?? 0,
             ref: nil,
             ownSite: ownSite,
             refusesUseless: true

@@ -50,8 +50,8 @@ extension GatewayLoop {
                 }
             }
         }
-        let payer = share.settings.publishesPerSecond > 0 ? payer(of: publish.stream, access, address()) : nil
-        let isCharged = !isRefused && charge(&offers, to: payer)
+        let key = PublishLimits.Key(payer: Payer(access, address()), stream: publish.stream)
+        let charge = isRefused ? nil : charge(&offers, to: key)
         let conflict = rings[partition].conflict(in: publish.stream)
         let (taken, settled) = ledger.offer(
             offers,
@@ -64,7 +64,7 @@ extension GatewayLoop {
         ) { offer in
             conflict(offer.value, offer.site, offer.op)
         }
-        if taken.isEmpty, isCharged, let payer { share.rate.withLock { $0.giveBack(offers.count, of: payer) } }
+        if taken.isEmpty, let charge { share.publishLimits.withLock { $0.giveBack(charge, of: key) } }
         append(taken, to: partition)
         answer(settled)
     }
@@ -84,29 +84,16 @@ extension GatewayLoop {
         return ReelError(.overloaded, "the node has as much memory as it may have", retryMs: 1_000)
     }
 
-    private func payer(of stream: StreamName, _ access: Access, _ address: UInt64) -> PublishRate.Payer {
-        PublishRate.Payer(client: access.subject.map { .subject($0) } ?? .address(address), stream: stream)
-    }
-
-    /// Charges the events to a payer, or refuses them if the payer has published too many. Returns true if the payer
-    /// was charged.
-    private func charge(_ offers: inout [PublishLedger.Offer], to payer: PublishRate.Payer?) -> Bool {
-        let most = share.settings.publishesPerSecond
-        guard let payer, offers.allSatisfy({ $0.refusal == nil }) else { return false }
-        let count = offers.count
-        guard let waitMs = share.rate.withLock({ $0.take(count, of: payer, nowMs: nowMs) }) else { return true }
-        let (who, whose) =
-            switch payer.client {
-            case .subject: ("token's subject", "subject")
-            case .address: ("address", "address")
-            }
-        let error = ReelError(
-            .rateLimited,
-            "found more than \(most) events a second of one \(who) in one stream, expected fewer of this \(whose)",
-            retryMs: waitMs
-        )
-        for index in offers.indices { offers[index].refusal = error }
-        return false
+    /// Charges the events to a payer, or refuses them if it has published too many. The result is what was charged.
+    private func charge(_ offers: inout [PublishLedger.Offer], to key: PublishLimits.Key) -> PublishLimits.Charge? {
+        guard offers.allSatisfy({ $0.refusal == nil }) else { return nil }
+        let charge = PublishLimits.Charge(offers)
+        guard let refused = share.publishLimits.withLock({ $0.take(charge, of: key, nowMs: nowMs) }) else {
+            return charge
+        }
+        share.meters.limits.met(refused.limit, offers.count)
+        for index in offers.indices { offers[index].refusal = refused.error }
+        return nil
     }
 
     private func take(

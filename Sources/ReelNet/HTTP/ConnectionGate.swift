@@ -27,12 +27,15 @@ public final class ConnectionGate: Sendable {
     public let limit: Int
     /// Connections of one address at most; 0: no fewer than in all.
     public let addressLimit: Int
+    /// Whether connections from this machine count for their address.
+    private let countsLoopback: Bool
     private let state = Mutex(State())
 
     /// A gate that nobody has passed yet.
-    public init(limit: Int, addressLimit: Int = 0) {
+    public init(limit: Int, addressLimit: Int = 0, countsLoopback: Bool = true) {
         self.limit = limit
         self.addressLimit = addressLimit
+        self.countsLoopback = countsLoopback
     }
 
     /// Connections that are open, WebSockets included.
@@ -64,7 +67,10 @@ public final class ConnectionGate: Sendable {
 
     func lackedDescriptor() { state.withLock { $0.descriptorShortages += 1 } }
 
-    /// Counts one in, unless there is a reason not to. `origin` is asked only where addresses are counted.
+    /// Whether connections of an address are counted.
+    func counts(_ address: SocketAddress) -> Bool { addressLimit > 0 && (countsLoopback || !address.isLoopback) }
+
+    /// Counts one in, unless there is a reason not to. `origin`: its address; 0: it is not counted.
     func enter(_ origin: UInt64) -> Refusal? {
         state.withLock { state in
             let refusal: Refusal? =
@@ -72,7 +78,7 @@ public final class ConnectionGate: Sendable {
                     .memory
                 } else if state.open >= limit {
                     .connections
-                } else if addressLimit > 0, state.byOrigin[origin, default: 0] >= addressLimit {
+                } else if origin != 0, state.byOrigin[origin, default: 0] >= addressLimit {
                     .address
                 } else {
                     nil
@@ -82,7 +88,19 @@ public final class ConnectionGate: Sendable {
                 return refusal
             }
             state.open += 1
-            if addressLimit > 0 { state.byOrigin[origin, default: 0] += 1 }
+            if origin != 0 { state.byOrigin[origin, default: 0] += 1 }
+            return nil
+        }
+    }
+
+    /// Counts one of the connections that are in for the address that a proxy has named, unless there is a reason not to.
+    func name(_ origin: UInt64) -> Refusal? {
+        state.withLock { state in
+            guard state.byOrigin[origin, default: 0] < addressLimit else {
+                state.refused[.address, default: 0] += 1
+                return .address
+            }
+            state.byOrigin[origin, default: 0] += 1
             return nil
         }
     }

@@ -43,8 +43,8 @@ public final class HTTPExchange {
     /// Bytes written and not yet with the kernel.
     public var pendingBytes: Int { (connection?.pendingBytes ?? 0) + (packing?.pendingBytes ?? 0) }
 
-    /// A number for the address of the client, of IPv6 for its first 64 bits; 0 once it is gone.
-    public var peerOrigin: UInt64 { connection?.peerOrigin ?? 0 }
+    /// The client's address, as far as trusted proxies say so; nil once it is gone.
+    public var client: SocketAddress? { connection?.client(of: request) }
 
     /// Gives the whole answer.
     public func respond(_ response: HTTPResponse) {

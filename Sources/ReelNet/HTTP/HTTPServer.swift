@@ -19,6 +19,8 @@ public final class HTTPServer {
         public var deflates = true
         /// The certificate and key with which it speaks TLS; nil: it speaks plain.
         public var tls: TLSServer?
+        /// Proxies that are believed when they say whose connection or request they pass on.
+        public var trustedProxies = AddressRanges()
         /// Connections that the kernel keeps until they are accepted; one more waits for room at its own end.
         public var acceptQueue = 4_096
 
@@ -97,7 +99,11 @@ public final class HTTPServer {
         guard let tcp = try? TCPConnection(loop: loop, descriptor: socket.descriptor) else { return }
         counters.accepted += 1
         if isDraining { return refuse(tcp, "the server ends") }
-        let origin = gate.addressLimit > 0 ? tcp.peer?.origin ?? 0 : 0
+        let peer = gate.addressLimit > 0 || !settings.trustedProxies.isEmpty ? tcp.peer : nil
+        let isProxy = peer.map(settings.trustedProxies.contains) ?? false
+        if isProxy { tcp.greeting = ProxyGreeting() }
+        var origin: UInt64 = 0
+        if let peer, !isProxy, gate.counts(peer) { origin = peer.origin }
         if let refusal = gate.enter(origin) { return admitToReserve(tcp, gate.says(refusal)) }
         guard secure(tcp) else {
             gate.leave(origin)
@@ -106,6 +112,14 @@ public final class HTTPServer {
         counters.open += 1
         let connection = HTTPServerConnection(self, tcp, origin: origin)
         connections[ObjectIdentifier(connection)] = connection
+        tcp.greeting?.named = { [gate, unowned connection] client in
+            guard gate.counts(client) else { return }
+            if let refusal = gate.name(client.origin) {
+                connection.refuse(HTTPViolation(503, gate.says(refusal)))
+            } else {
+                connection.origin = client.origin
+            }
+        }
     }
 
     private static let reserveMax = 16

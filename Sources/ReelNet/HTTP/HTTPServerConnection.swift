@@ -4,8 +4,8 @@ final class HTTPServerConnection: TCPHandler {
     /// Set if the connection ends with the answer that is under way.
     var closesAfterAnswer = false
 
-    /// Where it comes from, as the gate counts it.
-    let origin: UInt64
+    /// Where it comes from, as the gate counts it; 0: it is not counted.
+    var origin: UInt64
     private let server: HTTPServer
     private let tcp: TCPConnection
     private var decoder: HTTPRequestDecoder
@@ -141,6 +141,7 @@ final class HTTPServerConnection: TCPHandler {
                 deflates: deflate != nil,
                 handler: handler
             )
+            if let client = self.client(of: offer.head), client != tcp.peer { socket.forwarded = client }
             socket.open(rest)
         }
     }
@@ -176,7 +177,12 @@ final class HTTPServerConnection: TCPHandler {
 
     var pendingBytes: Int { tcp.pendingBytes }
 
-    var peerOrigin: UInt64 { tcp.peer?.origin ?? 0 }
+    /// The address of the client that sent a request, as far as proxies that are trusted say so; nil once it is gone.
+    func client(of head: HTTPRequestHead) -> SocketAddress? {
+        let proxies = server.settings.trustedProxies
+        guard let peer = tcp.peer, proxies.contains(peer) else { return tcp.peer }
+        return ForwardedHeader.client(in: head.headers, trusting: proxies) ?? peer
+    }
 
     func head(_ status: Int, _ headers: HTTPHeaders) -> [UInt8] {
         var headers = headers

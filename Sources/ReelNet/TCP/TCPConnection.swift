@@ -47,6 +47,8 @@ final class TCPConnection: Timed {
     private(set) var state: State = []
     /// The TLS on it, if there is any.
     var tls: TLSSession?
+    /// What a proxy says at its beginning, if it comes from one.
+    var greeting: ProxyGreeting?
 
     struct State: OptionSet {
         let rawValue: UInt8
@@ -119,10 +121,14 @@ final class TCPConnection: Timed {
         // A finished connection still reads, so that the kernel does not answer late bytes with a reset.
         guard !state.contains(.isFinishing) else { return }
         state.insert(.isReceiving)
-        if let tls { receivedSealed(bytes, tls) } else { handler?.received(bytes) }
+        if let greeting, greeting.isOpen { receivedGreeting(bytes, greeting) } else { receivedBehindGreeting(bytes) }
         state.remove(.isReceiving)
         // Now, so that the answers to thousands who ask in one round are not held all at once.
         if state.contains(.awaitsFlush) { flush() }
+    }
+
+    func receivedBehindGreeting(_ bytes: Span<UInt8>) {
+        if let tls { receivedSealed(bytes, tls) } else { handler?.received(bytes) }
     }
 
     private func receivedEnd() {
@@ -300,7 +306,7 @@ final class TCPConnection: Timed {
     // MARK: Addresses
 
     /// The far end; nil once it is gone.
-    var peer: SocketAddress? { descriptor.flatMap { SocketAddress.of($0, getpeername) } }
+    var peer: SocketAddress? { greeting?.client ?? descriptor.flatMap { SocketAddress.of($0, getpeername) } }
 
     /// The near end; nil once it is gone.
     var local: SocketAddress? { descriptor.flatMap { SocketAddress.of($0, getsockname) } }

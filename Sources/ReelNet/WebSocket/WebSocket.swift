@@ -92,8 +92,11 @@ public final class WebSocket {
     /// The far end; nil once it is gone.
     public var peer: SocketAddress? { tcp.peer }
 
-    /// A number for the address of the far end, of IPv6 for its first 64 bits; 0 once it is gone.
-    public var peerOrigin: UInt64 { tcp.peer?.origin ?? 0 }
+    /// The client's address, as far as trusted proxies say so; nil once it is gone.
+    public var client: SocketAddress? { forwarded ?? tcp.peer }
+
+    /// The address in the `Forwarded` header of a trusted proxy; nil: there is none.
+    var forwarded: SocketAddress?
 
     /// Sends a frame that was encoded before; its bytes are shared. A server's alone: a client masks each message.
     public func send(_ frame: WebSocketFrame) {

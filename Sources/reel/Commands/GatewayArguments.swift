@@ -41,12 +41,29 @@ enum GatewayArguments {
         default: 1_000,
         "subscriptions of one connection"
     )
-    static let publishesPerSecond = Setting<Int>.number(
+    static let publishesPerSecond = Setting<Int?>.number(
         "publishes-per-second",
         "N",
         0...1_000_000,
-        default: 0,
         "events of one subject, or address, in a stream a second; 0: no limit"
+    )
+    static let publishBytesPerSecond = Setting<Int?>.number(
+        "publish-bytes-per-second",
+        "N",
+        0...(1 << 40),
+        "bytes of events, likewise; 0: no limit"
+    )
+    static let newSitesPerHour = Setting<Int?>.number(
+        "new-sites-per-hour",
+        "N",
+        0...1_000_000,
+        "sites that one subject, or address, begins in a stream an hour; 0: no limit"
+    )
+    static let payerSubscriptions = Setting<Int?>.number(
+        "subscriptions-per-client",
+        "N",
+        0...100_000_000,
+        "subscriptions of one subject, or address, on this node; 0: no limit"
     )
     static let pingMs = Setting<Int>.number(
         "ping-ms",
@@ -84,8 +101,8 @@ enum GatewayArguments {
     /// All of them.
     static let all: [any AnySetting] =
         ServingArguments.all + [
-            eventBytes, frameBytes, unsentBytes, inFlightBytes, subscriptions, publishesPerSecond, pingMs, pongMs,
-            readyLagMs, noDeflate, echo,
+            eventBytes, frameBytes, unsentBytes, inFlightBytes, subscriptions, payerSubscriptions, publishesPerSecond,
+            publishBytesPerSecond, newSitesPerHour, pingMs, pongMs, readyLagMs, noDeflate, echo,
         ]
 
     /// What the options say for a gateway.
@@ -98,7 +115,10 @@ enum GatewayArguments {
         settings.unsentBytes = options[unsentBytes]
         settings.paceBytes = min(settings.paceBytes, settings.unsentBytes / 4)
         settings.subscriptions = options[subscriptions]
-        settings.publishesPerSecond = options[publishesPerSecond]
+        if let most = options[publishesPerSecond] { settings.publishesPerSecond = PayerLimit(most) }
+        if let most = options[publishBytesPerSecond] { settings.publishBytesPerSecond = PayerLimit(most) }
+        if let most = options[newSitesPerHour] { settings.newSitesPerHour = PayerLimit(most) }
+        if let most = options[payerSubscriptions] { settings.payerSubscriptions = PayerLimit(most) }
         settings.helloMs = settings.node.handshakeMs
         settings.pingMs = Int64(options[pingMs])
         settings.pongMs = Int64(options[pongMs])

@@ -34,12 +34,16 @@ enum ServingArguments {
         default: 20_000,
         "connections at a time"
     )
-    static let addressConnections = Setting<Int>.number(
+    static let addressConnections = Setting<Int?>.number(
         "connections-per-address",
         "N",
         0...1_000_000,
-        default: 0,
-        "connections of one address at a time; 0: as many as in all"
+        "connections of one address; else a tenth of all, for other machines; 0: no limit"
+    )
+    static let trustedProxies = Setting<String?>.text(
+        "trusted-proxies",
+        "LIST",
+        "addresses and networks (10.0.0.0/8,::1) whose PROXY or Forwarded header is believed"
     )
     static let acceptQueue = Setting<Int>.number(
         "accept-queue",
@@ -90,12 +94,11 @@ enum ServingArguments {
         default: 8 << 20,
         "a request's body at most"
     )
-    static let memoryBytes = Setting<Int>.number(
+    static let memoryBytes = Setting<Int?>.number(
         "memory-bytes",
         "N",
         0...(1 << 50),
-        default: 0,
-        "with more resident memory nothing new or large is taken in; 0: no limit"
+        "with more memory nothing new or large is taken; else 3/4 of what there is; 0: no limit"
     )
 
     static let certificate = Setting<String?>.text(
@@ -128,7 +131,8 @@ enum ServingArguments {
             origins,
         ]
         + LogArguments.all + [
-            loops, connections, addressConnections, acceptQueue, memoryBytes, headerBytes, bodyBytes, handshakeMs,
+            loops, connections, addressConnections, trustedProxies, acceptQueue, memoryBytes, headerBytes, bodyBytes,
+            handshakeMs,
             bodyMs, idleMs, drainMs,
         ]
 
@@ -163,6 +167,11 @@ enum ServingArguments {
         settings.loops = options[loops]
         settings.connections = options[connections]
         settings.addressConnections = options[addressConnections]
+        do throws(NetError) {
+            settings.trustedProxies = try AddressRanges(parsing: options[trustedProxies] ?? "")
+        } catch {
+            throw Complaint(.usage, "--trusted-proxies: \(error.message)")
+        }
         settings.acceptQueue = options[acceptQueue]
         settings.handshakeMs = Int64(options[handshakeMs])
         settings.bodyMs = Int64(options[bodyMs])
@@ -171,7 +180,7 @@ enum ServingArguments {
         settings.drainSpreadMs = settings.drainLimitMs / 4
         settings.headerBytes = options[headerBytes]
         settings.bodyBytes = options[bodyBytes]
-        settings.memoryBytes = options[memoryBytes]
+        settings.memoryBytes = options[memoryBytes] ?? MemoryLimit.standard
         let resident = settings.memoryUse()
         guard settings.memoryBytes == 0 || settings.memoryBytes > resident else {
             throw Complaint(

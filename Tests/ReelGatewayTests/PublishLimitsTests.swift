@@ -8,14 +8,14 @@ import Testing
 @testable import ReelGateway
 
 /// How much one client may publish to a stream.
-@Suite struct PublishRateTests {
+@Suite struct PublishLimitsTests {
     private let site = Site(high: 1, low: 1)
     private let other = Site(high: 2, low: 2)
-    private let payer = PublishRate.Payer(client: .subject("ann"), stream: StreamName("todo")!)
-    private let stranger = PublishRate.Payer(client: .address(7), stream: StreamName("todo")!)
+    private let payer = Payer.subject("ann")
+    private let stranger = Payer.address(7)
 
     @Test func aClientPublishesWhatItMayAndIsToldWhenItMayAgain() {
-        var rate = PublishRate(perSecond: 10)
+        var rate = RateLimit<Payer>(10)
         for _ in 0..<10 { #expect(rate.take(1, of: payer, nowMs: 5_000) == nil) }
         #expect(rate.take(1, of: payer, nowMs: 5_000) == 100)
         #expect(rate.take(1, of: stranger, nowMs: 5_000) == nil, "others are not concerned")
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test func moreThanASecondsWorthIsTakenFromOneWhoWasQuiet() {
-        var rate = PublishRate(perSecond: 10)
+        var rate = RateLimit<Payer>(10)
         #expect(rate.take(50, of: payer, nowMs: 0) == nil)
         #expect(rate.take(1, of: payer, nowMs: 0) == 4_100)
         #expect(rate.take(50, of: payer, nowMs: 4_000) == 1_000)
@@ -34,8 +34,86 @@ import Testing
         #expect(rate.take(50, of: payer, nowMs: 6_000) == nil)
     }
 
+    @Test func bytesAndNewSitesAreChargedToo() {
+        var settings = GatewaySettings()
+        settings.publishBytesPerSecond = PayerLimit(1_000)
+        settings.newSitesPerHour = PayerLimit(2)
+        var limits = PublishLimits(settings)
+        let key = PublishLimits.Key(payer: payer, stream: StreamName("todo")!)
+        func publish(_ low: UInt64, op: Op = 0, bytes: Int = 1, nowMs: Int64 = 0) -> LimitMeters.Limit? {
+            let offer = PublishLedger.Offer(
+                site: Site(high: 1, low: low),
+                op: op,
+                value: Array(repeating: 0, count: bytes)
+            )
+            return limits.take(PublishLimits.Charge([offer]), of: key, nowMs: nowMs)?.limit
+        }
+        #expect(publish(1) == nil && publish(2) == nil)
+        #expect(publish(3) == .newSites)
+        #expect(publish(3, op: 1) == nil, "no site begins with it")
+        #expect(publish(3, nowMs: 1_800_000) == nil, "half an hour later")
+        #expect(publish(3, op: 2, bytes: 5_000, nowMs: 2_000_000) == nil, "one who was quiet")
+        #expect(publish(3, op: 3, nowMs: 2_000_000) == .publishBytes)
+        #expect(publish(3, op: 3, nowMs: 2_006_000) == nil)
+    }
+
+    @Test func whatNobodyHasSetHoldsForOtherMachinesOnly() {
+        let limit = PayerLimit.standard(1)
+        #expect(limit.holds(for: .subject("ann")) && limit.holds(for: .address(7)))
+        for host in ["127.0.0.1", "127.1.2.3", "::1"] {
+            let address = try? SocketAddress(host, port: 1)
+            #expect(!limit.holds(for: .address(address?.origin ?? 7)), "\(host)")
+            #expect(PayerLimit(1).holds(for: .address(address?.origin ?? 7)))
+        }
+        #expect(!PayerLimit.none.holds(for: .subject("ann")))
+    }
+
+    @Test func subscriptionsAndFiltersOfOneClientAreLimited() async throws {
+        try await LiveGateway.with(MemoryLog(partitions: 1)) {
+            $0.payerSubscriptions = PayerLimit(3)
+            $0.filterBytes = 100
+        } _: { live in
+            let (a, b) = (try await live.connect(), try await live.connect())
+            func subscribe(_ socket: TestSocket, _ name: String, models: [String]? = nil) {
+                socket.send(.subscribe(.init(stream: StreamName(name)!, position: .now, models: models)))
+            }
+            for name in ["s1", "s2"] {
+                subscribe(a, name)
+                _ = try await a.nextSubscribed()
+            }
+            subscribe(b, "s1")
+            _ = try await b.nextSubscribed()
+            subscribe(b, "s2")
+            #expect(try await b.nextError().error.code == .limit)
+            subscribe(a, "s1", models: [String(repeating: "m", count: 101)])
+            #expect(try await a.nextError().error.code == .limit)
+            a.send(.unsubscribe(StreamName("s2")!))
+            try await eventually("the place is free") { try await live.metric("reel_gateway_subscriptions") == 2 }
+            subscribe(b, "s2")
+            _ = try await b.nextSubscribed()
+            #expect(try await live.metric(#"reel_limited_total{limit="subscriptions"}"#) == 1)
+            #expect(try await live.metric(#"reel_limited_total{limit="filters"}"#) == 1)
+        }
+    }
+
+    @Test func aConnectionWaitsForAFewPositionsOnly() async throws {
+        let log = MemoryLog(partitions: 1)
+        try await LiveGateway.with(log) {
+            $0.waits = 4
+        } _: { live in
+            let socket = try await live.connect()
+            for number in 0..<5 {
+                socket.send(
+                    .subscribe(.init(stream: StreamName("s\(number)")!, position: .after(1_000), epoch: log.epoch))
+                )
+            }
+            #expect(try await socket.nextError().error.code == .overloaded)
+            #expect(try await live.metric(#"reel_limited_total{limit="waits"}"#) == 1)
+        }
+    }
+
     @Test func whatWasNotTakenIsGivenBack() {
-        var rate = PublishRate(perSecond: 10)
+        var rate = RateLimit<Payer>(10)
         #expect(rate.take(10, of: payer, nowMs: 0) == nil)
         #expect(rate.take(1, of: payer, nowMs: 0) != nil)
         rate.giveBack(10, of: payer)
@@ -45,7 +123,7 @@ import Testing
     /// A hundred events at once, at one a second: nobody waits so long by accident.
     @Test func whoPublishesTooMuchIsToldTheTimeToWait() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) {
-            $0.publishesPerSecond = 1
+            $0.publishesPerSecond = PayerLimit(1)
         } _: { live in
             let todo = StreamName("todo")!
             let socket = try await live.connect()
@@ -72,7 +150,7 @@ import Testing
     func strangersSite() async throws {
         let keys = try KeyFile()
         try await LiveGateway.with(MemoryLog(partitions: 1)) {
-            $0.publishesPerSecond = 1
+            $0.publishesPerSecond = PayerLimit(1)
             $0.node.tokens = keys.gate
         } _: { live in
             let (eve, ann) = (try keys.token("eve", publish: "*"), try keys.token("ann", publish: "*"))

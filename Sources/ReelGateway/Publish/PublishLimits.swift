@@ -1,0 +1,83 @@
+import ReelCore
+import ReelNode
+
+/// How much one payer may publish to one stream: events and bytes in a second, new sites in an hour.
+struct PublishLimits {
+    /// Whom events are charged to.
+    struct Key: Hashable {
+        var payer: Payer
+        var stream: StreamName
+    }
+
+    /// What a publish takes.
+    struct Charge {
+        var events: Int
+        var bytes: Int
+        /// Sites that begin with it. A stream takes only so many in all.
+        var newSites: Int
+
+        init(_ offers: [PublishLedger.Offer]) {
+            events = offers.count
+            bytes = offers.reduce(0) { $0 + $1.value.count }
+            newSites = offers.count { $0.op == 0 && !$0.site.isOneRequest }
+        }
+    }
+
+    private let settings: GatewaySettings
+    private var events: RateLimit<Key>
+    private var bytes: RateLimit<Key>
+    private var newSites: RateLimit<Key>
+
+    init(_ settings: GatewaySettings) {
+        self.settings = settings
+        events = RateLimit(settings.publishesPerSecond.most)
+        bytes = RateLimit(settings.publishBytesPerSecond.most)
+        newSites = RateLimit(settings.newSitesPerHour.most, inMs: 3_600_000)
+    }
+
+    /// Charges all of it or nothing: then the limit that was reached, and why.
+    mutating func take(_ charge: Charge, of key: Key, nowMs: Int64) -> (limit: LimitMeters.Limit, error: ReelError)? {
+        let words = key.payer.words
+        func refusal(_ most: Int, _ what: String, _ waitMs: Int64) -> ReelError {
+            ReelError(
+                .rateLimited,
+                "found more than \(most) \(what) of one \(words.who) in one stream, expected fewer of this"
+                    + " \(words.whose)",
+                retryMs: waitMs
+            )
+        }
+        if settings.publishesPerSecond.holds(for: key.payer),
+            let waitMs = events.take(charge.events, of: key, nowMs: nowMs)
+        {
+            return (.publishes, refusal(settings.publishesPerSecond.most, "events a second", waitMs))
+        }
+        if settings.publishBytesPerSecond.holds(for: key.payer),
+            let waitMs = bytes.take(charge.bytes, of: key, nowMs: nowMs)
+        {
+            events.giveBack(charge.events, of: key)
+            return (.publishBytes, refusal(settings.publishBytesPerSecond.most, "bytes of events a second", waitMs))
+        }
+        if settings.newSitesPerHour.holds(for: key.payer),
+            let waitMs = newSites.take(charge.newSites, of: key, nowMs: nowMs)
+        {
+            events.giveBack(charge.events, of: key)
+            bytes.giveBack(charge.bytes, of: key)
+            return (.newSites, refusal(settings.newSitesPerHour.most, "new sites an hour", waitMs))
+        }
+        return nil
+    }
+
+    /// What was taken was not used.
+    mutating func giveBack(_ charge: Charge, of key: Key) {
+        events.giveBack(charge.events, of: key)
+        bytes.giveBack(charge.bytes, of: key)
+        newSites.giveBack(charge.newSites, of: key)
+    }
+
+    /// Forgets who was quiet for long enough.
+    mutating func tick(nowMs: Int64) {
+        events.tick(nowMs: nowMs)
+        bytes.tick(nowMs: nowMs)
+        newSites.tick(nowMs: nowMs)
+    }
+}

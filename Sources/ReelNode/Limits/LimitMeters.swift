@@ -1,0 +1,30 @@
+/// Counts what clients were refused because they had reached a limit.
+public struct LimitMeters: Sendable {
+    /// The limits that are counted here; those of connections are counted where they are kept.
+    public enum Limit: String, CaseIterable, Sendable {
+        case publishes
+        case publishBytes = "publish_bytes"
+        case newSites = "new_sites"
+        case subscriptions
+        case filters
+        case answers
+        case waits
+    }
+
+    private let counters: [Limit: Counter]
+
+    /// Registers them, or joins those that another role of the process has registered.
+    public init(_ metrics: Metrics) {
+        var counters: [Limit: Counter] = [:]
+        for limit in Limit.allCases {
+            counters[limit] = metrics.counter(Self.name, Self.help, labels: ["limit": limit.rawValue])
+        }
+        self.counters = counters
+    }
+
+    static let name = "reel_limited_total"
+    static let help = "Requests, events and connections that were refused because a limit was reached, by the limit."
+
+    /// Counts what was refused for this limit.
+    public func met(_ limit: Limit, _ count: Int = 1) { counters[limit]?.add(count) }
+}

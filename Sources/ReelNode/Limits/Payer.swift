@@ -1,0 +1,59 @@
+public import ReelNet
+
+/// Who is charged for what a client takes of a node that all share. Not the site: every reader of a stream can name it.
+public enum Payer: Hashable, Sendable {
+    /// The subject of its token.
+    case subject(String)
+    /// On a node without keys: its address, of IPv6 the first 64 bits.
+    case address(UInt64)
+
+    /// The payer for a client with these rights and this `SocketAddress.origin`.
+    public init(_ access: Access, _ origin: UInt64) {
+        self = access.subject.map { .subject($0) } ?? .address(origin)
+    }
+
+    /// Whether it is a client without a token on the node's own machine: of an operator, or behind a proxy that does
+    /// not say for whom it asks.
+    public var isLocal: Bool {
+        switch self {
+        case .subject: false
+        // 127.0.0.0/8 in the network's order of bytes, and ::1.
+        case .address(let origin): origin == 0 || origin <= UInt32.max && origin & 0xff == 127
+        }
+    }
+
+    /// In words, for an error.
+    public var words: (who: String, whose: String) {
+        switch self {
+        case .subject: ("token's subject", "subject")
+        case .address: ("address", "address")
+        }
+    }
+}
+
+/// How much one payer may take.
+public struct PayerLimit: Hashable, Sendable {
+    /// 0: there is no limit.
+    public var most: Int
+    /// Whether it holds for `Payer.isLocal` too.
+    public var countsLocal: Bool
+
+    /// What an operator has set, which holds for everybody.
+    public init(_ most: Int) {
+        self.most = most
+        countsLocal = true
+    }
+
+    /// What holds where nobody has set anything.
+    public static func standard(_ most: Int) -> PayerLimit {
+        var limit = PayerLimit(most)
+        limit.countsLocal = false
+        return limit
+    }
+
+    /// No limit.
+    public static let none = PayerLimit(0)
+
+    /// Whether the payer is limited at all.
+    public func holds(for payer: Payer) -> Bool { most > 0 && (countsLocal || !payer.isLocal) }
+}
