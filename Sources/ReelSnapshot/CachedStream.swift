@@ -14,6 +14,8 @@ final class CachedStream {
     var events = EventChunk()
     /// The last seq of its last chunk in the index of events; −1: there is none.
     var lastEvent: Seq
+    /// The gateway's clock in its last event; nil: not known.
+    var lastMs: Int64?
     /// The number of the batch that changed it last.
     var batch: Int64 = 0
     /// How much of the folder's memory it counts for.
@@ -21,9 +23,10 @@ final class CachedStream {
     /// The sites that had not ended when its rows were written last.
     private(set) var writtenSites: Int
 
-    init(id: Int64, name: StreamName, lastEvent: Seq, fold: Fold) {
+    init(id: Int64, name: StreamName, lastEvent: Seq, lastMs: Int64? = nil, fold: Fold) {
         self.id = id
         self.lastEvent = lastEvent
+        self.lastMs = lastMs
         self.name = name
         key = name.key
         self.fold = fold
@@ -53,7 +56,15 @@ final class CachedStream {
         fold.writeHead(to: &row)
         let digest = fold.digest()
         try row.withUnsafeBytes { head in
-            try file.setStream(id, name: name, head: head, digest: digest, sites: sites, lastEvent: lastEvent)
+            try file.setStream(
+                id,
+                name: name,
+                head: head,
+                digest: digest,
+                sites: sites,
+                lastEvent: lastEvent,
+                figures: StreamFigures(objects: fold.livingObjects, bytes: fold.objectBytes, atMs: lastMs)
+            )
         }
         defer { writtenSites = sites }
         return writtenSites != sites

@@ -9,6 +9,8 @@ struct EventChunk {
     private(set) var bytes: [UInt8] = []
     private(set) var first = Seq.none
     private(set) var last = Seq.none
+    /// Where the value of the last event begins in `bytes`.
+    private var lastValue = 0
 
     var isEmpty: Bool { bytes.isEmpty }
     var isFull: Bool { bytes.count >= Self.fullBytes }
@@ -20,7 +22,13 @@ struct EventChunk {
         withUnsafeBytes(of: UInt64(seq).littleEndian) { bytes.append(contentsOf: $0) }
         let length = UInt32(value.count) | UInt32(outcome.code) << 24
         withUnsafeBytes(of: length.littleEndian) { bytes.append(contentsOf: $0) }
+        lastValue = bytes.count
         bytes.append(contentsOf: value)
+    }
+
+    /// The gateway's clock in the last event, in milliseconds since 1970; nil: the event has none.
+    var lastClock: Int64? {
+        bytes.withUnsafeBytes { EventIntake.clock(of: Bytes(rebasing: $0[lastValue...])) }
     }
 
     mutating func removeAll() {

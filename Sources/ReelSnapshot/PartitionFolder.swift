@@ -187,7 +187,13 @@ final class PartitionFolder {
             in: file.connection,
             listsChanges: true
         ) {
-            stream = CachedStream(id: stored.id, name: name, lastEvent: stored.lastEvent, fold: stored.fold)
+            stream = CachedStream(
+                id: stored.id,
+                name: name,
+                lastEvent: stored.lastEvent,
+                lastMs: stored.lastMs,
+                fold: stored.fold
+            )
         } else {
             let fold = Fold(stream: name, partition: identity.partition, epoch: identity.epoch, listsChanges: true)
             stream = CachedStream(id: newStream, name: name, lastEvent: .none, fold: fold)
@@ -249,7 +255,7 @@ final class PartitionFolder {
 
     private func writeEvents(of stream: CachedStream) throws {
         try write(stream.events, of: stream.id, behind: stream.lastEvent)
-        stream.lastEvent = stream.events.last
+        (stream.lastEvent, stream.lastMs) = (stream.events.last, stream.events.lastClock)
         stream.events.removeAll()
     }
 

@@ -125,7 +125,7 @@ public final class SnapshotArchive: StateArchive {
                     identity: identity,
                     seq: position.seq,
                     in: connection,
-                    isHashed: position.isHashed
+                    format: position.format
                 )
             else { throw SnapshotFile.Unusable(reason: "found a stream without a valid name") }
             fold.add(stored.fold)

@@ -7,6 +7,23 @@ extension SnapshotFile {
     /// The form of the file before rows had hashes.
     static let formatWithoutHashes: Int64 = 3
 
+    /// The form of the file before the rows of streams had `StreamFigures`.
+    static let formatWithoutFigures: Int64 = 4
+
+    /// Makes a file of format 4 one of this format, in one transaction. Each stream gets its figures when it is
+    /// next written to: its row, and the row's hash, stay as they are until then.
+    static func addFigures(to connection: Connection) throws {
+        try connection.begin()
+        try connection.execute("ALTER TABLE stream ADD COLUMN objects INTEGER")
+        try connection.execute("ALTER TABLE stream ADD COLUMN bytes INTEGER")
+        try connection.execute("ALTER TABLE stream ADD COLUMN at INTEGER")
+        let row = try connection.prepare("UPDATE meta SET value = ?, hash = ? WHERE name = 'format'")
+        row.bind(1, format)
+        row.bind(2, Array("format".utf8).withUnsafeBytes { StoredRow.meta($0, format) })
+        try row.run()
+        try connection.commit()
+    }
+
     /// Sets the tables of format 3 aside and makes those of this format, inside the transaction that it begins. Throws
     /// `Unusable` unless each stream has the digest that was written with it: damaged rows get no hashes.
     static func beginUpgrade(_ connection: Connection, _ identity: Identity) throws {
@@ -15,7 +32,13 @@ extension SnapshotFile {
         let names = try connection.prepare("SELECT name FROM stream NOT INDEXED")
         while try names.step() {
             guard let name = StreamName(names.text(0)) else { throw Unusable(reason: "found a stream without a name") }
-            _ = try StoredStream(name, identity: identity, seq: position.seq, in: connection, isHashed: false)
+            _ = try StoredStream(
+                name,
+                identity: identity,
+                seq: position.seq,
+                in: connection,
+                format: formatWithoutHashes
+            )
         }
         for table in tables { try connection.execute("ALTER TABLE \(table) RENAME TO old_\(table)") }
         try connection.execute("DROP INDEX stream_by_sites; DROP INDEX event_of_stream")
@@ -45,7 +68,8 @@ extension SnapshotFile {
                 head: row.bytes(2),
                 digest: UInt64(bitPattern: row.integer(3)),
                 sites: Int(row.integer(4)),
-                lastEvent: lastEvents[row.integer(0)] ?? .none
+                lastEvent: lastEvents[row.integer(0)] ?? .none,
+                figures: nil
             )
         }
         try forEachRow("stream, key, data", of: "object") { row in

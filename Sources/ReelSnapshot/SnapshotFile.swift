@@ -8,7 +8,7 @@ import ReelSQLite
 /// | table | row |
 /// | --- | --- |
 /// | `meta` | whose file it is, `next`, the hash of the last record, and what the barriers have said |
-/// | `stream` | a stream's number, its name, what is known of it as a whole, its digest, and how many sites it has |
+/// | `stream` | a stream's number, its name, what is known of it as a whole, its digest, and figures for lists |
 /// | `object` | an object or a tombstone of a stream, as the fold stores it |
 /// | `site` | a site of a stream, as the fold stores it |
 /// | `event` | events of one stream that follow each other, by the seq of the last one; and each barrier |
@@ -18,7 +18,7 @@ import ReelSQLite
 /// All of it can be made anew from the log, so a commit does not wait for the disk. It belongs to one thread at a time.
 final class SnapshotFile {
     /// The form of the tables and rows; a file of another form is put aside.
-    static let format: Int64 = 4
+    static let format: Int64 = 5
 
     static let tables = ["meta", "stream", "object", "site", "event"]
 
@@ -74,7 +74,9 @@ final class SnapshotFile {
         try connection.useWAL(.normal)
         try connection.execute("PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY")
         let isNew = try connection.integer("SELECT count(*) FROM sqlite_schema") == 0
-        let isOld = try !isNew && Self.verify(connection, identity) != Self.format
+        let found = isNew ? Self.format : try Self.verify(connection, identity)
+        let isOld = found == Self.formatWithoutHashes
+        if found == Self.formatWithoutFigures { try Self.addFigures(to: connection) }
         if isNew {
             try connection.begin()
             try Self.createTables(connection)
@@ -87,9 +89,10 @@ final class SnapshotFile {
         putMeta = try connection.prepare("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)")
         putStream = try connection.prepare(
             """
-            INSERT INTO stream VALUES (?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO stream VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (id) DO UPDATE SET head = excluded.head, digest = excluded.digest, sites = excluded.sites,
-                event = excluded.event, hash = excluded.hash
+                event = excluded.event, hash = excluded.hash, objects = excluded.objects, bytes = excluded.bytes,
+                at = excluded.at
             """
         )
         putObject = try connection.prepare(Self.put("object"))
@@ -117,7 +120,8 @@ final class SnapshotFile {
             """
             CREATE TABLE meta (name TEXT PRIMARY KEY, value, hash INTEGER NOT NULL) WITHOUT ROWID;
             CREATE TABLE stream (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, head BLOB NOT NULL,
-                digest INTEGER NOT NULL, sites INTEGER NOT NULL, event INTEGER NOT NULL, hash INTEGER NOT NULL);
+                digest INTEGER NOT NULL, sites INTEGER NOT NULL, event INTEGER NOT NULL, hash INTEGER NOT NULL,
+                objects INTEGER, bytes INTEGER, at INTEGER);
             CREATE INDEX stream_by_sites ON stream (sites);
             CREATE TABLE object (stream INTEGER, key BLOB, data BLOB NOT NULL, hash INTEGER NOT NULL,
                 PRIMARY KEY (stream, key)) WITHOUT ROWID;
@@ -155,14 +159,15 @@ final class SnapshotFile {
         guard lost == 0 else { throw Unusable(reason: "the index of the streams' names is damaged") }
     }
 
-    /// Throws `Unusable` unless it is the file of this partition, in this format or in that without hashes. Returns its
-    /// format.
+    /// Returns the format of the file. Throws `Unusable` unless it is the file of this partition, in this format or in
+    /// one that can be upgraded.
     @discardableResult
     static func verify(_ connection: Connection, _ identity: Identity) throws -> Int64 {
         let meta = try StoredMeta(reading: connection)
-        guard let found = meta["format"], found == (meta.isHashed ? format : formatWithoutHashes) else {
+        let known = meta.isHashed ? [format, formatWithoutFigures] : [formatWithoutHashes]
+        guard let found = meta["format"], known.contains(found) else {
             let found = meta["format"].map { "\($0)" } ?? "none"
-            throw Unusable(reason: "found format \(found), expected \(format) or \(formatWithoutHashes)")
+            throw Unusable(reason: "found format \(found), expected \(formatWithoutHashes) to \(format)")
         }
         let owner = Identity(
             epoch: Epoch(UInt64(bitPattern: meta["epoch"] ?? 0)),
@@ -195,12 +200,21 @@ final class SnapshotFile {
         head: Bytes,
         digest: UInt64,
         sites: Int,
-        lastEvent: Seq
+        lastEvent: Seq,
+        figures: StreamFigures?
     ) throws {
         var text = name.description
         let (digest, sites) = (Int64(bitPattern: digest), Int64(sites))
         let hash = text.withUTF8 { name in
-            StoredRow.stream(id, name: Bytes(name), head: head, digest: digest, sites: sites, lastEvent: lastEvent)
+            StoredRow.stream(
+                id,
+                name: Bytes(name),
+                head: head,
+                digest: digest,
+                sites: sites,
+                lastEvent: lastEvent,
+                figures: figures
+            )
         }
         putStream.bind(1, id)
         putStream.bind(2, text)
@@ -209,6 +223,9 @@ final class SnapshotFile {
         putStream.bind(5, sites)
         putStream.bind(6, lastEvent)
         putStream.bind(7, hash)
+        putStream.bind(8, figures.map { Int64($0.objects) })
+        putStream.bind(9, figures.map { Int64($0.bytes) })
+        putStream.bind(10, figures?.atMs)
         try putStream.run()
     }
 

@@ -227,7 +227,7 @@ struct StateReader: Sendable {
         do {
             let (connection, position) = try place.beginRead()
             defer { connection.rollback() }
-            guard position.isHashed else {
+            guard position.format == SnapshotFile.format else {
                 throw SnapshotError(.nodeBehind, "this node is bringing its file to a newer format; ask again")
             }
             guard !position.isInsideSeeds else {

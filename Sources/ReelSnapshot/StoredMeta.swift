@@ -26,6 +26,9 @@ struct StoredMeta {
         }
     }
 
+    /// The form of the file's rows; 0: no row says it.
+    var format: Int64 { values["format"] ?? 0 }
+
     /// The value of this name; nil: there is none.
     subscript(name: String) -> Int64? { values[name] }
 }

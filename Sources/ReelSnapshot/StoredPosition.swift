@@ -20,8 +20,8 @@ struct StoredPosition {
     var oldestEvent: Seq
     /// The seq of the last barrier in the index; −1: there is none.
     var lastBarrier: Seq
-    /// False where the file's rows have no hashes yet: an older build wrote it.
-    var isHashed = true
+    /// The form of the file's rows: another one where an older build wrote it.
+    var format = SnapshotFile.format
 
     /// The last seq folded.
     var seq: Seq { next - 1 }
@@ -60,7 +60,7 @@ struct StoredPosition {
         deployment = meta["deployment"].map { Deployment(UInt64(bitPattern: $0)) }
         oldestEvent = meta[SnapshotFile.indexBegin] ?? next
         lastBarrier = meta["barrier"] ?? .none
-        isHashed = meta.isHashed
+        format = meta.format
         if let last = meta["last"], last >= 0 {
             self.last = Witness(seq: last, hash: UInt64(bitPattern: meta["hash"] ?? 0))
         }

@@ -23,7 +23,8 @@ enum StoredRow {
         head: Bytes,
         digest: Int64,
         sites: Int64,
-        lastEvent: Seq
+        lastEvent: Seq,
+        figures: StreamFigures?
     ) -> Int64 {
         var hash = RowHash(of: .stream)
         hash.add(id)
@@ -32,6 +33,12 @@ enum StoredRow {
         hash.add(digest)
         hash.add(sites)
         hash.add(lastEvent)
+        // A row that format 4 has written has no figures, and keeps its hash.
+        if let figures {
+            hash.add(Int64(figures.objects))
+            hash.add(Int64(figures.bytes))
+            hash.add(figures.atMs ?? -1)
+        }
         return hash.stored
     }
 
@@ -56,8 +63,15 @@ enum StoredRow {
 
     // MARK: Rows that are read
 
-    /// The columns that `checkStream` expects.
-    static let streamColumns = "id, name, head, digest, sites, event, hash"
+    /// The columns that `checkStream` expects. Format 4 lacks the last three.
+    static let streamColumns = "id, name, head, digest, sites, event, hash, objects, bytes, at"
+    static let streamColumnsWithoutFigures = "id, name, head, digest, sites, event, hash, NULL, NULL, NULL"
+
+    /// The figures in a row of `stream`; nil: format 4 has written the row.
+    static func figures(_ row: Statement) -> StreamFigures? {
+        guard let objects = row.optionalInteger(7), let bytes = row.optionalInteger(8) else { return nil }
+        return StreamFigures(objects: Int(objects), bytes: Int(bytes), atMs: row.optionalInteger(9))
+    }
 
     /// Throws `Unusable` unless a row of `stream` has its hash.
     static func checkStream(_ row: Statement) throws(SnapshotFile.Unusable) {
@@ -67,7 +81,8 @@ enum StoredRow {
             head: row.bytes(2),
             digest: row.integer(3),
             sites: row.integer(4),
-            lastEvent: row.integer(5)
+            lastEvent: row.integer(5),
+            figures: figures(row)
         )
         try check(hash, row, 6, "of stream \(row.integer(0))")
     }
@@ -87,11 +102,16 @@ enum StoredRow {
     // MARK: Rows that are not found
 
     /// Throws `Unusable` where a damaged row may have hidden a stream that was not found by its name.
-    static func checkAbsence(of name: StreamName, in connection: Connection) throws {
+    static func checkAbsence(
+        of name: StreamName,
+        in connection: Connection,
+        format: Int64 = SnapshotFile.format
+    ) throws {
         let name = name.description
+        let columns = format == SnapshotFile.formatWithoutFigures ? streamColumnsWithoutFigures : streamColumns
         for (beside, order) in [(">", "ASC"), ("<", "DESC")] {
             let row = try connection.prepare(
-                "SELECT \(streamColumns) FROM stream WHERE name \(beside) ? ORDER BY name \(order) LIMIT 1"
+                "SELECT \(columns) FROM stream WHERE name \(beside) ? ORDER BY name \(order) LIMIT 1"
             )
             row.bind(1, name)
             guard try row.step() else { continue }

@@ -8,6 +8,8 @@ struct StoredStream {
     let id: Int64
     /// The last seq of its last chunk in the index of events; −1: there is none.
     let lastEvent: Seq
+    /// The gateway's clock in the last event; nil: not known.
+    let lastMs: Int64?
     var fold: Fold
 
     /// Reads a stream whole, as of `seq`, the position of the file; nil if nobody wrote to it yet. Throws `Unusable`
@@ -18,7 +20,7 @@ struct StoredStream {
         seq: Seq,
         in connection: Connection,
         listsChanges: Bool = false,
-        isHashed: Bool = true
+        format: Int64 = SnapshotFile.format
     ) throws {
         guard
             var rows = try Rows(
@@ -27,12 +29,12 @@ struct StoredStream {
                 seq: seq,
                 in: connection,
                 listsChanges: listsChanges,
-                isHashed: isHashed
+                format: format
             )
         else { return nil }
         id = rows.id
-        lastEvent = rows.lastEvent
-        try Self.forEach(.object, of: id, in: connection, isHashed: isHashed) { key, data in
+        (lastEvent, lastMs) = (rows.lastEvent, rows.lastMs)
+        try Self.forEach(.object, of: id, in: connection, format: format) { key, data in
             try rows.loader.add(objectKey: key, row: data)
         }
         fold = rows.loader.finish()
@@ -52,11 +54,11 @@ struct StoredStream {
                 seq: seq,
                 in: connection,
                 listsChanges: false,
-                isHashed: true
+                format: SnapshotFile.format
             )
         else { return nil }
         id = rows.id
-        lastEvent = rows.lastEvent
+        (lastEvent, lastMs) = (rows.lastEvent, rows.lastMs)
         fold = rows.loader.finish()
         guard fold.liveSites == rows.sites else {
             throw SnapshotFile.Unusable(
@@ -69,6 +71,7 @@ struct StoredStream {
     private struct Rows {
         let id: Int64
         let lastEvent: Seq
+        let lastMs: Int64?
         let digest: UInt64
         /// The sites that have not ended.
         let sites: Int
@@ -80,13 +83,14 @@ struct StoredStream {
             seq: Seq,
             in connection: Connection,
             listsChanges: Bool,
-            isHashed: Bool
+            format: Int64
         ) throws {
-            guard let row = try StoredStream.row(of: name, in: connection, isHashed: isHashed) else { return nil }
+            guard let row = try StoredStream.row(of: name, in: connection, format: format) else { return nil }
             id = row.integer(0)
             digest = UInt64(bitPattern: row.integer(3))
             sites = Int(row.integer(4))
             lastEvent = row.integer(5)
+            lastMs = format == SnapshotFile.format ? StoredRow.figures(row)?.atMs : nil
             var loader = try FoldLoader(
                 stream: name,
                 partition: identity.partition,
@@ -95,7 +99,7 @@ struct StoredStream {
                 head: row.bytes(2),
                 listsChanges: listsChanges
             )
-            try StoredStream.forEach(.site, of: id, in: connection, isHashed: isHashed) { key, data in
+            try StoredStream.forEach(.site, of: id, in: connection, format: format) { key, data in
                 guard let site = StoredStream.site(of: key) else {
                     throw SnapshotFile.Unusable(reason: "found a site's key that is no UUID in stream \(name)")
                 }
@@ -106,13 +110,25 @@ struct StoredStream {
     }
 
     /// The row of a stream, with `StoredRow.streamColumns`, compared with its hash; nil if nobody wrote to it yet.
-    static func row(of name: StreamName, in connection: Connection, isHashed: Bool = true) throws -> Statement? {
-        let columns = isHashed ? StoredRow.streamColumns : "id, name, head, digest, sites, -1"
+    static func row(of name: StreamName, in connection: Connection, format: Int64 = SnapshotFile.format) throws
+        -> Statement?
+    {
+        let isHashed = format > SnapshotFile.formatWithoutHashes
+        let columns =
+            switch format {
+            case SnapshotFile.formatWithoutHashes: "id, name, head, digest, sites, -1"
+            case SnapshotFile.formatWithoutFigures: StoredRow.streamColumnsWithoutFigures
+            default: StoredRow.streamColumns
+            }
         let row = try connection.prepare("SELECT \(columns) FROM stream WHERE name = ?")
         row.bind(1, name.description)
         let isThere = try row.step()
         if isHashed {
-            if isThere { try StoredRow.checkStream(row) } else { try StoredRow.checkAbsence(of: name, in: connection) }
+            if isThere {
+                try StoredRow.checkStream(row)
+            } else {
+                try StoredRow.checkAbsence(of: name, in: connection, format: format)
+            }
         }
         return isThere ? row : nil
     }
@@ -122,9 +138,10 @@ struct StoredStream {
         _ table: RowHash.Table,
         of stream: Int64,
         in connection: Connection,
-        isHashed: Bool,
+        format: Int64,
         _ body: (_ key: Bytes, _ data: Bytes) throws -> Void
     ) throws {
+        let isHashed = format > SnapshotFile.formatWithoutHashes
         let rows = try connection.prepare("SELECT key, data\(isHashed ? ", hash" : "") FROM \(table) WHERE stream = ?")
         rows.bind(1, stream)
         while try rows.step() {

@@ -46,6 +46,21 @@ import Testing
         }
     }
 
+    @Test("the living objects and their bytes are counted as the digest is", arguments: [1, 2, 7])
+    func size(interval: Int) throws {
+        try Self.comingAndGoing { (round: Int, script: inout FoldScript) throws in
+            guard round % interval == 0 else { return }
+            _ = script.fold.digest()
+            let living = script.fold.slots().map { script.fold.object(at: $0) }.filter { !$0.isDeleted }
+            let bytes = living.map { object in
+                let fields = object.fields.map { $0.name.count + 3 + $0.value.count }
+                return object.model.count + object.id.count + 2 + fields.reduce(0, +) + max(0, fields.count - 1)
+            }
+            #expect(script.fold.livingObjects == living.count)
+            #expect(script.fold.objectBytes == bytes.reduce(0, +), "\(living)")
+        }
+    }
+
     /// The digest of a fold that has hashed nothing yet.
     private static func hashedAnew(_ fold: inout Fold) throws -> UInt64 {
         var read = try fold.lines().withUnsafeBytes { try Fold(snapshot: $0) }

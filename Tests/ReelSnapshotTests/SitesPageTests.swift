@@ -89,7 +89,15 @@ import Testing
         for (index, sites) in [CrowdedStream.sitesMin - 1, CrowdedStream.sitesMin, Limits.sites].enumerated() {
             try [UInt8]().withUnsafeBytes { head in
                 let name = try #require(StreamName(names[index]))
-                try file.setStream(Int64(index + 1), name: name, head: head, digest: 0, sites: sites, lastEvent: .none)
+                try file.setStream(
+                    Int64(index + 1),
+                    name: name,
+                    head: head,
+                    digest: 0,
+                    sites: sites,
+                    lastEvent: .none,
+                    figures: nil
+                )
             }
         }
         let crowd = try SiteCrowd(of: 0, seq: 7, in: file.connection)

@@ -4,9 +4,7 @@ extension Fold {
     public mutating func digest() -> UInt64 {
         var line = DigestLine()
         for slot in unhashedObjects where objects[slot].state != .free && !objects[slot].isHashed {
-            objects[slot].digest = line.sum(&objects[slot])
-            objects[slot].isHashed = true
-            digestSum &+= objects[slot].digest
+            count(slot, digest: line.sum(&objects[slot]))
         }
         for site in unhashedSites {
             guard let index = sites.index(forKey: site), !sites.values[index].isHashed else { continue }

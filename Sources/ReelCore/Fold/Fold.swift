@@ -39,6 +39,11 @@ public struct Fold: Sendable {
 
     /// The sum of all line hashes that are known.
     var digestSum: UInt64 = 0
+    /// The number of living objects, as of the last reading of the digest.
+    public internal(set) var livingObjects = 0
+    /// The size of the living objects as of the last reading of the digest, in bytes: model, id, and the fields as
+    /// canonical JSON. Histories of texts do not count.
+    public internal(set) var objectBytes = 0
     /// What is not in the sum; what is gone or hashed by now may stand there too, or twice.
     var unhashedObjects: [Int] = []
     var unhashedSites: [Site] = []
@@ -99,7 +104,7 @@ public struct Fold: Sendable {
     mutating func touch(object slot: Int) {
         if objects[slot].isHashed {
             objects[slot].isHashed = false
-            digestSum &-= objects[slot].digest
+            uncount(slot)
             listUnhashed(object: slot)
         }
         if listsChanges, !objects[slot].isListed {
@@ -117,9 +122,30 @@ public struct Fold: Sendable {
     }
 
     mutating func forget(object slot: Int) {
-        if objects[slot].isHashed { digestSum &-= objects[slot].digest }
+        if objects[slot].isHashed { uncount(slot) }
         if listsChanges { changes.forgottenObjects.append(objects[slot].key) }
         objects.remove(slot)
+    }
+
+    /// Adds an object or tombstone to the sums. `isHashed` says that it is in them.
+    mutating func count(_ slot: Int, digest: UInt64) {
+        objects[slot].digest = digest
+        objects[slot].isHashed = true
+        digestSum &+= digest
+        objects[slot].countedBytes = 0
+        guard objects[slot].state == .alive else { return }
+        let bytes = objects[slot].key.count - 1 + objects[slot].size
+        objects[slot].countedBytes = Int32(clamping: bytes)
+        livingObjects += 1
+        objectBytes += Int(objects[slot].countedBytes)
+    }
+
+    /// Takes an object or tombstone out of the sums.
+    private mutating func uncount(_ slot: Int) {
+        let bytes = Int(objects[slot].countedBytes)
+        digestSum &-= objects[slot].digest
+        if bytes > 0 { livingObjects -= 1 }
+        objectBytes -= bytes
     }
 
     mutating func touch(site: Site, at index: Dictionary<Site, SiteState>.Index) {

@@ -100,6 +100,8 @@ struct FoldedObject: Sendable {
     var isHashed = false
     /// Whether it stands in the list of changes.
     var isListed = false
+    /// What it adds to `Fold.objectBytes`, while `isHashed`; 0 for a tombstone.
+    var countedBytes: Int32 = 0
     /// The seq at which it was last put into the queue of what ages.
     var queued = Seq.none
 
