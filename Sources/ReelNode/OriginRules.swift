@@ -61,7 +61,7 @@ public struct OriginRules: Hashable, Sendable {
             throw Problem(.forbidden, "pages of \(origin) may not use this node, see --allow-origin")
         }
         fields.add("access-control-allow-origin", allowed.contains("*") ? "*" : origin)
-        fields.add("access-control-expose-headers", "etag, retry-after")
+        fields.add("access-control-expose-headers", "etag, retry-after, \(UnpublishedStream.header)")
         return fields
     }
 

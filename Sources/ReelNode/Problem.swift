@@ -28,6 +28,8 @@ public struct Problem: Error, Equatable, Sendable {
     public var goal: Seq?
     /// The acks of events that are in the log all the same, as a JSON array.
     public var acks: [UInt8]?
+    /// True if no event was ever published to the stream that the request is about.
+    package var isUnpublished = false
     /// With 405: the methods that the path has.
     public var allow: [String] = []
 
@@ -80,6 +82,7 @@ public struct Problem: Error, Equatable, Sendable {
     public var response: HTTPResponse {
         var headers: HTTPHeaders = ["content-type": "application/problem+json", "cache-control": "no-store"]
         if !allow.isEmpty { headers.add("allow", allow.joined(separator: ", ")) }
+        if isUnpublished { headers.add(UnpublishedStream.header, UnpublishedStream.value) }
         if status == 401 { headers.add("www-authenticate", "Bearer") }
         if let retryMs {
             headers.add("retry-after", String(max(1, (retryMs + 999) / 1_000)))

@@ -1,5 +1,6 @@
 import ReelCore
 import ReelNet
+import ReelNode
 
 /// Sends spooled lines to a client at its own pace: what is in memory as one array, which all who are sent it share; of
 /// a file a piece, and the next one when that is with the kernel.
@@ -23,6 +24,7 @@ final class LineAnswer {
     func send(through exchange: HTTPExchange) {
         var headers: HTTPHeaders = ["content-type": "application/x-ndjson", "cache-control": "no-cache"]
         if preamble.isEmpty { headers.add("etag", etag) }
+        if lines.isUnpublished { headers.add(UnpublishedStream.header, UnpublishedStream.value) }
         exchange.start(status: 200, headers: headers, length: preamble.count + lines.spool.count)
         exchange.write(preamble)
         exchange.drained = { [unowned exchange] in self.next(exchange) }

@@ -170,7 +170,9 @@ public final class SnapshotNode: StateSource {
             let stream = request.stream
             answerWhole(request, keeper, exchange) { reader in
                 let page = try reader.sites(of: stream, after: after, limit: limit)
-                return .json(page.json(of: stream, reader.identity, nowMs: WallClock.nowMs()))
+                var answer = HTTPResponse.json(page.json(of: stream, reader.identity, nowMs: WallClock.nowMs()))
+                if page.isUnpublished { answer.headers.add(UnpublishedStream.header, UnpublishedStream.value) }
+                return answer
             }
         }
     }
@@ -369,7 +371,10 @@ public final class SnapshotNode: StateSource {
         _ reader: StateReader
     ) throws -> HTTPResponse {
         guard let object = try reader.object(of: stream, model: model, id: id) else {
-            throw Problem(.notFound, "there is no object \(model) \(id) in stream \(stream)")
+            var problem = Problem(.notFound, "there is no object \(model) \(id) in stream \(stream)")
+            problem.isUnpublished = try !reader.knows(stream)
+            if problem.isUnpublished { problem.detail += ", to which no event was ever published" }
+            throw problem
         }
         guard !object.isDeleted else {
             var problem = Problem(.deleted, "the object \(model) \(id) was deleted", status: 410)

@@ -16,6 +16,8 @@ extension StateReader {
         var sites: [ListedSite] = []
         /// The page has all sites from the one behind `after` on whose last event lies at or before this seq.
         var to: Seq
+        /// No event was ever published to the stream.
+        var isUnpublished = false
     }
 
     /// Chunks of events that are read for the times of one page, in bytes.
@@ -34,7 +36,10 @@ extension StateReader {
                     seq: position.seq,
                     in: connection
                 )
-            else { return page }
+            else {
+                page.isUnpublished = true
+                return page
+            }
             var known = stored.fold.sites().compactMap { site in stored.fold.site(site).map { ListedSite(site, $0) } }
             page.living = known.count { $0.end == .none }
             page.ended = known.count - page.living

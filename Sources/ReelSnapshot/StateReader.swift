@@ -25,6 +25,8 @@ struct StateReader: Sendable {
         /// The position that the lines are true of.
         var seq: Seq
         var spool: Spool
+        /// No event was ever published to the stream.
+        var isUnpublished = false
     }
 
     /// The position that answers are true of at this moment.
@@ -50,11 +52,11 @@ struct StateReader: Sendable {
 
     /// The lines of a snapshot, or with `after` ≥ 0 of a delta.
     func lines(of stream: StreamName, after: Seq) throws -> Lines {
-        var fold = try read(stream)
+        var (fold, isUnpublished) = try read(stream)
         guard after <= fold.seq else { throw Self.behind(fold.seq, after) }
         var writer = try fold.snapshot(after: after)
         let spool = try Spool(folder: folder) { writer.next(into: &$0) }
-        return Lines(seq: fold.seq, spool: spool)
+        return Lines(seq: fold.seq, spool: spool, isUnpublished: isUnpublished)
     }
 
     /// A node that has processed the log up to a seq cannot answer what must be true of a later one.
@@ -71,18 +73,22 @@ struct StateReader: Sendable {
         return problem
     }
 
-    /// A stream as of the file's position.
-    private func read(_ stream: StreamName) throws -> Fold {
+    /// True if an event was ever published to the stream.
+    func knows(_ stream: StreamName) throws -> Bool {
+        try reading { connection, _ in try StoredStream.row(of: stream, in: connection) != nil }
+    }
+
+    /// A stream as of the file's position, and true if no event was ever published to it.
+    private func read(_ stream: StreamName) throws -> (Fold, Bool) {
         try reading { connection, position in
-            var fold =
-                try StoredStream(stream, identity: identity, seq: position.seq, in: connection)?.fold
-                ?? Fold(stream: stream, partition: identity.partition, epoch: identity.epoch)
+            let stored = try StoredStream(stream, identity: identity, seq: position.seq, in: connection)?.fold
+            var fold = stored ?? Fold(stream: stream, partition: identity.partition, epoch: identity.epoch)
             if let following = position.following {
                 fold.apply(.end(following), seq: position.seq)
             } else {
                 fold.advance(to: position.seq)
             }
-            return fold
+            return (fold, stored == nil)
         }
     }
 

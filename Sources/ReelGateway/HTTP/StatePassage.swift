@@ -349,7 +349,9 @@ private final class PassedAnswer {
         case .head(let head):
             hasBegun = true
             var headers = HTTPHeaders()
-            var names = ["content-type", "cache-control", "retry-after", "content-encoding", "vary"]
+            var names = [
+                "content-type", "cache-control", "retry-after", "content-encoding", "vary", UnpublishedStream.header,
+            ]
             if preamble.isEmpty { names.append("etag") }
             for name in names {
                 for value in head.headers.all(name) { headers.add(name, value) }
