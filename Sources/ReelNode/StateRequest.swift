@@ -179,6 +179,12 @@ public protocol StateSource: Sendable {
 
     /// True if a question can be answered; false if another node may know more. On any thread.
     func canAnswer(_ request: StateRequest) -> Bool
+
+    /// Answers with a page of the streams that the client may read, through the exchange. On the exchange's loop.
+    func respond(to request: StreamListRequest, for access: Access, _ exchange: HTTPExchange)
+
+    /// True if the streams of all partitions can be listed. On any thread.
+    func canAnswer(_ request: StreamListRequest) -> Bool
 }
 
 extension Access {

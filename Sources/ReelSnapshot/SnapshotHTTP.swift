@@ -6,7 +6,7 @@ import ReelNode
 /// The HTTP side of a snapshot node: questions about state, ranges from its index, and what every node has.
 final class SnapshotHTTP: HTTPHandler {
     enum Endpoint: Sendable {
-        case events, head, crowdedStreams
+        case events, head, streams, crowdedStreams
         case state(StateRequest.Route)
         case node(NodeEndpoint)
     }
@@ -32,6 +32,7 @@ final class SnapshotHTTP: HTTPHandler {
         router.add("GET", "/v1/streams/{stream}/events", query: ["after", "epoch", "limit"], .events)
         router.add("GET", "/v1/streams/{stream}/head", .head)
         router.addStateRoutes { .state($0) }
+        router.addStreamList(.streams)
         router.add("GET", "/v1/sites", .crowdedStreams)
         router.addNodeRoutes { .node($0) }
         return router
@@ -45,6 +46,7 @@ final class SnapshotHTTP: HTTPHandler {
             switch match.endpoint {
             case .state(let route): node.respond(to: try StateRequest(route, match, request), exchange)
             case .node(let endpoint): exchange.respond(answers.response(endpoint))
+            case .streams: node.respond(to: try StreamListRequest(match, request.head), for: access, exchange)
             case .crowdedStreams:
                 exchange.respond(try CrowdedStream.response(node.crowdedStreams, of: node.log.epoch, for: access))
             case .head: node.respondWithHead(of: try match.stream, exchange)
@@ -68,7 +70,7 @@ final class SnapshotHTTP: HTTPHandler {
     private func access(_ match: Router<Endpoint>.Match, _ head: HTTPRequestHead) throws(Problem) -> Access {
         switch match.endpoint {
         case .node(let endpoint) where !endpoint.isGuarded: return Access(nil)
-        case .node, .crowdedStreams: return try Access(tokens, head)
+        case .node, .streams, .crowdedStreams: return try Access(tokens, head)
         case .state(let route):
             let access = try Access(tokens, head)
             try access.require(route, of: try match.stream)

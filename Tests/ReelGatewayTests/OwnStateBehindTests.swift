@@ -31,6 +31,10 @@ struct OwnStateBehindTests {
         var health: RoleHealth { RoleHealth(.snapshot, log: .ok, partitions: [PartitionHealth(seq: -1, goal: -1)]) }
         func loss(of partition: Int) -> ReelError? { nil }
         func canAnswer(_ request: StateRequest) -> Bool { false }
+        func canAnswer(_ request: StreamListRequest) -> Bool { false }
+        func respond(to request: StreamListRequest, for access: Access, _ exchange: HTTPExchange) {
+            exchange.respond(Problem(.nodeBehind, "the own state is a part").response)
+        }
     }
 
     @Test("it asks the other node first, and answers itself what was passed on to it")

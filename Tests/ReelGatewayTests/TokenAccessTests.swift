@@ -37,6 +37,7 @@ import Testing
                 ("GET", "/v1/streams/todo-7/snapshot"), ("GET", "/v1/streams/todo-7/sites"),
                 ("GET", "/v1/streams/todo-7/objects/a/b"),
                 ("POST", "/v1/streams/todo-7/events"), ("GET", "/v1/cluster"),
+                ("GET", "/v1/streams"),
             ] {
                 let answer = try await live.ask(method, target, body: method == "POST" ? "{}" : "")
                 #expect(answer.status == 401, "\(target)")

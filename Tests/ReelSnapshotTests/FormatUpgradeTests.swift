@@ -2,6 +2,7 @@ import ReelCore
 import ReelLog
 import ReelNode
 import ReelSQLite
+import TestSupport
 import Testing
 
 @testable import ReelSnapshot
@@ -48,6 +49,59 @@ struct FormatUpgradeTests {
         }
         _ = try SnapshotFile(path: stored.lab.path(0), identity: stored.lab.identity(0)) { wasTold += 1 }
         #expect(wasTold == 1, "it is upgraded once")
+    }
+
+    /// A file as a build with format 4 leaves it.
+    private func withoutFigures() async throws -> StoredFile {
+        let stored = try await StoredFile()
+        let file = try SnapshotFile(path: stored.lab.path(0), identity: stored.lab.identity(0))
+        let rows = try file.connection.prepare("SELECT \(StoredRow.streamColumns) FROM stream")
+        try file.connection.begin()
+        while try rows.step() {
+            try file.setStream(
+                rows.integer(0),
+                name: try #require(StreamName(rows.text(1))),
+                head: rows.bytes(2),
+                digest: UInt64(bitPattern: rows.integer(3)),
+                sites: Int(rows.integer(4)),
+                lastEvent: rows.integer(5),
+                figures: nil
+            )
+        }
+        try file.setMeta("format", 4)
+        for column in ["objects", "bytes", "at"] {
+            try file.connection.execute("ALTER TABLE stream DROP COLUMN \(column)")
+        }
+        try file.connection.commit()
+        return stored
+    }
+
+    @Test("a file of format 4 is upgraded as it is, and a stream gets its figures with its next event")
+    func upgradeOfFigures() async throws {
+        let right = try await StoredFile()
+        let stored = try await withoutFigures()
+        let archive = try SnapshotArchive(folders: [stored.lab.folder.path], of: nil)
+        #expect(try archive.state(of: 0)?.fold.streams.count == 2, "a new epoch can begin with it as it is")
+        let behind = #expect(throws: SnapshotError.self) { try stored.reader.seq() }
+        #expect(behind?.code == .nodeBehind)
+        let node = try stored.lab.node()
+        defer { node.close() }
+        try await eventually("the file is upgraded") { try format(stored) == SnapshotFile.format }
+        let (epoch, other) = (stored.lab.log.epoch.description, right.lab.log.epoch.description)
+        #expect(try stored.answers().mapValues { $0?.replacing(epoch, with: other) } == right.answers())
+        func list(_ stored: StoredFile) throws -> [ListedStream] {
+            try stored.reader.streams(in: [NameRange(prefix: "")], after: "", bound: nil, limit: 10)
+        }
+        let (old, new) = (try list(stored), try list(right))
+        #expect(old.map(\.stream) == new.map(\.stream) && old.map(\.seq) == new.map(\.seq))
+        #expect(old.allSatisfy { $0.objects == nil && $0.bytes == nil && $0.atMs == nil })
+        #expect(new.allSatisfy { $0.objects ?? 0 > 0 && $0.bytes ?? 0 > 0 })
+        let noop = #"{"at":5,"base":-1,"op":0,"site":"00000000-0000-4000-8000-000000000009","type":"noop"}"#
+        try await stored.lab.log.append([noop], key: "todo", to: 0)
+        try await stored.lab.reach(node, 0, 90)
+        let (todo, known) = (try list(stored).last, new.last)
+        #expect(todo?.objects == known?.objects && todo?.bytes == known?.bytes && todo?.atMs == 5)
+        #expect(try list(stored).first?.objects == nil, "no event of the other stream has come")
     }
 
     @Test("a file without hashes of which a stream has another digest is not given any")

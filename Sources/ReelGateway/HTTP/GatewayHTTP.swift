@@ -5,7 +5,7 @@ import ReelNode
 /// The HTTP side of one loop of a gateway.
 final class GatewayHTTP: HTTPHandler {
     enum Endpoint: Sendable {
-        case socket, echo, publish, sync, events, block, head, crowdedStreams
+        case socket, echo, publish, sync, events, block, head, streams, crowdedStreams
         case state(StateRequest.Route)
         case node(NodeEndpoint)
     }
@@ -36,6 +36,7 @@ final class GatewayHTTP: HTTPHandler {
         router.add("GET", "/v1/streams/{stream}/blocks/{epoch}/{block}", .block)
         router.add("GET", "/v1/streams/{stream}/head", .head)
         router.addStateRoutes { .state($0) }
+        router.addStreamList(.streams)
         if hasState { router.add("GET", "/v1/sites", .crowdedStreams) }
         router.addNodeRoutes { .node($0) }
         return router
@@ -58,6 +59,7 @@ final class GatewayHTTP: HTTPHandler {
                 let question = try StateRequest(route, match, request)
                 if let divergence = gateway.share.divergence { throw Problem(divergence) }
                 ask(question, exchange)
+            case .streams: try list(StreamListRequest(match, request.head), exchange, access)
             case .crowdedStreams:
                 let streams = gateway.share.state?.crowdedStreams ?? []
                 exchange.respond(try CrowdedStream.response(streams, of: gateway.share.epoch, for: access))
@@ -89,7 +91,7 @@ final class GatewayHTTP: HTTPHandler {
             let access = try Access(tokens, head)
             try access.require(route, of: try match.stream)
             return access
-        case .crowdedStreams: return try Access(tokens, head)
+        case .streams, .crowdedStreams: return try Access(tokens, head)
         case .events, .block, .head:
             let access = try Access(tokens, head)
             try access.requireRead(try match.stream)
@@ -151,6 +153,20 @@ final class GatewayHTTP: HTTPHandler {
             passage.hasOthers(than: own)
         else { return source.respond(to: question, exchange) }
         passage.pass(question, exchange, except: own) { source.respond(to: question, exchange) }
+    }
+
+    /// Answers with a page of the streams that there are, from this process or another node, as `ask` does.
+    private func list(_ asked: StreamListRequest, _ exchange: HTTPExchange, _ access: Access) throws(Problem) {
+        _ = try asked.ranges(for: access)
+        var question = asked
+        // The other node may have no keys.
+        if let grant = access.grant { question.readable = grant.read }
+        guard let source = gateway.share.state else { return passage.pass(question, exchange) }
+        let own = gateway.share.nodeID
+        guard exchange.request.headers[StatePassage.passedHeader] == nil, !source.canAnswer(question),
+            passage.hasOthers(than: own)
+        else { return source.respond(to: question, for: access, exchange) }
+        passage.pass(question, exchange, except: own) { source.respond(to: question, for: access, exchange) }
     }
 
     // MARK: Reading

@@ -50,13 +50,13 @@ final class StatePassage {
     /// Asks the next node, others too where that one is silent, and streams the first answer back. `own`: this node,
     /// which is not asked, where it has state itself; `otherwise` then answers where no other node does.
     func pass(
-        _ question: StateRequest,
+        _ question: any PassedRequest,
         _ exchange: HTTPExchange,
         except own: String? = nil,
         otherwise: (() -> Void)? = nil
     ) {
         turn += 1
-        let (partition, nowMs) = (question.stream.partition(of: partitions), client.loop.nowMs)
+        let (partition, nowMs) = (question.partition(of: partitions), client.loop.nowMs)
         let (all, awake) = (announcer.nodes, announcer.awake)
         let (answering, refusing) = peers.use { record in
             record.asks()
@@ -145,7 +145,7 @@ private final class PassedQuestion {
     }
 
     private let passage: StatePassage
-    private let question: StateRequest
+    private let question: any PassedRequest
     private let partition: Int
     private let nodes: [NodeAnnouncement]
     private let exchange: HTTPExchange
@@ -161,7 +161,7 @@ private final class PassedQuestion {
     private static let refusalBytes = 64 << 10
 
     init(
-        _ question: StateRequest,
+        _ question: any PassedRequest,
         in partition: Int,
         to nodes: [NodeAnnouncement],
         _ exchange: HTTPExchange,
@@ -236,7 +236,7 @@ private final class PassedQuestion {
             passage.warn("a node announced an address that cannot be used", node, node.url)
             return perform(hedged.failed(index, nowMs: loop.nowMs))
         }
-        var request = HTTPClientRequest(question, origin)
+        var request = question.clientRequest(to: origin)
         if exchange.request.method == "HEAD" { request.method = "HEAD" }
         if origin.isSecure { request.tls = passage.tls }
         request.headers.add(StatePassage.passedHeader, "1")

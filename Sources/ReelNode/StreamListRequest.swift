@@ -1,0 +1,166 @@
+package import ReelCore
+public import ReelNet
+
+/// A question for the streams that there are, in name order, a page at a time.
+public struct StreamListRequest: Equatable, Sendable {
+    /// What the names begin with; empty: all.
+    public var prefix = ""
+    /// The page begins behind this text; empty: at the first name.
+    public var after = ""
+    /// The streams of the page at most.
+    public var limit = limitDefault
+
+    /// The streams that a gateway with keys lets the client read, by its token; nil: no gateway says it. It counts on
+    /// a node without keys, which cannot check the token itself.
+    public var readable: [StreamPattern]?
+
+    /// The header of a passed request that names `readable`, joined by commas.
+    package static let readableHeader = "reel-readable"
+
+    /// The streams of a page where the client names no limit, and at most.
+    package static let (limitDefault, limitMax) = (100, 1_000)
+
+    /// A question for the first streams of all.
+    public init() {}
+
+    /// Reads the parameters of the request. Throws what the client is told.
+    public init<Endpoint>(_ match: Router<Endpoint>.Match, _ head: HTTPRequestHead) throws(Problem) {
+        if let text = match.query["prefix"] {
+            guard Self.isPrefix(text) else {
+                throw Problem(
+                    .badRequest,
+                    "found the prefix '\(text)', expected what a name begins with: \(StreamName.rule)"
+                )
+            }
+            prefix = text
+        }
+        if let text = match.query["after"] {
+            guard text.isEmpty || StreamName(text) != nil else {
+                throw Problem(.badRequest, "found after='\(text)', expected `next` of the page before")
+            }
+            after = text
+        }
+        if let limit = try match.integer("limit", from: 1, to: Int64(Self.limitMax)) { self.limit = Int(limit) }
+        if let text = head.headers[Self.readableHeader] {
+            let patterns = text.split(separator: ",").map { StreamPattern(String($0)) }
+            guard !patterns.contains(nil) else {
+                throw Problem(.badRequest, "found a bad pattern in \(Self.readableHeader), expected names and prefixes")
+            }
+            readable = patterns.compactMap(\.self)
+        }
+    }
+
+    /// The ranges of names that the client may read and that the question is about, in name order. Throws 403 where
+    /// the client may read no stream at all.
+    package func ranges(for access: Access) throws(Problem) -> [NameRange] {
+        guard let patterns = access.grant?.read ?? readable else { return [NameRange(prefix: prefix)] }
+        guard !patterns.isEmpty else {
+            throw Problem(.forbidden, "the token gives no stream to read, expected the right `read` for some stream")
+        }
+        return NameRange.disjoint(patterns.compactMap { $0.range?.intersection(withPrefix: prefix) })
+    }
+
+    /// True if names of streams can begin with this text.
+    package static func isPrefix(_ text: String) -> Bool {
+        text.utf8.count <= StreamName.largest
+            && Array((text + "a").utf8.suffix(StreamName.largest)).withUnsafeBytes(StreamName.isValid)
+            && text.utf8.first != UInt8(ascii: "~")
+    }
+
+    /// The request's target, as it is passed on.
+    package var target: String {
+        let query = [("prefix", prefix), ("after", after)].filter { !$0.1.isEmpty } + [("limit", "\(limit)")]
+        return "/v1/streams?" + query.map { "\($0.0)=\(HTTPRequestHead.percentEncoded($0.1))" }.joined(separator: "&")
+    }
+}
+
+/// A stream as a list shows it.
+package struct ListedStream: Equatable, Sendable {
+    /// The name.
+    package var stream: StreamName
+    /// The partition that the stream lies in.
+    package var partition: Int
+    /// The number of living objects; nil: not known until the next event of the stream is folded.
+    package var objects: Int?
+    /// The size of the living objects in bytes: models, ids, and fields as canonical JSON; nil: as for `objects`.
+    package var bytes: Int?
+    /// The number of sites that have not ended.
+    package var sites: Int
+    /// The seq of the last event; −1: no event since the epoch began.
+    package var seq: Seq
+    /// The gateway's clock in the last event, in milliseconds since 1970; nil: not known.
+    package var atMs: Int64?
+
+    /// A stream with these figures.
+    package init(
+        stream: StreamName,
+        partition: Int,
+        objects: Int?,
+        bytes: Int?,
+        sites: Int,
+        seq: Seq,
+        atMs: Int64?
+    ) {
+        (self.stream, self.partition, self.objects, self.bytes) = (stream, partition, objects, bytes)
+        (self.sites, self.seq, self.atMs) = (sites, seq, atMs)
+    }
+
+    /// The answer to `GET /v1/streams`. `next`: what the next page begins behind; nil: this page is the last.
+    package static func body(_ streams: [ListedStream], of epoch: Epoch, next: String?) -> [UInt8] {
+        var writer = JSONObjectWriter()
+        writer.member("epoch", epoch.description)
+        writer.objects("streams", streams) { $1.write(to: &$0) }
+        writer.member("next", next)
+        return writer.finish()
+    }
+
+    /// Writes the members of the stream in a list.
+    package func write(to object: inout JSONObjectWriter) {
+        object.member("stream", stream.description)
+        object.member("partition", partition)
+        object.member("objects") { Self.append(objects.map(Int64.init), to: &$0) }
+        object.member("bytes") { Self.append(bytes.map(Int64.init), to: &$0) }
+        object.member("sites", sites)
+        object.member("seq", seq)
+        object.member("at") { Self.append(atMs, to: &$0) }
+    }
+
+    private static func append(_ number: Int64?, to bytes: inout [UInt8]) {
+        if let number { bytes.append(integer: number) } else { bytes.append("null") }
+    }
+
+    /// Reads a stream of a node's answer.
+    package init(_ reader: inout JSONReader) throws(ReelError) {
+        var (stream, partition, objects, bytes): (StreamName?, Int?, Int?, Int?)
+        var (sites, seq, atMs): (Int, Seq, Int64?) = (0, .none, nil)
+        try reader.object { (reader, key) throws(ReelError) in
+            switch key.raw {
+            case "stream": stream = StreamName(try reader.string())
+            case "partition": partition = Int(clamping: try reader.integer(from: 0))
+            case "objects" where try reader.kind() != .null: objects = Int(clamping: try reader.integer(from: 0))
+            case "bytes" where try reader.kind() != .null: bytes = Int(clamping: try reader.integer(from: 0))
+            case "sites": sites = Int(clamping: try reader.integer(from: 0))
+            case "seq": seq = try reader.integer(from: -1)
+            case "at" where try reader.kind() != .null: atMs = try reader.integer()
+            default: try reader.skip()
+            }
+        }
+        guard let stream, let partition else { throw reader.mismatch("found a stream without name or partition") }
+        self.init(
+            stream: stream,
+            partition: partition,
+            objects: objects,
+            bytes: bytes,
+            sites: sites,
+            seq: seq,
+            atMs: atMs
+        )
+    }
+}
+
+extension Router {
+    /// Adds the route of the list of streams.
+    public mutating func addStreamList(_ endpoint: Endpoint) {
+        add("GET", "/v1/streams", query: ["prefix", "after", "limit"], endpoint)
+    }
+}

@@ -1,0 +1,87 @@
+import ReelCore
+import ReelLog
+public import ReelNet
+public import ReelNode
+
+// The list of streams: a page of names out of the files of all partitions.
+extension SnapshotNode {
+    /// Searches of one page at most. A token with many patterns needs one for each pattern and partition.
+    private static let searchesMax = 10_000
+
+    /// True if this node can list the streams of all partitions.
+    public func canAnswer(_ request: StreamListRequest) -> Bool {
+        keepers.allSatisfy { keeper in
+            let status = keeper.now
+            return status.refusal == nil && status.lastingStop == nil && status.seq >= status.goal
+        }
+    }
+
+    /// Answers with a page of the streams that the client may read. On the exchange's loop.
+    public func respond(to request: StreamListRequest, for access: Access, _ exchange: HTTPExchange) {
+        let ranges: [NameRange]
+        do throws(Problem) {
+            ranges = try request.ranges(for: access)
+        } catch {
+            return exchange.respond(error.response)
+        }
+        guard let place = openAnswers.take() else { return exchange.respond(tooManyAnswers.response) }
+        let epoch = log.epoch
+        exchange.loop.offload { [self] in
+            Result { () throws(Problem) in try page(of: request, in: ranges) }
+        } then: { result in
+            switch result {
+            case .failure(let problem): exchange.respond(problem.response)
+            case .success(let page):
+                exchange.respond(.json(ListedStream.body(page.streams, of: epoch, next: page.next)))
+            }
+            withExtendedLifetime(place) {}
+        }
+    }
+
+    /// A page of streams. `next`: what the next page begins behind; nil: this page is the last.
+    func page(
+        of request: StreamListRequest,
+        in ranges: [NameRange]
+    ) throws(Problem) -> (streams: [ListedStream], next: String?) {
+        let begun = ranges.drop { $0.last <= request.after }
+        let searched = begun.prefix(max(1, Self.searchesMax / keepers.count))
+        var streams: [ListedStream] = []
+        for keeper in keepers {
+            try Self.check(keeper, log.epoch)
+            // One stream more says whether another page follows. What lies behind the last of so many is not read.
+            let bound = streams.count > request.limit ? streams.last?.stream : nil
+            do {
+                streams += try reader(of: keeper, from: keeper.now.goal).streams(
+                    in: searched,
+                    after: request.after,
+                    bound: bound,
+                    limit: request.limit + 1
+                )
+            } catch {
+                throw Self.problem(of: error, keeper)
+            }
+            streams.sort { $0.stream < $1.stream }
+            streams.removeLast(max(0, streams.count - request.limit - 1))
+        }
+        if streams.count > request.limit {
+            streams.removeLast()
+            return (streams, streams.last?.stream.description)
+        }
+        return (streams, searched.endIndex < begun.endIndex ? searched.last?.last : nil)
+    }
+
+    /// Throws unless the streams of this partition can be listed.
+    private static func check(_ keeper: PartitionKeeper, _ epoch: Epoch) throws(Problem) {
+        do throws(Problem) {
+            try check(keeper, epoch, nil)
+            let status = keeper.now
+            guard status.seq >= status.goal else { throw StateReader.behind(status.seq, status.goal) }
+            guard let stop = status.lastingStop else { return }
+            throw Problem(.nodeBehind, "folding has stopped: \(stop.code.rawValue): \(stop.reason); ask another node")
+        } catch {
+            var problem = error
+            problem.detail = "partition \(keeper.identity.partition): \(problem.detail)"
+            throw problem
+        }
+    }
+}
