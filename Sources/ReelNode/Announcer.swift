@@ -71,11 +71,11 @@ public final class Announcer: Sendable {
     /// The body of `GET /v1/cluster`: every node that announced itself lately, by id.
     func clusterBody(of log: CurrentLog) -> [UInt8] {
         let (nodes, nowMs) = (nodes.sorted { $0.id < $1.id }, WallClock.nowMs())
-        var heads = [Seq](repeating: .none, count: log.partitions)
-        for position in nodes.flatMap({ $0.positions(in: log.epoch) }) where heads.indices.contains(position.partition)
-        {
-            heads[position.partition] = max(heads[position.partition], position.seq)
-        }
+        let heads = AnnouncedHeads(
+            nodes.flatMap { node in
+                node.positions(in: log.epoch).map { (Int64($0.partition), $0.seq, node.heardMs) }
+            }
+        )
         var body = JSONObjectWriter()
         body.member("epoch", log.epoch.description)
         body.member("number", log.number)
@@ -95,10 +95,11 @@ public final class Announcer: Sendable {
             object.objects("roles", node.roles(in: log.epoch)) { object, role in
                 object.member("role", role.role)
                 object.objects("partitions", role.positions) { object, position in
-                    let head = heads.indices.contains(position.partition) ? heads[position.partition] : position.seq
+                    let partition = Int64(position.partition)
+                    let lag = heads.lag(partition: partition, seq: position.seq, heardMs: node.heardMs)
                     object.member("partition", position.partition)
                     object.member("seq", position.seq)
-                    object.member("lag", max(0, head - position.seq))
+                    object.member("lag", lag ?? 0)
                     object.member("code", node.stop(of: role.role, position.partition)?.rawValue)
                 }
             }

@@ -1,12 +1,12 @@
 import ReelLog
 
 /// What the nodes of a cluster announced, and when this one heard of it: by its own clock, for theirs may be wrong.
-struct NodesHeard {
+package struct NodesHeard {
     private(set) var nodes: [NodeAnnouncement] = []
     private var heard: [String: ContinuousClock.Instant] = [:]
 
     /// Who said nothing new for so long before the last that was heard, some five announcements, hangs or has gone.
-    static let patience = Duration.seconds(10)
+    package static let patience = Duration.seconds(10)
 
     /// What is announced now.
     mutating func hear(_ announced: [NodeAnnouncement], now: ContinuousClock.Instant) {

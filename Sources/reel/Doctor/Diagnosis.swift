@@ -65,6 +65,17 @@ struct Diagnosis {
                 )
             )
         }
+        for node in report.nodes {
+            guard let fault = node.announced?.fault else { continue }
+            findings.append(
+                Finding(
+                    .warning,
+                    "nodes",
+                    "\(node.name): \(fault); its positions are not used",
+                    do: "See who can write announcements: the log's file, or the topic reel.nodes."
+                )
+            )
+        }
         for node in report.nodes where node.answers {
             guard let secrecy = node.secrecy else { continue }
             findings.append(

@@ -11,7 +11,10 @@ struct TextTable {
     }
 
     /// Adds a row; cells that are not given stay empty.
-    mutating func add(_ cells: String...) {
+    mutating func add(_ cells: String...) { add(cells) }
+
+    /// Adds a row; cells that are not given stay empty.
+    mutating func add(_ cells: [String]) {
         rows.append(cells + Array(repeating: "", count: max(0, headings.count - cells.count)))
     }
 

@@ -10,7 +10,8 @@ struct ClusterRow: Equatable {
         var role: String
         var partition: Int64
         var seq: Seq
-        var lag: Seq
+        /// The records behind what was announced before; nil: the announced seq is implausible.
+        var lag: Seq?
         /// Why the partition is not processed, a code of docs/errors.md; nil: it is.
         var code: String?
     }
@@ -29,55 +30,128 @@ struct ClusterRow: Equatable {
     var isReady: Bool?
     /// Every partition of every role.
     var places: [Place] = []
+    /// Why the announcement, or a part of it, cannot be taken for true; nil: it can.
+    var fault: String?
+    /// What to conclude from this announcement and from those of the others.
+    var state = State.unknown
 
     /// From the log if one is named, else from the first node that answers.
     static func read(_ options: Options, _ console: Console) async throws -> [ClusterRow] {
         if options[LogArguments.log] != nil {
             let log = try LogArguments.open(options, console)
             defer { log.close() }
-            return try rows(of: log)
+            return try await current(in: log)
         }
         let caller = try await NodeCaller(try NodeArguments.addresses(options))
         let body = try await caller.get("/v1/cluster")
         do {
-            return try body.withUnsafeBytes(rows)
+            var rows = try body.withUnsafeBytes(rows)
+            conclude(&rows, newestMs: rows.compactMap(\.ageMs).min() ?? 0)
+            return rows
         } catch let error as ReelError {
             throw Complaint(.badData, "the node's answer cannot be read: \(error.message)")
         }
     }
 
-    /// The rows of the body of `GET /v1/cluster`.
+    /// The rows of the body of `GET /v1/cluster`. An announcement that cannot be read spoils its own row alone.
     static func rows(_ body: Bytes) throws(ReelError) -> [ClusterRow] {
         var reader = JSONReader(body, levels: ClientFrame.levels, shape: .badFrame)
         var rows: [ClusterRow] = []
         try reader.object { (reader, key) throws(ReelError) in
             guard key.string == "nodes" else { return try reader.skip() }
-            try reader.array { (reader) throws(ReelError) in rows.append(try ClusterRow(&reader)) }
+            try reader.array { (reader) throws(ReelError) in rows.append(ClusterRow(try reader.raw())) }
         }
+        addLags(to: &rows)
         return rows
     }
 
-    static func rows(of log: any EventLog) throws(LogError) -> [ClusterRow] {
+    /// What the log says now. Positions are older than the log's end, so the end is read first, and then each node that
+    /// lives is waited for until it announces itself again, three seconds at most.
+    private static func current(in log: any EventLog) async throws -> [ClusterRow] {
         var heads: [Seq] = []
         for partition in 0..<log.partitions { heads.append(try log.bounds(partition).last) }
-        return try log.nodes().map { node in
+        let before = Dictionary(try log.nodes().map { ($0.id, $0.atMs) }, uniquingKeysWith: max)
+        var rows = try rows(of: log)
+        for _ in 0..<12 {
+            let waits = rows.contains { row in
+                !row.hasLeft && row.ageMs ?? .max < patienceMs && before[row.id] == row.atMs
+            }
+            guard waits else { break }
+            try await Task.sleep(for: .milliseconds(250))
+            rows = try Self.rows(of: log)
+        }
+        for index in rows.indices where before[rows[index].id] != rows[index].atMs {
+            rows[index].compare(withEnds: heads)
+        }
+        var ends: [Seq] = []
+        for partition in 0..<log.partitions { ends.append(try log.bounds(partition).last) }
+        for index in rows.indices { rows[index].refuse(beyond: ends) }
+        conclude(&rows, newestMs: 0)
+        return rows
+    }
+
+    /// The lag behind the ends that the log had before the node announced itself.
+    private mutating func compare(withEnds ends: [Seq]) {
+        for index in places.indices where places[index].lag != nil {
+            guard let end = Int(exactly: places[index].partition), ends.indices.contains(end) else { continue }
+            places[index].lag = max(0, ends[end] - places[index].seq)
+        }
+    }
+
+    /// Marks positions beyond the ends of the log, which no node can have read.
+    private mutating func refuse(beyond ends: [Seq]) {
+        for index in places.indices {
+            guard let end = Int(exactly: places[index].partition), ends.indices.contains(end),
+                places[index].seq > ends[end]
+            else { continue }
+            places[index].lag = nil
+            fault = fault ?? "announces seq \(places[index].seq) of partition \(end), which ends at \(ends[end])"
+        }
+    }
+
+    /// Compares each position with those that were announced before it.
+    private static func addLags(to rows: inout [ClusterRow]) {
+        let heads = AnnouncedHeads(
+            rows.flatMap { row in row.places.map { ($0.partition, $0.seq, row.heardMs) } }
+        )
+        for index in rows.indices {
+            let heardMs = rows[index].heardMs
+            for place in rows[index].places.indices {
+                let found = rows[index].places[place]
+                let lag = heads.lag(partition: found.partition, seq: found.seq, heardMs: heardMs)
+                rows[index].places[place].lag = lag
+                guard lag == nil, rows[index].fault == nil else { continue }
+                rows[index].fault = "announces seq \(found.seq) of partition \(found.partition), which is implausible"
+            }
+        }
+    }
+
+    /// When the announcement was heard, in milliseconds before now, as a time that grows.
+    private var heardMs: Int64 { -(ageMs ?? .max) }
+
+    /// The largest lag of all roles and partitions; nil: it is not known.
+    var largestLag: Seq? { isThere ? places.compactMap(\.lag).max() : nil }
+
+    static func rows(of log: any EventLog) throws(LogError) -> [ClusterRow] {
+        var rows = try log.nodes().map { node in
             var row = ClusterRow()
             (row.id, row.role, row.url, row.build, row.atMs) = (node.id, node.role, node.url, node.build, node.atMs)
             (row.ageMs, row.hasLeft, row.isReady) = (Self.age(of: node.heardMs), node.hasLeft, node.isReady)
             for (role, positions) in node.roles(in: log.epoch) {
                 row.places += positions.map { position in
-                    let head = heads.indices.contains(position.partition) ? heads[position.partition] : position.seq
-                    return Place(
+                    Place(
                         role: role,
                         partition: Int64(position.partition),
                         seq: position.seq,
-                        lag: max(0, head - position.seq),
+                        lag: nil,
                         code: node.stop(of: role, position.partition)?.rawValue
                     )
                 }
             }
             return row
         }
+        addLags(to: &rows)
+        return rows
     }
 
     private static func age(of atMs: Int64) -> Int64 { max(0, WallClock.nowMs() - atMs) }
@@ -87,12 +161,6 @@ struct ClusterRow: Equatable {
         guard let ageMs else { return hasLeft ? "left" : "-" }
         let ago = ageMs < 120_000 ? "\(ageMs / 1_000).\(ageMs % 1_000 / 100) s ago" : "\(ageMs / 60_000) min ago"
         return hasLeft ? "left \(ago)" : ago
-    }
-
-    /// `ready`, `not ready` or `left`; `-` where that is not known.
-    var state: String {
-        if hasLeft { return "left" }
-        return isReady.map { $0 ? "ready" : "not ready" } ?? "-"
     }
 
     /// The roles, in the order of the places.
@@ -111,6 +179,8 @@ struct ClusterRow: Equatable {
         line.member("age_ms", ageMs)
         if hasLeft { line.member("left", true) }
         if let isReady { line.member("ready", isReady) }
+        if state != .unknown { line.member("state", state.rawValue) }
+        line.member("fault", fault)
         line.objects("roles", roles) { object, role in
             object.member("role", role)
             object.objects("partitions", places.filter { $0.role == role }) { object, place in
@@ -125,22 +195,28 @@ struct ClusterRow: Equatable {
 }
 
 extension ClusterRow {
-    private init(_ reader: inout JSONReader) throws(ReelError) {
+    /// What can be read of a node in the answer.
+    private init(_ node: Bytes) {
         var row = ClusterRow()
-        try reader.object { (reader, key) throws(ReelError) in
-            switch key.raw {
-            case "id": row.id = try reader.string()
-            case "role": row.role = try reader.string()
-            case "url": row.url = try reader.string()
-            case "build": row.build = try reader.string()
-            case "at": row.atMs = try reader.integer()
-            case "age_ms": row.ageMs = try reader.integer(from: 0)
-            case "left": row.hasLeft = try reader.boolean()
-            case "ready": row.isReady = try reader.boolean()
-            case "roles":
-                try reader.array { (reader) throws(ReelError) in row.places += try Place.all(&reader) }
-            default: try reader.skip()
+        var reader = JSONReader(node, levels: ClientFrame.levels, shape: .badFrame)
+        do throws(ReelError) {
+            try reader.object { (reader, key) throws(ReelError) in
+                switch key.raw {
+                case "id": row.id = try reader.string()
+                case "role": row.role = try reader.string()
+                case "url": row.url = try reader.string()
+                case "build": row.build = try reader.string()
+                case "at": row.atMs = try reader.integer()
+                case "age_ms": row.ageMs = try reader.integer(from: 0)
+                case "left": row.hasLeft = try reader.boolean()
+                case "ready": row.isReady = try reader.boolean()
+                case "roles":
+                    try reader.array { (reader) throws(ReelError) in row.places += try Place.all(&reader) }
+                default: try reader.skip()
+                }
             }
+        } catch {
+            row.fault = "its announcement cannot be read: \(error.message)"
         }
         // A node of an older build does not say it.
         row.ageMs = row.ageMs ?? row.atMs.map(Self.age)
@@ -168,12 +244,11 @@ extension ClusterRow.Place {
     }
 
     private init(_ reader: inout JSONReader) throws(ReelError) {
-        self.init(role: "", partition: 0, seq: .none, lag: 0)
+        self.init(role: "", partition: 0, seq: .none)
         try reader.object { (reader, key) throws(ReelError) in
             switch key.raw {
             case "partition": partition = try reader.integer()
             case "seq": seq = try reader.integer(from: -1)
-            case "lag": lag = try reader.integer()
             case "code": code = try reader.string()
             default: try reader.skip()
             }
