@@ -23,7 +23,7 @@ import Testing
     private func reel(_ words: [String], isTerminal: Bool = false) async -> CommandRun {
         let words = words + ["--url", cluster.gateway.url]
         var run = await CommandRun(words, isTerminal: isTerminal)
-        for _ in 0..<5 where run.code == .unreachable && ["fetch", "get", "digest"].contains(words[0]) {
+        for _ in 0..<5 where run.code == .unreachable && ["fetch", "get", "digest", "streams"].contains(words[0]) {
             run = await CommandRun(words, isTerminal: isTerminal)
         }
         return run
@@ -58,9 +58,11 @@ import Testing
 
         let none = await reel("get", "todo", "list")
         #expect(none.code == .done && none.output.isEmpty && none.errors == "todo has no object of the model list\n")
-        for words in [["get", "nosuch"], ["get", "nosuch", "task"]] {
+        for words in [["get", "todoo"], ["get", "todoo", "task"], ["get", "todoo", "task", "1"]] {
             let run = await reel(words)
-            #expect(run.code == .done && run.errors.hasPrefix("nobody has written nosuch: "), "\(run)")
+            #expect(run.code == .failed && run.output.isEmpty, "\(run)")
+            let text = "there is no stream todoo yet: no event was ever published to it; did you mean todo?\n"
+            #expect(run.errors == "reel: " + text, "\(run)")
         }
 
         let digest = await reel("digest", "todo", "--json")
@@ -131,7 +133,7 @@ import Testing
 
     @Test func whatAnEventCameToIsSaidWhereItIsAskedFor() async throws {
         _ = await reel("publish", "todo", milk(0))
-        try await eventually("the gateway hears of the snapshot node") { await reel("get", "todo").code == .done }
+        try await eventually("the gateway hears of the snapshot node") { await reel("streams").code == .done }
         let published = await reel("publish", "todo", milk(1), milk(2), "--outcome", isTerminal: true)
         #expect(published.code == .done, "\(published)")
         #expect(published.output == "seq 1: applied\nseq 2: applied\n")
@@ -175,7 +177,7 @@ import Testing
     @Test("an event that is not applied makes publish fail, unless the outcome is not wanted or not known")
     func outcomesByDefault() async throws {
         let gap = { (op: Int) in #"{"type":"noop","site":"6f1c0000-0000-4000-8000-00000000000\#(op)","op":\#(op)}"# }
-        try await eventually("the gateway hears of the snapshot node") { await reel("get", "todo").code == .done }
+        try await eventually("the gateway hears of the snapshot node") { await reel("streams").code == .done }
         // On a busy machine the fold may take longer than the command waits.
         try await eventually("the outcome is told in time") {
             let run = await reel("publish", "todo", gap(5))
@@ -206,9 +208,11 @@ import Testing
         let partition = StreamName("todo")?.partition(of: 4)
         let names = (0...).lazy.map { "nosuch-\($0)" }
         let beside = try #require(names.first { StreamName($0)?.partition(of: 4) == partition })
+        try await eventually("both are folded") { await reel("streams").output.contains("todo") }
         let nothing = await reel("fetch", beside)
         #expect(nothing.code == .done && nothing.output.isEmpty, "\(nothing)")
-        #expect(nothing.errors.hasPrefix("0 events of \(beside) in 0…1 of epoch "), "\(nothing)")
+        #expect(nothing.errors.contains("0 events of \(beside) in 0…1 of epoch "), "\(nothing)")
+        #expect(nothing.errors.hasPrefix("there is no stream \(beside) yet: "), "\(nothing)")
 
         let log = cluster.folder.path + "/log.sqlite"
         let tail = try ChildProcess(
@@ -273,10 +277,84 @@ import Testing
         let file = cluster.folder.path + "/session.json"
         let session = #"{"endContent":"xyab","txns":[\#(edits.joined(separator: ","))]}"#
         try Data(session.utf8).write(to: URL(filePath: file))
-        try await eventually("the gateway hears of the snapshot node") { await reel("get", "todo").code == .done }
+        try await eventually("the gateway hears of the snapshot node") { await reel("streams").code == .done }
         let run = await reel("replay", file, "--json", "--url", second.url)
         #expect(run.code == .done, "\(run.errors)\(run.output)")
         #expect(run.output.contains(#""right":true"#))
+    }
+
+    @Test("the streams are listed as a table, and as lines of JSON over several pages")
+    func listed() async throws {
+        _ = await reel("publish", "todo", milk(0), milk(1))
+        _ = await reel("publish", "notes", milk(0))
+        try await eventually("both are folded") {
+            await reel("streams", "--json").output.split(separator: "\n").count == 2
+        }
+        let table = await reel("streams", isTerminal: true)
+        let rows = table.output.split(separator: "\n").map { $0.split(separator: " ", omittingEmptySubsequences: true) }
+        #expect(table.code == .done && rows.count == 3, "\(table)")
+        #expect(rows[0] == ["NAME", "PARTITION", "OBJECTS", "SITES", "BYTES", "LAST"])
+        #expect(rows[1][0] == "notes" && rows[1][2] == "1" && rows[1][5] == "seq" && rows[1].last == "ago", "\(table)")
+        #expect(rows[2][0] == "todo" && rows[2][2] == "2", "\(table)")
+        let json = await reel("streams", "to", "--json")
+        #expect(json.output.hasPrefix(#"{"stream":"todo","partition":"#), "\(json)")
+        #expect(json.output.split(separator: "\n").count == 1)
+        let none = await reel("streams", "x")
+        #expect(none.code == .done && none.output.isEmpty, "\(none)")
+        #expect(none.errors == "there is no stream whose name begins with x\n")
+        for bad in ["a b", "\u{1B}[0m", "~reel"] {
+            let run = await reel("streams", bad)
+            #expect(run.code == .usage && run.errors.contains("no stream's name begins with"), "\(run)")
+        }
+    }
+
+    @Test("a tail of a stream that does not exist says so, names the nearest, and waits for the first event")
+    func missingTail() async throws {
+        _ = await reel("publish", "todo", milk(0))
+        try await eventually("it is folded") { await reel("streams").output.contains("todo") }
+        let log = cluster.folder.path + "/tail.log"
+        let tail = try ChildProcess(
+            reelExecutable,
+            ["tail", "tdoo", "--after", "-1", "--url", cluster.gateway.url],
+            errorLog: log
+        )
+        defer { tail.killNow() }
+        try await eventually("the tail says so") {
+            try String(contentsOfFile: log, encoding: .utf8).contains(
+                "there is no stream tdoo yet: no event was ever published to it; did you mean todo?; waiting for its first"
+            )
+        }
+        _ = await reel("publish", "tdoo", milk(1))
+        #expect(try tail.readLine(timeoutMs: 60_000)?.contains("Milk 1") == true)
+        let digest = await reel("digest", "tdo")
+        #expect(digest.code == .done && digest.errors.contains("there is no stream tdo yet"), "\(digest)")
+    }
+
+    @Test("the cluster has one line for each node, and with --by-partition one for each partition")
+    func clusterTable() async throws {
+        _ = await reel("publish", "todo", milk(0))
+        try await eventually("both nodes are ready and nothing lags") {
+            let run = await reel("cluster")
+            let lines = run.output.split(separator: "\n").map(String.init)
+            #expect(run.code == .done, "\(run)")
+            return lines.count == 3 && lines[0].hasPrefix("ROLE ") && lines[1].hasPrefix("gateway ")
+                && lines[2].hasPrefix("snapshot ")
+                && lines.dropFirst().allSatisfy {
+                    let cells = $0.split(separator: " ").map(String.init)
+                    return cells[2] == "ready" && cells[7] == "4" && cells[8] == "0"
+                }
+        }
+        let log = ["cluster", "--log", "sqlite:\(cluster.folder.path)/log.sqlite"]
+        let run = await CommandRun(log + ["--by-partition"])
+        #expect(run.code == .done && run.output.split(separator: "\n").count == 9, "\(run)")
+        let again = try cluster.startGateway("gateway-b")
+        try await eventually("it has announced itself") { await reel("cluster").output.contains(again.url) }
+        cluster.snapshot.process.killNow()
+        again.process.killNow()
+        try await eventually("both are called dead, and come last") {
+            let lines = await reel("cluster").output.split(separator: "\n").map(String.init)
+            return lines.count == 4 && lines[2].contains(" dead ") && lines[3].contains(" dead ")
+        }
     }
 
     @Test func aNodeThatIsNotThereIsNamed() async throws {

@@ -149,9 +149,16 @@ struct ArgumentParser: Sendable {
 
 /// The candidate with the fewest letters to change, if these are two (a swap) or not more than a third of the word.
 func nearest(to word: String, among candidates: [String]) -> String? {
-    let measured = candidates.map { (name: $0, distance: distance(Array(word.utf8), Array($0.utf8))) }
-    guard let best = measured.min(by: { $0.distance < $1.distance }) else { return nil }
-    return best.distance <= max(2, word.utf8.count / 3) ? best.name : nil
+    nearestNames(to: word, among: candidates).first
+}
+
+/// All such candidates, the nearest first.
+func nearestNames(to word: String, among candidates: [String]) -> [String] {
+    candidates.map { (name: $0, distance: distance(Array(word.utf8), Array($0.utf8))) }
+        .filter { $0.distance <= max(2, word.utf8.count / 3) }
+        .enumerated()
+        .sorted { ($0.element.distance, $0.offset) < ($1.element.distance, $1.offset) }
+        .map(\.element.name)
 }
 
 /// Levenshtein's distance: letters to insert, remove or replace.

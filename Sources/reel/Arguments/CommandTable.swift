@@ -4,7 +4,7 @@ enum CommandTable {
         .demo,
         .serve, .gateway, .snapshot, .cluster,
         .topicCreate, .topicShow, .topicCheck, .epochNew, .logAccept,
-        .siteList, .siteRetire,
+        .streams, .siteList, .siteRetire,
         .publish, .tail, .fetch, .get, .digest,
         .ready, .doctor,
         .dump, .fold, .replay,

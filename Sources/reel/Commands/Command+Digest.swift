@@ -1,5 +1,7 @@
 import ReelCheck
 import ReelCore
+import ReelNet
+import ReelNode
 
 extension Command {
     /// What nodes hold, in 64 bits.
@@ -27,7 +29,11 @@ extension Command {
             let caller = try await NodeCaller([address])
             let body: [UInt8]
             do {
-                body = try await caller.get("/v1/streams/\(stream)/snapshot")
+                let answer = try await caller.answer("/v1/streams/\(stream)/snapshot")
+                body = answer.body
+                if UnpublishedStream.isSaid(in: answer.headers) {
+                    console.note("\(address): \(await MissingStream.text(stream, caller))")
+                }
             } catch let failure as NoAnswer {
                 console.note("reel: \(failure.message)")
                 code = .unreachable

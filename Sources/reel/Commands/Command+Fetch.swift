@@ -7,7 +7,8 @@ extension Command {
         "print the events of a range of a stream",
         about: """
             One event a line, as it stands in the log, with its seq. What the node proves with them (all events of the
-            stream in a range of seqs, and no others) stands on standard error.
+            stream in a range of seqs, and no others) stands on standard error, and so does that no event was ever
+            published to the stream.
             """,
         operands: [Operand("STREAM")],
         settings: NodeArguments.all + [from, to, NodeArguments.epoch, NodeArguments.outcome],
@@ -53,6 +54,7 @@ extension Command {
                 throw Complaint(.failed, "\(printed); \(place) cannot be read: \(refusal.message)")
             }
         }
+        if count == 0, let text = await MissingStream.textIfMissing(stream, caller) { console.note(text) }
         guard let proven else {
             console.note(
                 "nothing of \(stream) from seq \(start) on: partition \(place.partition) "

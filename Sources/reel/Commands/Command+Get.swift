@@ -1,4 +1,6 @@
 import ReelCore
+import ReelNet
+import ReelNode
 
 extension Command {
     /// The folded state, as a node has it.
@@ -9,7 +11,7 @@ extension Command {
             Asks for the folded state. On a terminal it prints a row for each object: model and id, seq, fields. Into a
             pipe or a file, and with --json, it prints lines of JSON as the node answers: a whole stream as its
             snapshot, sites and tombstones included; one object, and each of a model, as {"object","seq","fields"}, a
-            field as [value, seq].
+            field as [value, seq]. Exit code 1 if no event was ever published to the stream.
             """,
         operands: [Operand("STREAM"), Operand("MODEL", .optional), Operand("ID", .optional)],
         settings: NodeArguments.all + [CommonSettings.json],
@@ -25,7 +27,12 @@ extension Command {
         let model = options.operands.dropFirst().first
         let asTable = console.isTerminal && !options[CommonSettings.json]
         if let model, let id = options.operands.dropFirst(2).first {
-            let object = try await caller.get("\(path)/objects/\(model.percentEncoded)/\(id.percentEncoded)")
+            let object: [UInt8]
+            do {
+                object = try await caller.get("\(path)/objects/\(model.percentEncoded)/\(id.percentEncoded)")
+            } catch let refusal as Refusal where refusal.isUnpublished {
+                throw Complaint(.failed, await MissingStream.text(stream, caller))
+            }
             if asTable {
                 try print([try ObjectLine(object[...])].compactMap { $0 }, to: console)
             } else {
@@ -33,10 +40,14 @@ extension Command {
             }
             return .done
         }
-        let snapshot = try SnapshotLines(try await caller.get("\(path)/snapshot"))
+        let answer = try await caller.answer("\(path)/snapshot")
+        if UnpublishedStream.isSaid(in: answer.headers) {
+            throw Complaint(.failed, await MissingStream.text(stream, caller))
+        }
+        let snapshot = try SnapshotLines(answer.body)
         let lines = snapshot.lines.dropFirst().dropLast()
         if lines.isEmpty {
-            console.note("nobody has written \(stream): no event of it counts up to seq \(snapshot.seq)")
+            console.note("\(stream) has no objects and no sites: no event of it counts up to seq \(snapshot.seq)")
         }
         if model == nil, !asTable {
             try console.write(snapshot.bytes)

@@ -42,6 +42,10 @@ extension Command {
                 sites.count(where: isWanted) >= options[limit]
             }
         }
+        if listing.sites.isEmpty, options[LogArguments.log] == nil {
+            let caller = try await NodeCaller(try NodeArguments.addresses(options))
+            if let text = await MissingStream.textIfMissing(stream, caller) { throw Complaint(.failed, text) }
+        }
         try listing.checkThatItIsThere()
         let (shown, nowMs) = (listing.sites.filter(isWanted).prefix(options[limit]), WallClock.nowMs())
         if options[CommonSettings.json] {

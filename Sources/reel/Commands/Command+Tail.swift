@@ -11,7 +11,8 @@ extension Command {
             Prints each event once, in order, until it is interrupted. Where a gateway goes away it goes on with
             another one, behind what is proven: of --url, or of those that the gateway has named (they are started with
             --advertise). Where the epoch changes and --epoch does not name one, it goes on in the next.
-            Lines of JSON; on a terminal without --json a row for each.
+            Lines of JSON; on a terminal without --json a row for each. Where no event was ever published to the
+            stream, it says so on standard error, and waits for the first one.
             """,
         operands: [Operand("STREAM")],
         settings: NodeArguments.all + [tailAfter, NodeArguments.epoch, NodeArguments.outcome, CommonSettings.json],
@@ -31,6 +32,9 @@ extension Command {
         var nowMs: Int64 { Int64((.now - start) / .milliseconds(1)) }
         var failover = Failover(nodes: addresses.map(\.description), seed: .random(in: 0 ... .max), startsAtFirst: true)
         var (tries, next) = (0, failover.next(nowMs: 0))
+        // Beside the tail, which waits for the stream's first event.
+        let hint = Task { await noteIfMissing(stream, addresses, console) }
+        defer { hint.cancel() }
         while let attempt = next {
             try await Task.sleep(for: .milliseconds(attempt.atMs - nowMs))
             let address = try NodeArguments.address(attempt.node, options)
@@ -74,6 +78,14 @@ extension Command {
             console.note("\(address): \(reason); \(then ?? "it is tried again")")
         }
         return .done
+    }
+
+    /// Says so where no event was ever published to the stream.
+    private static func noteIfMissing(_ stream: StreamName, _ nodes: [NodeAddress], _ console: Console) async {
+        guard let caller = try? await NodeCaller(nodes),
+            let text = await MissingStream.textIfMissing(stream, caller), !Task.isCancelled
+        else { return }
+        console.note("\(text); waiting for its first event")
     }
 
     fileprivate static let tailAfter = Setting<String>.text(

@@ -1,5 +1,6 @@
 import ReelCore
 import ReelNet
+import ReelNode
 
 /// Asks nodes over HTTP: the first that answers, from the one on that answered last.
 final class NodeCaller {
@@ -28,15 +29,25 @@ final class NodeCaller {
 
     /// The body of the answer to a GET. A refusal of the node ends with its code and words.
     func get(_ target: String) async throws -> [UInt8] {
+        try await call("GET", target, body: []).body
+    }
+
+    /// The answer to a GET, with its headers. Errors as in `get`.
+    func answer(_ target: String) async throws -> HTTPResponse {
         try await call("GET", target, body: [])
     }
 
     /// The body of the answer to a POST of JSON. `key`: the request's `Idempotency-Key`.
     func post(_ target: String, _ body: [UInt8], key: String? = nil) async throws -> [UInt8] {
-        try await call("POST", target, body: body, key: key)
+        try await call("POST", target, body: body, key: key).body
     }
 
-    private func call(_ method: String, _ target: String, body: [UInt8], key: String? = nil) async throws -> [UInt8] {
+    private func call(
+        _ method: String,
+        _ target: String,
+        body: [UInt8],
+        key: String? = nil
+    ) async throws -> HTTPResponse {
         var (reasons, hasAnswer, mayBeDone) = ([String](), false, false)
         for address in addresses {
             var request = HTTPClientRequest(
@@ -65,7 +76,7 @@ final class NodeCaller {
                     addresses.insert(address, at: 0)
                 }
                 guard response.status == 200 else { throw Refusal(response) }
-                return response.body
+                return response
             } catch let error as NetError {
                 let hint = error.code == .certificate ? "; say with --ca whom to believe" : ""
                 mayBeDone = mayBeDone || !Self.neverAsked.contains(error.code)
@@ -95,9 +106,12 @@ struct Refusal: Error {
     var index: Int?
     /// The acks of events that are in the log all the same.
     var acks: [Acks.Ack] = []
+    /// No event was ever published to the stream that was asked about.
+    var isUnpublished = false
 
     init(_ response: HTTPResponse) {
         status = response.status
+        isUnpublished = UnpublishedStream.isSaid(in: response.headers)
         response.body.withUnsafeBytes { body in
             var reader = JSONReader(body, levels: ClientFrame.levels, shape: .badFrame)
             try? reader.object { (reader, key) throws(ReelError) in

@@ -52,6 +52,7 @@ import Testing
         #expect(refused.errors.contains("let a client in"), "\(refused)")
         let others = [
             ["get", "todo"], ["tail", "todo"], ["fetch", "todo"], ["digest", "todo"], ["publish", "todo", "{}"],
+            ["streams"],
         ]
         var runs = [refused]
         for command in others {

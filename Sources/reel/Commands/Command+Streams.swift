@@ -1,0 +1,79 @@
+import ReelCore
+import ReelNode
+
+extension Command {
+    /// The streams that there are.
+    static let streams = Command(
+        "streams",
+        "show the streams that there are, by name",
+        about: """
+            Asks a node for the streams whose names begin with PREFIX, or for all, page by page. A stream exists once
+            an event was published to it. Where the nodes have keys, the token must have the right to read, and only
+            the streams that it gives are shown. OBJECTS counts the living objects. BYTES is their size: models, ids,
+            and fields as canonical JSON. SITES counts the sites that have not ended. LAST is the seq of the last event
+            and its age by the gateway's clock. A dash stands where the node does not know a figure: of OBJECTS, BYTES
+            and the age after an upgrade of the node until the stream's next event, of LAST where no event has come
+            since the epoch began.
+            """,
+        operands: [Operand("PREFIX", .optional)],
+        settings: NodeArguments.all + [CommonSettings.json],
+        examples: [
+            Example("reel streams", "all streams"),
+            Example("reel streams todo-", "those whose names begin with todo-"),
+            Example("reel streams --json | jq -r .stream", "the names alone, for a program"),
+        ]
+    ) { options, console in
+        let prefix = options.operands.first ?? ""
+        guard StreamListRequest.isPrefix(prefix) else {
+            throw Complaint(
+                .usage,
+                "no stream's name begins with `\(prefix)`; expected is a part of \(StreamName.rule)"
+            )
+        }
+        let caller = try await NodeCaller(try NodeArguments.addresses(options))
+        let asJSON = options[CommonSettings.json]
+        var table = TextTable(
+            "NAME",
+            "PARTITION",
+            "OBJECTS",
+            "SITES",
+            "BYTES",
+            "LAST",
+            numbers: ["PARTITION", "OBJECTS", "SITES", "BYTES"]
+        )
+        var (after, count) = ("", 0)
+        while true {
+            let target = StreamPage.target(prefix: prefix, after: after, limit: StreamListRequest.limitMax)
+            let page = try StreamPage(try await caller.get(target))
+            let nowMs = WallClock.nowMs()
+            count += page.streams.count
+            for stream in page.streams {
+                if asJSON {
+                    var line = JSONObjectWriter()
+                    stream.write(to: &line)
+                    try console.write(line.finishLine())
+                } else {
+                    table.add(row(of: stream, nowMs: nowMs))
+                }
+            }
+            guard let next = page.next, next > after else { break }
+            after = next
+        }
+        if count == 0 {
+            console.note(
+                prefix.isEmpty ? "there are no streams yet" : "there is no stream whose name begins with \(prefix)"
+            )
+        } else if !asJSON {
+            for line in table.lines { try console.print(line) }
+        }
+        return .done
+    }
+
+    private static func row(of stream: ListedStream, nowMs: Int64) -> [String] {
+        let time = stream.atMs.map { ", \(age(ms: nowMs - $0)) ago" } ?? ""
+        return [
+            stream.stream.description, "\(stream.partition)", stream.objects.map { "\($0)" } ?? "-", "\(stream.sites)",
+            stream.bytes.map { "\($0)" } ?? "-", stream.seq < 0 ? "-" : "seq \(stream.seq)\(time)",
+        ]
+    }
+}
