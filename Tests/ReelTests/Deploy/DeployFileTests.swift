@@ -53,6 +53,19 @@ import Testing
     }
 
     @Test(
+        "the front: what is not ready keeps its sockets, what hangs does not, and no address takes all",
+        .enabled(
+            if: Installed.haproxy && Installed.python,
+            "haproxy or python3 is missing, so the front was not run: apt-get install haproxy python3"
+        )
+    )
+    func theFrontDoesAsItsFileSays() async throws {
+        let path = repository.appending(path: "Tests/Deploy/front.py").path
+        let run = try await Shell.run("exec /usr/bin/python3 '\(path)'", seconds: 180)
+        #expect(run.code == 0, "\(run)")
+    }
+
+    @Test(
         .enabled(
             if: Installed.promtool,
             "promtool is missing, so no file of it was checked: apt-get install prometheus"

@@ -10,5 +10,6 @@ enum Installed {
     static let haproxy = has("haproxy")
     static let prometheus = has("prometheus")
     static let promtool = has("promtool")
+    static let python = FileManager.default.isExecutableFile(atPath: "/usr/bin/python3")
     static let pythonYAML = FileManager.default.fileExists(atPath: "/usr/lib/python3/dist-packages/yaml/__init__.py")
 }
