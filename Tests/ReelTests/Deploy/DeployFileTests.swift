@@ -34,11 +34,21 @@ import Testing
     }
 
     @Test func theServicesVariablesAreSettings() throws {
-        let unit = try text("deploy/systemd/reel.service")
+        let unit = try text("deploy/systemd/reel.service") + text("deploy/systemd/reel.service.d/network.conf")
         let names = unit.matches(of: /REEL_[A-Z_]+/).map { String($0.0) }
         let environment = Dictionary(names.map { ($0, "1") }) { $1 }
         #expect(!names.isEmpty)
         #expect(ArgumentParser(commands: CommandTable.all, environment: environment).warnings() == [])
+    }
+
+    @Test(
+        "the service has little of the system: systemd-analyze security says at most 3.0",
+        .enabled(if: Installed.has("systemd-analyze"), "systemd-analyze is missing, so the unit was not judged")
+    )
+    func theServiceIsShutIn() async throws {
+        let path = repository.appending(path: "deploy/systemd/reel.service").path
+        let run = try await Shell.run("exec systemd-analyze security --offline=true --threshold=30 '\(path)'")
+        #expect(run.code == 0, "\(run)")
     }
 
     @Test(.enabled(if: Installed.haproxy, "haproxy is missing, so its file was not checked: apt-get install haproxy"))
