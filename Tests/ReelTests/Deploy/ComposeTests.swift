@@ -182,6 +182,28 @@ import Testing
         for name in asked { #expect(local.contains(" \(name)="), "deploy/local/up says no \(name)") }
     }
 
+    @Test("gateways believe the front's PROXY header, and nobody else's")
+    func gatewaysTrustTheFrontAlone() throws {
+        let front = try #require(services["front"]?["networks"]?["default"]?["ipv4_address"]?.string)
+        for (name, service) in services where name.hasPrefix("gateway-") {
+            #expect(environment(of: service)["REEL_TRUSTED_PROXIES"] == front, "\(name)")
+        }
+    }
+
+    @Test("every container has limits, no capability, a bounded journal and a pinned image")
+    func everyContainerIsBounded() {
+        for (name, service) in services {
+            for limit in ["mem_limit", "cpus", "pids_limit", "logging"] {
+                #expect(service[limit] != nil, "\(name) has no \(limit)")
+            }
+            #expect(service["cap_drop"]?.strings == ["ALL"], "\(name)")
+            #expect(service["security_opt"]?.strings == ["no-new-privileges:true"], "\(name)")
+            let image = service["image"]?.string ?? ""
+            #expect(image == "reel" || image.contains(/:v?[0-9]+\.[0-9]+\.[0-9]+$/), "\(name) runs \(image)")
+        }
+        for (name, node) in nodes { #expect(node["read_only"]?.string == "true", "\(name)") }
+    }
+
     @Test func everyGatewayStandsBehindTheFront() throws {
         let front = environment(of: try #require(services["front"])).values
         for name in services.keys where name.hasPrefix("gateway-") { #expect(front.contains("\(name):7350")) }
