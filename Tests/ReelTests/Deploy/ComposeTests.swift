@@ -167,9 +167,12 @@ import Testing
         #expect(asked["image"]?.string?.hasPrefix("prom/prometheus:") == true)
         let ports = asked["ports"]?.strings ?? []
         #expect(ports.contains { $0.hasSuffix(":\(url.2)") }, "\(ports)")
-        let uids = try text("deploy/grafana/reel.json").matches(of: /"type": "prometheus", "uid": "([^"]*)"/)
+        let panels = try text("deploy/grafana/reel.json")
+        let uids = panels.matches(of: /"type": "prometheus", "uid": "([^"]*)"/)
         #expect(!uids.isEmpty)
-        for uid in uids { #expect(String(uid.1) == source["uid"]?.string) }
+        for uid in uids { #expect(uid.1 == "${datasource}") }
+        let chosen = panels.firstMatch(of: /"current": \{"text": "[^"]*", "value": "([^"]*)"\}/)
+        #expect(chosen.map { String($0.1) } == source["uid"]?.string)
     }
 
     @Test func theFrontIsToldWhatItsFileAsksFor() throws {

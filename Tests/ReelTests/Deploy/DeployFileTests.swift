@@ -102,6 +102,18 @@ import Testing
         #expect(asRules.code == 0, "\(asRules)")
     }
 
+    @Test("the board asks one cluster, over windows that follow the scrape interval, at most every 10 s")
+    func theBoardFitsAnyPrometheus() throws {
+        let file = try text("deploy/grafana/reel.json")
+        let board = try JSONSerialization.jsonObject(with: Data(file.utf8))
+        for expression in expressions(in: board) {
+            #expect(expression.contains("{job=\"$job\""), "\(expression)")
+            #expect(!expression.contains(/\[[0-9]/), "\(expression)")
+        }
+        let seconds = try #require(file.firstMatch(of: /"refresh": "([0-9]+)s"/))
+        #expect(try #require(Int(seconds.1)) >= 10)
+    }
+
     @Test("every alert has a test, a severity, the job's name and a section of the runbook, in the same order")
     func everyAlertIsExplained() throws {
         let rules = try text("deploy/prometheus/alerts.yml")
