@@ -177,7 +177,7 @@ import Testing
 
     @Test func theFrontIsToldWhatItsFileAsksFor() throws {
         let file = try text("deploy/haproxy.cfg")
-        let preset = file.matches(of: /presetenv ([A-Z0-9_]+) /).map { String($0.1) }
+        let preset = file.matches(of: /presetenv ([A-Z0-9_]+)\s/).map { String($0.1) }
         let asked = Set(file.matches(of: /\$\{([A-Z0-9_]+)\}/).map { String($0.1) }).subtracting(preset)
         let told = Set(environment(of: try #require(services["front"])).keys)
         #expect(asked == told)
