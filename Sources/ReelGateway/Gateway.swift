@@ -69,7 +69,9 @@ public final class Gateway: Sendable {
             share.announcement(url: url.withLock { $0 })
         }
         self.announcer = announcer
-        let answers = NodeAnswers(log: current, announcer: announcer, metrics: metrics) { share.health }
+        let answers = NodeAnswers(log: current, announcer: announcer, metrics: metrics, journal: journal) {
+            share.health
+        }
         HealthWatch.register({ share.health }, metrics)
         let peers = PeerMemory()
         var parts: [LoopBound<Part>] = []
@@ -77,6 +79,7 @@ public final class Gateway: Sendable {
             parts.append(
                 try loop.sync {
                     let gateway = GatewayLoop(on: loop, index: index, share: share, from: from)
+                    gateway.requests = answers.requests
                     let passage = StatePassage(
                         on: loop,
                         announcer: announcer,

@@ -16,6 +16,8 @@ final class GatewayLoop {
     let pages: LoopPages
     /// What lies far back in a stream, on other nodes.
     var snapshotIndex: SnapshotIndex?
+    /// Tells the operator who was refused.
+    var requests: RequestWatch?
     /// Asks what became of events.
     var outcomes: OutcomeQuestions?
     /// Where clients reach other gateways, as far as those say so; looked up about once a second.

@@ -109,6 +109,13 @@ struct GatewayMeters: Sendable {
 
     /// What is asked for when it is read.
     static func watch(_ share: GatewayShare, _ metrics: Metrics) {
+        for partition in 0..<share.partitions {
+            metrics.gauge(
+                "reel_log_first_seq",
+                "The first seq that the log has; -1: none.",
+                labels: ["partition": "\(partition)"]
+            ) { Int(share.first(partition)) }
+        }
         for state in LogState.allCases {
             metrics.gauge(
                 "reel_gateway_log_state",

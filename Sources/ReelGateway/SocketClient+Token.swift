@@ -7,7 +7,7 @@ extension SocketClient {
     func enter(_ frame: ClientFrame) {
         guard case .hello(let hello) = frame.body else { return }
         do throws(ReelError) {
-            if let tokens, let token = hello.token { access = Access(try tokens.grant(token), token: token) }
+            if let tokens, let token = hello.token { access = Access(try tokens.grant(token), token: token, of: tokens) }
             guard access != nil else { throw ReelError(.unauthorized, "found no token, expected one in hello") }
             takeFrames(of: settings.frameBytes)
             if hello.takesNodes { neighboursTold = gateway.neighbours.edition }
@@ -26,7 +26,7 @@ extension SocketClient {
             guard grant.subject.utf8.elementsEqual(old.subject.utf8) else {
                 throw ReelError(.forbidden, "the new token is of another subject than the one before")
             }
-            let renewed = Access(grant, token: token)
+            let renewed = Access(grant, token: token, of: tokens)
             self.access = renewed
             sayWelcome(ref: ref)
             for entry in gateway.subscriptions.all(of: self) {

@@ -5,7 +5,7 @@ import ReelCore
 public struct Journal: Sendable {
     /// How much a line matters.
     public enum Level: Int, Sendable, Comparable, CaseIterable {
-        case debug, info, warning, error
+        case debug, info, warning, error, audit
 
         /// The order of weight.
         public static func < (a: Level, b: Level) -> Bool { a.rawValue < b.rawValue }
@@ -34,6 +34,9 @@ public struct Journal: Sendable {
     }
     /// What an operator must look at.
     public func error(_ event: String, _ fields: KeyValuePairs<String, String> = [:]) { line(.error, event, fields) }
+
+    /// Who was refused, and what an operator has done: a line that no threshold drops.
+    public func audit(_ event: String, _ fields: KeyValuePairs<String, String> = [:]) { line(.audit, event, fields) }
 
     private func line(_ level: Level, _ event: String, _ fields: KeyValuePairs<String, String>) {
         guard level >= threshold else { return }

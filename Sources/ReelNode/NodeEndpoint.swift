@@ -33,18 +33,22 @@ public struct NodeAnswers: Sendable {
     private let announcer: Announcer
     private let metrics: Metrics
     private let health: @Sendable () -> NodeHealth
+    /// Watches the node's requests.
+    public let requests: RequestWatch
 
     /// `health` says how the node does now; it is called for each request.
     public init(
         log: CurrentLog,
         announcer: Announcer,
         metrics: Metrics,
+        journal: Journal,
         health: @escaping @Sendable () -> NodeHealth
     ) {
         self.log = log
         self.announcer = announcer
         self.metrics = metrics
         self.health = health
+        requests = RequestWatch(metrics, journal: journal)
     }
 
     /// The answer to a request of one of these routes.

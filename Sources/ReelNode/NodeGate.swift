@@ -20,6 +20,15 @@ public final class NodeGate: Sendable {
         memoryLimit = settings.memoryBytes
         memoryUse = settings.memoryUse
         self.journal = journal
+        ProcessMetrics.register(metrics, build: settings.build)
+        if let file = settings.logFile { DiskMetrics.register(metrics, logFile: file) }
+        RefusedTokens.register(settings.tokens, metrics)
+        for (name, folder) in settings.watchedFolders.sorted(by: { $0.key < $1.key }) {
+            DiskMetrics.register(metrics, folder: folder, as: name)
+        }
+        if let tls = settings.tls {
+            CertificateMetrics.register(metrics) { Int(tls.expiresAt) }
+        }
         metrics.gauge("reel_node_connections", "Open connections, sockets included.") { gate.open }
         for refusal in ConnectionGate.Refusal.allCases {
             metrics.counter(

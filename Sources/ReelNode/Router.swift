@@ -14,6 +14,8 @@ public struct Router<Endpoint: Sendable>: Sendable {
     public struct Match: Sendable {
         /// Where the route leads.
         public var endpoint: Endpoint
+        /// The route's pattern, such as `/v1/streams/{stream}/head`.
+        public var pattern: String
         /// The decoded segments that stand for `{name}` in the route's pattern, by name.
         public var path: [String: String]
         /// The decoded query parameters, each at most once.
@@ -68,7 +70,8 @@ public struct Router<Endpoint: Sendable>: Sendable {
                 allowed += methods
                 continue
             }
-            return Match(endpoint: route.endpoint, path: path, query: try Self.query(parameters, allowed: route.query))
+            let query = try Self.query(parameters, allowed: route.query)
+            return Match(endpoint: route.endpoint, pattern: route.pattern, path: path, query: query)
         }
         guard allowed.isEmpty else {
             let expected = allowed.sorted()

@@ -5,20 +5,25 @@ import ReelNode
 /// Sends spooled lines to a client at its own pace: what is in memory as one array, which all who are sent it share; of
 /// a file a piece, and the next one when that is with the kernel.
 final class LineAnswer {
-    private let lines: StateReader.Lines
+    private let shared: SnapshotNode.SharedLines
     private let preamble: [UInt8]
     private let etag: String
-    private let place: OpenAnswers.Place
+    private let withinMs: Int64
+    private var timer: LoopTimer?
     private var offset = 0
     private var isReading = false
 
-    /// `preamble` stands before the lines.
-    init(_ lines: StateReader.Lines, preamble: [UInt8], etag: String, _ place: OpenAnswers.Place) {
-        self.lines = lines
+    /// `preamble` stands before the lines. `withinMs`: what does not lie in memory is read within so long, or cut off.
+    init(_ shared: SnapshotNode.SharedLines, preamble: [UInt8], etag: String, withinMs: Int64) {
+        self.shared = shared
         self.preamble = preamble
         self.etag = etag
-        self.place = place
+        self.withinMs = withinMs
     }
+
+    deinit { timer?.cancel() }
+
+    private var lines: StateReader.Lines { shared.lines }
 
     /// Begins. The exchange keeps the answer until it has ended or its client has gone.
     func send(through exchange: HTTPExchange) {
@@ -28,6 +33,9 @@ final class LineAnswer {
         exchange.start(status: 200, headers: headers, length: preamble.count + lines.spool.count)
         exchange.write(preamble)
         exchange.drained = { [unowned exchange] in self.next(exchange) }
+        if lines.spool.memory == nil {
+            timer = exchange.loop.timer(after: .milliseconds(withinMs)) { [weak exchange] in exchange?.abort() }
+        }
         next(exchange)
     }
 

@@ -1,34 +1,48 @@
+import ReelNode
 import Synchronization
 
-/// A bound on the answers that are under way at once, on all loops: each may hold a fold while it is made, and what was
-/// spooled as long as its clients read. One from memory that many share counts once.
+/// A bound on something that answers hold while they are made or read, on all loops; no payer holds more than a quarter
+/// of it, so that one who asks for everything, or reads slowly, leaves room for the others.
 final class OpenAnswers: Sendable {
     private let most: Int
     private let open = Atomic<Int>(0)
+    private let shares: PayerShares
 
     init(most: Int) {
         self.most = most
+        shares = PayerShares(.standard(max(1, most / 4)))
     }
 
-    /// A place for an answer, given back with the last reference to it; nil: too many are under way.
-    func take() -> Place? {
+    /// A place for an answer, given back with the last reference to it; nil: too many are under way, in all or for this
+    /// payer. Nil for the payer: the node itself asks.
+    func take(for payer: Payer? = nil) -> Place? {
         guard open.add(1, ordering: .relaxed).newValue <= most else {
             open.subtract(1, ordering: .relaxed)
             return nil
         }
-        return Place(self)
+        if let payer, !shares.take(for: payer) {
+            open.subtract(1, ordering: .relaxed)
+            return nil
+        }
+        return Place(self, payer)
     }
+
+    /// Whether there is no place left for anybody.
+    var isFull: Bool { open.load(ordering: .relaxed) >= most }
 
     /// One answer under way.
     final class Place: Sendable {
         private let answers: OpenAnswers
+        private let payer: Payer?
 
-        fileprivate init(_ answers: OpenAnswers) {
+        fileprivate init(_ answers: OpenAnswers, _ payer: Payer?) {
             self.answers = answers
+            self.payer = payer
         }
 
         deinit {
             answers.open.subtract(1, ordering: .relaxed)
+            if let payer { answers.shares.giveBack(of: payer) }
         }
     }
 }

@@ -81,6 +81,10 @@ final class PartitionKeeper: @unchecked Sendable {
     private let doubts = Mutex<StateReader.Damage?>(nil)
     private let warnings = Mutex(LineLimiter(lines: 1, windowMs: 60_000))
     private let isStopping = Atomic<Bool>(false)
+    /// The time that folding and writing have taken, in nanoseconds.
+    let foldedNs = Atomic<Int64>(0)
+    /// Who waits until a seq is folded.
+    let waits = FoldWaits()
     private let wake = Wake()
     /// Belongs to the thread.
     private var crowdWatch = CrowdWatch()
@@ -212,6 +216,7 @@ final class PartitionKeeper: @unchecked Sendable {
             $0.isVerified = true
             $0.crowd = folder.crowd
         }
+        waits.folded(to: folder.next - 1)
         // What was lost was brought back.
         if loss != nil { setWell() }
         crowdWatch.look(at: folder.crowd, journal)
@@ -253,7 +258,10 @@ final class PartitionKeeper: @unchecked Sendable {
             let part = rest.prefix(settings.batchEvents)
             rest = rest.dropFirst(part.count)
             let end = rest.first?.seq ?? batch.seqs.upperBound
+            let begun = ContinuousClock.now
             let report = try folder.fold(part, of: batch, upTo: end)
+            let (seconds, attoseconds) = (ContinuousClock.now - begun).components
+            foldedNs.add(seconds * 1_000_000_000 + attoseconds / 1_000_000_000, ordering: .relaxed)
             metrics.commits.record(folder.commitTime)
             if let time = folder.checkpointTime { metrics.checkpoints.record(time) }
             if report.seqs > 0 { note(report, folder) }
@@ -293,6 +301,7 @@ final class PartitionKeeper: @unchecked Sendable {
             $0.phase = folder.phase
             $0.crowd = folder.crowd
         }
+        waits.folded(to: folder.next - 1)
         crowdWatch.look(at: folder.crowd, journal)
         lookWhetherItIsOpen(folder)
         metrics.events.add(report.events)

@@ -39,12 +39,19 @@ final class SnapshotHTTP: HTTPHandler {
     }
 
     func respond(to request: HTTPRequest, _ exchange: HTTPExchange) {
+        answers.requests.watch(exchange, route: nil)
         guard origins.admit(exchange) else { return }
+        var route: String?
         do throws(Problem) {
             let match = try router.match(request.head)
+            route = match.pattern
+            answers.requests.watch(exchange, route: route)
             let access = try access(match, request.head)
             switch match.endpoint {
-            case .state(let route): node.respond(to: try StateRequest(route, match, request), exchange)
+            case .state(let route):
+                var question = try StateRequest(route, match, request)
+                question.payer = Payer(access, exchange.client?.origin ?? 0)
+                node.respond(to: question, exchange)
             case .node(let endpoint): exchange.respond(answers.response(endpoint))
             case .streams: node.respond(to: try StreamListRequest(match, request.head), for: access, exchange)
             case .crowdedStreams:
@@ -62,6 +69,7 @@ final class SnapshotHTTP: HTTPHandler {
                 )
             }
         } catch {
+            answers.requests.audit(error.code, route, exchange.client, subject: error.subject)
             exchange.respond(error.response)
         }
     }

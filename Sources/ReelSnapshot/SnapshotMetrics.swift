@@ -1,5 +1,6 @@
 import ReelCore
 import ReelNode
+import Synchronization
 
 /// What a snapshot node counts.
 struct SnapshotMetrics: Sendable {
@@ -51,6 +52,13 @@ struct SnapshotMetrics: Sendable {
 
     /// What is asked for when it is read.
     static func watch(_ keepers: [PartitionKeeper], _ metrics: Metrics) {
+        for keeper in keepers {
+            metrics.timedCounter(
+                "reel_snapshot_fold_seconds_total",
+                "Time that folding and writing have taken; a second a second is all that there is.",
+                labels: ["partition": "\(keeper.identity.partition)"]
+            ) { .nanoseconds(keeper.foldedNs.load(ordering: .relaxed)) }
+        }
         for keeper in keepers {
             metrics.gauge(
                 "reel_snapshot_seq",

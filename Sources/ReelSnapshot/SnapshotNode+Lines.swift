@@ -51,22 +51,31 @@ extension SnapshotNode {
         _ keeper: PartitionKeeper,
         _ exchange: HTTPExchange
     ) {
-        let (epoch, reader, openAnswers, problem) = (log.epoch, reader(of: keeper), openAnswers, tooManyAnswers)
-        let (stream, question) = (request.stream, LinesQuestion(stream: request.stream, after: after))
+        let (epoch, reader, openAnswers, openSpools) = (log.epoch, reader(of: keeper), openAnswers, openSpools)
+        let spoolMs = settings.spoolMs
+        let (stream, payer) = (request.stream, request.payer)
+        let question = LinesQuestion(stream: stream, after: after)
         let isTaken = lines.ask(question, on: exchange.loop) {
-            guard let place = openAnswers.take() else { return nil }
+            guard let place = openAnswers.take(for: payer) else { return nil }
             // Of the first time that it is done; each further one needs a place of its own.
             let first = Mutex<OpenAnswers.Place?>(place)
-            return {
+            return { [self] in
                 Result { () throws(Problem) in
-                    guard let place = first.withLock({ $0.take() }) ?? openAnswers.take() else { throw problem }
+                    guard let place = first.withLock({ $0.take() }) ?? openAnswers.take() else {
+                        throw tooManyAnswers()
+                    }
+                    defer { withExtendedLifetime(place) {} }
                     // A file may have been put aside since the question came.
                     try Self.check(keeper, epoch, nil)
+                    let made: StateReader.Lines
                     do {
-                        return SharedLines(try reader.lines(of: stream, after: after), place)
+                        made = try reader.lines(of: stream, after: after)
                     } catch {
                         throw Self.problem(of: error, keeper)
                     }
+                    guard made.spool.memory == nil else { return SharedLines(made, nil) }
+                    guard let place = openSpools.take(for: payer) else { throw tooManyAnswers() }
+                    return SharedLines(made, place)
                 }
             }
         } then: { result in
@@ -74,15 +83,14 @@ extension SnapshotNode {
             do throws(Problem) {
                 let made = try result.get()
                 guard needed <= made.lines.seq else { throw StateReader.behind(made.lines.seq, needed) }
-                guard let place = made.place(openAnswers) else { throw problem }
                 let etag = Self.etag(epoch, made.lines.seq)
-                LineAnswer(made.lines, preamble: request.preamble, etag: etag, place).send(through: exchange)
+                LineAnswer(made, preamble: request.preamble, etag: etag, withinMs: spoolMs).send(through: exchange)
             } catch {
                 exchange.respond(error.response)
             }
             return true
         }
-        if !isTaken { exchange.respond(problem.response) }
+        if !isTaken { exchange.respond(tooManyAnswers().response) }
     }
 
     struct LinesQuestion: Hashable {
@@ -93,18 +101,12 @@ extension SnapshotNode {
     /// Lines that were made once, for all who are answered with them.
     final class SharedLines: Sendable {
         let lines: StateReader.Lines
-        /// What is in memory is one answer, whoever reads it. Of a file each reader holds a piece: the first one goes
-        /// on with the place in which the lines were made.
-        private let made: Mutex<OpenAnswers.Place?>
+        /// The place of their file, as long as somebody reads it; nil: they are in memory.
+        private let place: OpenAnswers.Place?
 
-        init(_ lines: StateReader.Lines, _ place: OpenAnswers.Place) {
+        init(_ lines: StateReader.Lines, _ place: OpenAnswers.Place?) {
             self.lines = lines
-            made = Mutex(place)
-        }
-
-        /// The place of another reader; nil: too many are under way.
-        func place(_ openAnswers: OpenAnswers) -> OpenAnswers.Place? {
-            made.withLock { lines.spool.memory != nil ? $0 : $0.take() } ?? openAnswers.take()
+            self.place = place
         }
     }
 }

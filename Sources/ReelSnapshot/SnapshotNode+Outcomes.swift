@@ -23,7 +23,7 @@ extension SnapshotNode {
             if error.code != .nodeBehind { return then(.failure(error)) }
         }
         reach(acks.map(\.seq).max() ?? .none, keeper, withinMs: withinMs, on: loop) { [self] in
-            guard let place = openAnswers.take() else { return then(.failure(tooManyAnswers)) }
+            guard let place = openAnswers.take() else { return then(.failure(tooManyAnswers())) }
             let reader = reader(of: keeper)
             loop.offload {
                 Result { () throws(Problem) in

@@ -24,7 +24,8 @@ extension SnapshotNode {
         } catch {
             return exchange.respond(error.response)
         }
-        guard let place = openAnswers.take() else { return exchange.respond(tooManyAnswers.response) }
+        let payer = Payer(access, exchange.client?.origin ?? 0)
+        guard let place = openAnswers.take(for: payer) else { return exchange.respond(tooManyAnswers().response) }
         let epoch = log.epoch
         exchange.loop.offload { [self] in
             Result { () throws(Problem) in try page(of: request, in: ranges) }

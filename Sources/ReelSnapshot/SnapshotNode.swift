@@ -10,11 +10,15 @@ import Synchronization
 /// answers questions about their state.
 public final class SnapshotNode: StateSource {
     let log: any EventLog
-    private let settings: SnapshotSettings
+    let settings: SnapshotSettings
     let keepers: [PartitionKeeper]
     private let metrics: SnapshotMetrics
     private let lock: FolderLock
+    /// Answers that are being made.
     let openAnswers: OpenAnswers
+    /// Answers too large for memory that are being read.
+    let openSpools: OpenAnswers
+    private let limits: LimitMeters
     /// Snapshots and deltas, by what follows which seq in which stream.
     let lines = SharedWork<LinesQuestion, Result<SharedLines, Problem>>()
 
@@ -35,6 +39,8 @@ public final class SnapshotNode: StateSource {
         lock = try FolderLock(folder: settings.folder)
         try EpochFolders.make(log.epoch, in: settings.folder)
         openAnswers = OpenAnswers(most: settings.openAnswers)
+        openSpools = OpenAnswers(most: settings.openSpools)
+        limits = LimitMeters(metrics)
         let counted = SnapshotMetrics(metrics, epoch: log.epoch, journal: journal)
         self.metrics = counted
         let closed = Mutex(log.partitions)
@@ -82,7 +88,8 @@ public final class SnapshotNode: StateSource {
 
     /// How the folded state stands in each partition.
     public var health: RoleHealth {
-        let problems = problems
+        var problems = problems
+        if openAnswers.isFull || openSpools.isFull { problems.append("as many answers are under way as there may be") }
         return RoleHealth(
             .snapshot,
             log: logState,
@@ -183,7 +190,9 @@ public final class SnapshotNode: StateSource {
         _ exchange: HTTPExchange,
         _ body: @escaping @Sendable (StateReader) throws -> HTTPResponse
     ) {
-        guard let place = openAnswers.take() else { return exchange.respond(tooManyAnswers.response) }
+        guard let place = openAnswers.take(for: request.payer) else {
+            return exchange.respond(tooManyAnswers().response)
+        }
         let epoch = log.epoch
         // A file that is put aside meanwhile is replaced by one that has less.
         let reader = reader(of: keeper, from: keeper.now.seqNeeded(by: request))
@@ -215,17 +224,17 @@ public final class SnapshotNode: StateSource {
         then: @escaping () -> Void
     ) {
         guard keeper.now.seq < seq else { return then() }
-        let untilMs = Int64(clamping: loop.now) + min(settings.reachMs, withinMs)
-        var timer: LoopTimer?
-        timer = loop.timer(after: .milliseconds(5), every: .milliseconds(5)) {
-            guard keeper.now.seq >= seq || Int64(clamping: loop.now) >= untilMs else { return }
-            timer?.cancel()
-            timer = nil
-            then()
-        }
+        keeper.waits.reach(
+            seq,
+            withinMs: min(settings.reachMs, withinMs),
+            on: loop,
+            isFolded: { keeper.now.seq >= seq },
+            then: then
+        )
     }
 
-    var tooManyAnswers: Problem {
+    func tooManyAnswers() -> Problem {
+        limits.met(.answers)
         var problem = Problem(.overloaded, "\(settings.openAnswers) answers are under way, expected fewer")
         problem.limit = settings.openAnswers
         problem.retryMs = 1_000
@@ -298,7 +307,7 @@ public final class SnapshotNode: StateSource {
         _ exchange: HTTPExchange
     ) {
         guard exchange.isOpen else { return }
-        guard let place = openAnswers.take() else { return reply.fail(tooManyAnswers) }
+        guard let place = openAnswers.take() else { return reply.fail(tooManyAnswers()) }
         let (epoch, keeper) = (log.epoch, keepers[stream.partition(of: log.partitions)])
         let reader = reader(of: keeper)
         let (after, left) = (reply.answer.to, limit - reply.answer.count)

@@ -66,7 +66,13 @@ public final class SnapshotServer: Sendable {
             number: number,
             deployment: deployment
         )
-        let answers = NodeAnswers(log: current, announcer: announcer, metrics: metrics, health: health)
+        let answers = NodeAnswers(
+            log: current,
+            announcer: announcer,
+            metrics: metrics,
+            journal: journal,
+            health: health
+        )
         HealthWatch.register(health, metrics)
         let gate = NodeGate(common, metrics: metrics, journal: journal)
         let loop: EventLoop

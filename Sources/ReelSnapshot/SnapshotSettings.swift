@@ -15,9 +15,13 @@ public struct SnapshotSettings: Sendable {
     public var keptEvents: Int64 = 1_000_000
     /// The WAL of a file is copied into it when it has grown to this.
     public var checkpointBytes = 32 << 20
-    /// Answers that are under way at once at most, of which one from memory counts once for all who share it; who asks
-    /// beyond is told to come again.
+    /// Answers that are made at once at most; who asks beyond is told to come again.
     public var openAnswers = 64
+    /// Answers too large for memory that are read at once at most, each by all who share it.
+    public var openSpools = 256
+    /// An answer too large for memory is read within so long, in milliseconds. So a client has to read the faster, the
+    /// larger its answer is.
+    public var spoolMs: Int64 = 600_000
 
     /// So long, in milliseconds, an answer waits for the seq that it is to be true of.
     public var reachMs: Int64 = 5_000

@@ -3,6 +3,7 @@ import ReelCore
 import ReelLog
 import ReelNet
 import ReelNode
+import TestSupport
 import Testing
 
 @testable import ReelGateway
@@ -97,7 +98,7 @@ import Testing
     }
 
     @Test func aConnectionWaitsForAFewPositionsOnly() async throws {
-        let log = MemoryLog(partitions: 1)
+        let log = try MemoryLog(partitions: 1)
         try await LiveGateway.with(log) {
             $0.waits = 4
         } _: { live in

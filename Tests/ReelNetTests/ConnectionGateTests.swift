@@ -77,7 +77,7 @@ import Testing
         // The proxy's own connections, and those of others that it passes on.
         let others = try [begin("192.0.2.2"), begin(nil), begin(nil)]
         for other in others { #expect(other.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 200")) }
-        first.close()
+        first.reset()
         try await eventually("its place is free") { gate.open == 3 }
         let third = try begin("192.0.2.1")
         #expect(third.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 200"))

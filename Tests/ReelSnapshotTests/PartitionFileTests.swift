@@ -238,4 +238,18 @@ struct PartitionFileTests {
         held.removeLast()
         #expect(answers.take() != nil)
     }
+
+    @Test("one client has a quarter of the answers at most")
+    func shares() {
+        let answers = OpenAnswers(most: 8)
+        let (ann, eve) = (Payer.subject("ann"), Payer.subject("eve"))
+        var held = [answers.take(for: eve), answers.take(for: eve)]
+        #expect(held.allSatisfy { $0 != nil })
+        #expect(answers.take(for: eve) == nil && !answers.isFull)
+        let local = (0..<3).map { _ in answers.take(for: .address(0)) }
+        #expect(local.allSatisfy { $0 != nil }, "this machine's clients without tokens are not counted")
+        #expect(answers.take(for: ann) != nil)
+        held.removeLast()
+        #expect(answers.take(for: eve) != nil)
+    }
 }

@@ -2,7 +2,7 @@ import Foundation
 import ReelCore
 import ReelLab
 import ReelNet
-import ReelNode
+@testable import ReelNode
 import TestSupport
 import Testing
 
@@ -18,7 +18,7 @@ import Testing
         #expect(Set(said.keys) == names, "each is shown by a node from its start on")
         var found: [String: String] = [:]
         for line in page.split(separator: "\n") {
-            guard let name = line.prefixMatch(of: /\| `(reel_[a-z_]+)` \|/)?.1 else { continue }
+            guard let name = line.prefixMatch(of: /\| `((?:reel|process)_[a-z_]+)` \|/)?.1 else { continue }
             let former = found.updateValue(String(line), forKey: String(name))
             #expect(former == nil, "\(name) has one row")
         }
@@ -101,6 +101,7 @@ import Testing
         }
         let metrics = Metrics()
         metrics.show([])
+        CertificateMetrics.register(metrics) { 0 }
         return expositions + [metrics.text()]
     }
 
@@ -138,7 +139,12 @@ import Testing
             guard file.pathExtension == "swift" else { continue }
             let code = try String(contentsOf: file, encoding: .utf8)
             names.formUnion(
-                code.matches(of: /"(reel_(?:node|gateway|snapshot|kafka|log)_[a-z_]*[a-z])"/).map { String($0.1) }
+                code.matches(of: /"((?:reel_(?:node|gateway|snapshot|kafka|log)|process)_[a-z_]*[a-z])"/)
+                    .map { String($0.1) }
+            )
+            names.formUnion(
+                code.matches(of: /"(reel_(?:http|refused|limited|memory|certificate|disk|build)_[a-z_]*[a-z])"/)
+                    .map { String($0.1) }
             )
         }
         return names

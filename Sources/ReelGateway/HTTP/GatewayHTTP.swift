@@ -43,9 +43,13 @@ final class GatewayHTTP: HTTPHandler {
     }
 
     func respond(to request: HTTPRequest, _ exchange: HTTPExchange) {
+        answers.requests.watch(exchange, route: nil)
         guard origins.admit(exchange) else { return }
+        var route: String?
         do throws(Problem) {
             let match = try router.match(request.head)
+            route = match.pattern
+            answers.requests.watch(exchange, route: route)
             let access = try access(match, request.head)
             switch match.endpoint {
             case .socket, .echo:
@@ -56,7 +60,8 @@ final class GatewayHTTP: HTTPHandler {
             case .block: try block(match, exchange, access)
             case .head: try head(try match.stream, exchange)
             case .state(let route):
-                let question = try StateRequest(route, match, request)
+                var question = try StateRequest(route, match, request)
+                question.payer = Payer(access, exchange.client?.origin ?? 0)
                 if let divergence = gateway.share.divergence { throw Problem(divergence) }
                 ask(question, exchange)
             case .streams: try list(StreamListRequest(match, request.head), exchange, access)
@@ -66,6 +71,7 @@ final class GatewayHTTP: HTTPHandler {
             case .node(let endpoint): exchange.respond(answers.response(endpoint))
             }
         } catch {
+            answers.requests.audit(error.code, route, exchange.client, subject: error.subject)
             exchange.respond(error.response)
         }
     }

@@ -43,6 +43,9 @@ public final class HTTPExchange {
     /// Bytes written and not yet with the kernel.
     public var pendingBytes: Int { (connection?.pendingBytes ?? 0) + (packing?.pendingBytes ?? 0) }
 
+    /// Called once, with the status, when the answer begins.
+    public var answered: ((Int) -> Void)?
+
     /// The client's address, as far as trusted proxies say so; nil once it is gone.
     public var client: SocketAddress? { connection?.client(of: request) }
 
@@ -146,6 +149,8 @@ public final class HTTPExchange {
     // MARK: What the connection gets
 
     private func head(_ status: Int, _ headers: HTTPHeaders, _ connection: HTTPServerConnection) -> [UInt8] {
+        answered?(status)
+        answered = nil
         var headers = headers
         for field in moreHeaders.fields { headers.add(field.name, field.value) }
         return connection.head(status, headers)

@@ -1,4 +1,5 @@
 import COpenSSL
+import Glibc
 
 /// What people want to know of a certificate.
 struct TLSCertificate {
@@ -16,6 +17,13 @@ struct TLSCertificate {
 
     /// Who signed it.
     var issuer: String { Self.text { X509_NAME_print_ex($0, X509_get_issuer_name(pointer), 0, reel_XN_FLAG_RFC2253) } }
+
+    /// When it expires, in seconds of the Unix epoch; 0: it does not say.
+    var expiresAt: Int64 {
+        var parts = tm()
+        guard let end = X509_get0_notAfter(pointer), ASN1_TIME_to_tm(end, &parts) == 1 else { return 0 }
+        return Int64(timegm(&parts))
+    }
 
     /// Why it does not hold now: `expired on …`, `is not valid before …`; nil if it holds.
     var untimely: String? {

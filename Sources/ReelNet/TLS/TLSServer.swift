@@ -24,6 +24,14 @@ public final class TLSServer: Sendable, Hashable {
         context.withLock { $0 = fresh }
     }
 
+    /// When the certificate expires, in seconds of the Unix epoch; 0: it does not say.
+    public var expiresAt: Int64 {
+        context.withLock { context in
+            guard let found = SSL_CTX_get0_certificate(context.pointer) else { return 0 }
+            return TLSCertificate(borrowing: found).expiresAt
+        }
+    }
+
     /// Each is equal to itself alone.
     public static func == (a: TLSServer, b: TLSServer) -> Bool { a === b }
 

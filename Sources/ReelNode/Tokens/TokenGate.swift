@@ -9,6 +9,9 @@ public final class TokenGate: Sendable {
     /// The file of the keys, a JWK Set.
     public let file: String
     private let verifier: Mutex<TokenVerifier>
+    private let verified = Mutex(VerifiedTokens())
+    /// How many tokens were refused.
+    public let refused = RefusedTokens()
 
     /// Reads the file. Tokens have to be of this issuer and for this audience, where they are given. Throws, with the
     /// file's name, where it cannot be read or used.
@@ -24,14 +27,20 @@ public final class TokenGate: Sendable {
     public func reload() throws(TokenRefusal) {
         let keys = try Self.read(file)
         verifier.withLock { $0.keys = keys }
+        verified.withLock { $0 = VerifiedTokens() }
     }
 
     /// What a token gives now. Throws `unauthorized` with the reason.
     public func grant(_ token: String) throws(ReelError) -> TokenGrant {
+        let now = WallClock.nowMs() / 1_000
+        if let grant = verified.withLock({ $0.grant(token, now: now) }) { return grant }
         let verifier = verifier.withLock { $0 }
         do throws(TokenRefusal) {
-            return try verifier.verify(Array(token.utf8), now: WallClock.nowMs() / 1_000)
+            let grant = try verifier.verify(Array(token.utf8), now: now)
+            verified.withLock { $0.keep(token, grant) }
+            return grant
         } catch {
+            refused.add(error.reason)
             throw ReelError(.unauthorized, error.description)
         }
     }
@@ -67,9 +76,9 @@ public struct Access: Sendable {
     private let token: KeptToken?
 
     /// With what the token gives.
-    public init(_ grant: TokenGrant?, token: String? = nil) {
+    public init(_ grant: TokenGrant?, token: String? = nil, of gate: TokenGate? = nil) {
         self.grant = grant
-        self.token = token.map { KeptToken($0) }
+        self.token = token.map { KeptToken($0, gate) }
     }
 
     /// `Authorization` of what is asked of other nodes in its name; nil: the node has no keys.
@@ -83,12 +92,16 @@ public struct Access: Sendable {
             return
         }
         let fields = head.headers.all("authorization")
-        guard !fields.isEmpty else { throw Problem(.unauthorized, "found no token, expected Authorization: Bearer …") }
+        guard !fields.isEmpty else {
+            gate.refused.add(.missing)
+            throw Problem(.unauthorized, "found no token, expected Authorization: Bearer …")
+        }
         guard fields.count == 1, let token = Self.bearer(fields[0]) else {
+            gate.refused.add(.malformed)
             throw Problem(.unauthorized, "found another Authorization, expected Bearer and a token, once")
         }
         do throws(ReelError) {
-            self.init(try gate.grant(token), token: token)
+            self.init(try gate.grant(token), token: token, of: gate)
         } catch {
             throw Problem(error)
         }
@@ -105,12 +118,14 @@ public struct Access: Sendable {
     /// Why the stream may not be read; nil if it may.
     public func refusalToRead(_ stream: StreamName) -> ReelError? {
         guard let grant, !grant.mayRead(stream) else { return nil }
+        countRefusal()
         return ReelError(.forbidden, "the token does not give the stream \(stream) to read")
     }
 
     /// Why nothing may be published to the stream; nil if it may.
     public func refusalToPublish(_ stream: StreamName) -> ReelError? {
         guard let grant, !grant.mayPublish(stream) else { return nil }
+        countRefusal()
         return ReelError(.forbidden, "the token does not give the stream \(stream) to publish to")
     }
 
@@ -120,6 +135,7 @@ public struct Access: Sendable {
     /// Throws 403 unless the sites of the stream may be listed.
     public func requireInspect(_ stream: StreamName) throws(Problem) {
         guard !mayInspect(stream) else { return }
+        countRefusal()
         throw Problem(
             .forbidden,
             "the token does not give the right `inspect` for the stream \(stream), which listing its sites needs"
@@ -129,17 +145,26 @@ public struct Access: Sendable {
     /// Throws 403 unless the sites of some stream may be listed.
     public func requireInspect() throws(Problem) {
         guard grant?.inspect.isEmpty ?? false else { return }
+        countRefusal()
         throw Problem(.forbidden, "the token does not give the right `inspect`, which listing sites needs")
     }
 
+    private func problem(_ refusal: ReelError) -> Problem {
+        var problem = Problem(refusal)
+        problem.subject = subject
+        return problem
+    }
+
+    private func countRefusal() { token?.gate?.refused.add(.forbidden) }
+
     /// Throws 403 unless the stream may be read.
     public func requireRead(_ stream: StreamName) throws(Problem) {
-        if let refusal = refusalToRead(stream) { throw Problem(refusal) }
+        if let refusal = refusalToRead(stream) { throw problem(refusal) }
     }
 
     /// Throws 403 unless the stream may be published to.
     public func requirePublish(_ stream: StreamName) throws(Problem) {
-        if let refusal = refusalToPublish(stream) { throw Problem(refusal) }
+        if let refusal = refusalToPublish(stream) { throw problem(refusal) }
     }
 
     /// Whether the token has expired at this moment, in milliseconds of the Unix epoch.
@@ -151,6 +176,10 @@ public struct Access: Sendable {
 /// Most nodes have no keys: a reference takes little room.
 private final class KeptToken: Sendable {
     let text: String
+    let gate: TokenGate?
 
-    init(_ text: String) { self.text = text }
+    init(_ text: String, _ gate: TokenGate?) {
+        self.text = text
+        self.gate = gate
+    }
 }

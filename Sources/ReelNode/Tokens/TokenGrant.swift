@@ -44,8 +44,30 @@ public struct TokenGrant: Hashable, Sendable {
 
 /// Why a token is refused. It never says anything of the token itself but which rule it breaks.
 public struct TokenRefusal: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What is wrong with a token, as metrics name it.
+    public enum Reason: String, CaseIterable, Sendable {
+        /// There is none.
+        case missing
+        /// It cannot be read, or does not say what it has to.
+        case malformed
+        /// It is of a key that the node does not have.
+        case unknownKey = "unknown_key"
+        /// Its signature is not of its key.
+        case signature
+        /// Its time is over.
+        case expired
+        /// Its time has not come.
+        case notYet = "not_yet"
+        /// It does not give the right that is needed.
+        case forbidden
+    }
+
     /// What was found and what was expected.
     public let description: String
+    let reason: Reason
 
-    init(_ description: String) { self.description = description }
+    init(_ description: String, _ reason: Reason = .malformed) {
+        self.description = description
+        self.reason = reason
+    }
 }

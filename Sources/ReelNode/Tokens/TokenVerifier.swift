@@ -28,7 +28,7 @@ public struct TokenVerifier: Sendable {
             throw TokenRefusal("the token's signature has \(parts.signature.count) bytes, not \(key.signatureCount)")
         }
         guard key.verifies(parts.signature, of: parts.signed) else {
-            throw TokenRefusal("the token's signature is not of the key that it names")
+            throw TokenRefusal("the token's signature is not of the key that it names", .signature)
         }
         return grant
     }
@@ -44,7 +44,8 @@ public struct TokenVerifier: Sendable {
     private func key(_ parts: TokenParts) throws(TokenRefusal) -> SignatureKey {
         guard let found = keys.key(parts.keyID) else {
             throw TokenRefusal(
-                parts.keyID == nil ? "the token names no key and there are several" : "the token's key is not known"
+                parts.keyID == nil ? "the token names no key and there are several" : "the token's key is not known",
+                .unknownKey
             )
         }
         guard parts.algorithm == found.key.algorithm.rawValue else {
@@ -55,10 +56,10 @@ public struct TokenVerifier: Sendable {
 
     private func grant(_ claims: TokenClaims, _ now: Int64) throws(TokenRefusal) -> TokenGrant {
         guard let expiresAt = claims.expiresAt else { throw TokenRefusal("the token has no \"exp\"") }
-        guard now < expiresAt else { throw TokenRefusal("the token expired \(now - expiresAt) s ago") }
+        guard now < expiresAt else { throw TokenRefusal("the token expired \(now - expiresAt) s ago", .expired) }
         for (name, from) in [("nbf", claims.notBefore), ("iat", claims.issuedAt)] {
             if let from, from > now + Self.leeway {
-                throw TokenRefusal("the token's \"\(name)\" is \(from - now) s ahead")
+                throw TokenRefusal("the token's \"\(name)\" is \(from - now) s ahead", .notYet)
             }
         }
         if let issuer, claims.issuer.map({ $0.utf8.elementsEqual(issuer.utf8) }) != true {

@@ -20,6 +20,7 @@ extension Command {
         ]
     ) { options, console in
         var settings = try GatewayArguments.settings(options)
+        settings.node.watchedFolders["data"] = options[LogArguments.data]
         let folder = LogArguments.path("snapshot", inDataOf: options)
         return try await NodeRun.run(options, settings.node, snapshots: folder, console) { run in
             settings.node.listen = run.listen

@@ -20,6 +20,7 @@ extension Command {
         ]
     ) { options, console in
         var node = try ServingArguments.nodeSettings(options)
+        node.watchedFolders["data"] = options[LogArguments.data]
         let folder = LogArguments.path("snapshot", inDataOf: options)
         return try await NodeRun.run(options, node, snapshots: folder, console) { run in
             node.listen = run.listen

@@ -190,6 +190,12 @@ enum ServingArguments {
             )
         }
         settings.build = Version.number
+        if LogArguments.name(options).hasPrefix("sqlite:") {
+            let file = String(LogArguments.name(options).dropFirst("sqlite:".count))
+            settings.logFile = file
+            let folder = file.lastIndex(of: "/").map { String(file[..<$0]) } ?? "."
+            settings.watchedFolders["log"] = folder.isEmpty ? "/" : folder
+        }
         try secure(&settings, options)
         return settings
     }

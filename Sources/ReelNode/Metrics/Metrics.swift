@@ -67,6 +67,16 @@ public final class Metrics: Sendable {
         add(name, help, "gauge", [:], .timed(time))
     }
 
+    /// A time that only grows, is asked for when it is read, and said in seconds.
+    public func timedCounter(
+        _ name: String,
+        _ help: String,
+        labels: [String: String] = [:],
+        time: @escaping @Sendable () -> Duration
+    ) {
+        add(name, help, "counter", labels, .timed(time))
+    }
+
     /// How often a time was at or below each of the bounds, which ascend; said in seconds.
     public func histogram(
         _ name: String,

@@ -1,0 +1,82 @@
+public import ReelCore
+public import ReelNet
+import Synchronization
+
+/// Counts the requests of a node by route and status with the time to the first byte of each answer, and tells the
+/// operator who was refused for want of a right. The loops of the node share it.
+public final class RequestWatch: Sendable {
+    private struct Kind: Hashable {
+        var route: String
+        var code: Int
+    }
+
+    private struct State {
+        var counters: [Kind: Counter] = [:]
+        var times: [String: Histogram] = [:]
+        var lines = LineLimiter(lines: 10, windowMs: 1_000)
+    }
+
+    private let metrics: Metrics
+    private let journal: Journal
+    private let state = Mutex(State())
+
+    private static let bounds = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000, 30_000].map {
+        Duration.milliseconds($0)
+    }
+
+    init(_ metrics: Metrics, journal: Journal) {
+        self.metrics = metrics
+        self.journal = journal
+        // So that both families are there from the start.
+        _ = meters("/metrics", 200)
+    }
+
+    /// Watches a request until its answer begins. `route`: the pattern that it took, nil: none. There are as many
+    /// labels as routes and statuses, whatever clients send.
+    public func watch(_ exchange: HTTPExchange, route: String?) {
+        let (route, begun) = (route ?? "none", ContinuousClock.now)
+        exchange.answered = { [self] code in
+            let (counter, time) = meters(route, code)
+            counter.add()
+            time.record(ContinuousClock.now - begun)
+        }
+    }
+
+    /// Says that a client was refused for want of a token or a right, ten times a second at most; of other errors
+    /// nothing. `route`: the pattern of what it asked for, since a target may hold a token.
+    public func audit(_ code: ErrorCode, _ route: String?, _ client: SocketAddress?, subject: String? = nil) {
+        guard code == .unauthorized || code == .forbidden else { return }
+        guard let unsaid = state.withLock({ $0.lines.admit(nowMs: WallClock.nowMs()) }) else { return }
+        journal.audit(
+            "refused",
+            [
+                "code": code.rawValue, "client": client?.host ?? "unknown", "subject": subject ?? "none",
+                "route": route ?? "none", "lines_left_out": "\(unsaid)",
+            ]
+        )
+    }
+
+    private func meters(_ route: String, _ code: Int) -> (Counter, Histogram) {
+        state.withLock { state in
+            let kind = Kind(route: route, code: code)
+            let counter =
+                state.counters[kind]
+                ?? metrics.counter(
+                    "reel_http_requests_total",
+                    "Requests answered, by route and status.",
+                    labels: ["route": route, "code": "\(code)"]
+                )
+            state.counters[kind] = counter
+            let time =
+                state.times[route]
+                ?? metrics.histogram(
+                    "reel_http_request_seconds",
+                    "From a request to the first byte of its answer, by route; of streams and long polls, too.",
+                    bounds: Self.bounds,
+                    labels: ["route": route]
+                )
+            state.times[route] = time
+            return (counter, time)
+        }
+    }
+}

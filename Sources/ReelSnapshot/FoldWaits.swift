@@ -1,0 +1,38 @@
+import ReelCore
+import ReelNet
+import ReelNode
+import Synchronization
+
+/// Who waits until a partition is folded up to a seq, on any loop. The folder ends the waits behind each commit; a
+/// timer of its loop ends one whose time has come. Nobody looks again and again.
+final class FoldWaits: Sendable {
+    private typealias Waits = SeqWaits<LoopBound<() -> Void>>
+
+    private let waits = Mutex(Waits())
+
+    /// Calls back on the loop once `folded` was told of this seq, at the latest after so many milliseconds. `isFolded`
+    /// is asked once more when the wait has begun, so that no commit is missed. On the loop.
+    func reach(
+        _ seq: Seq,
+        withinMs ms: Int64,
+        on loop: EventLoop,
+        isFolded: () -> Bool,
+        then: @escaping () -> Void
+    ) {
+        let waiter = LoopBound(then, on: loop)
+        let ticket = waits.withLock { $0.add(waiter, for: seq, untilMs: .max) }
+        if isFolded() {
+            waits.withLock { $0.cancel(ticket) }?.value()
+            return
+        }
+        loop.timer(after: .milliseconds(max(0, ms))) { [self] in
+            waits.withLock { $0.cancel(ticket) }?.value()
+        }
+    }
+
+    /// The partition is folded up to here. From the folder's thread.
+    func folded(to seq: Seq) {
+        let ended = waits.withLock { $0.reached(seq) }
+        for waiter in ended { waiter.loop.execute { waiter.value() } }
+    }
+}
