@@ -103,7 +103,7 @@ public struct HTTPRequestDecoder {
             throw HTTPViolation(400, "\(hosts.count) Host fields where one is needed")
         }
         let host = hosts.first ?? ""
-        guard hosts.isEmpty || !host.isEmpty && host.utf8.allSatisfy(HTTPCharacters.isAuthority) else {
+        guard hosts.isEmpty || HTTPAuthority.isValid(host) else {
             throw HTTPViolation(400, "a Host field that names no host")
         }
         let target = try Self.target(String(decoding: parts[1], as: UTF8.self), method, host)
