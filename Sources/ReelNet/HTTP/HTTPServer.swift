@@ -23,6 +23,8 @@ public final class HTTPServer {
         public var trustedProxies = AddressRanges()
         /// Connections that the kernel keeps until they are accepted; one more waits for room at its own end.
         public var acceptQueue = 4_096
+        /// Header fields that every answer carries, but for the answer to a WebSocket's handshake.
+        public var fields = HTTPHeaders()
 
         /// What the contract of a node says.
         public init() {}

@@ -186,6 +186,7 @@ final class HTTPServerConnection: TCPHandler {
 
     func head(_ status: Int, _ headers: HTTPHeaders) -> [UInt8] {
         var headers = headers
+        for field in server.settings.fields.fields { headers.add(field.name, field.value) }
         headers.add("date", loop.date.now())
         if server.isDraining { closesAfterAnswer = true }
         if closesAfterAnswer { headers.add("connection", "close") }
