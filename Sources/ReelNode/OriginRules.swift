@@ -54,6 +54,9 @@ public struct OriginRules: Hashable, Sendable {
             )
         }
         let origins = request.headers.all("origin")
+        if origins.isEmpty, isForeign(request) {
+            throw Problem(.forbidden, "a page of another site asks, and says no origin that may use this node")
+        }
         guard let origin = origins.first, !isKnown || !isOwn(origin, request) || origins.count > 1 else {
             return fields
         }
@@ -77,6 +80,17 @@ public struct OriginRules: Hashable, Sendable {
             for field in headers.fields { response.headers.add(field.name, field.value) }
             return response
         }
+    }
+
+    /// True for a request that a page of another site makes without `Origin`, such as for an image or a script. The
+    /// page cannot read the answer, but it makes the node work, and it can learn from time and size (Fetch Metadata,
+    /// W3C). A link to a document of the node may lie on any page.
+    private func isForeign(_ request: HTTPRequestHead) -> Bool {
+        guard !hasKeys, !allowed.contains("*"), request.headers.has("sec-fetch-site", token: "cross-site") else {
+            return false
+        }
+        return request.method != "GET" || request.headers["sec-fetch-mode"] != "navigate"
+            || request.headers["sec-fetch-dest"].map { $0 != "document" } ?? false
     }
 
     /// Whether a host, perhaps with a port, is surely not a stranger's name for this node: an address, a name without a

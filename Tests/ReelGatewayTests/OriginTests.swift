@@ -92,6 +92,50 @@ import Testing
         #expect(status(own) == fromOutside)
     }
 
+    /// What a browser says of its request: site, mode and destination; and what a node without keys answers a GET and a
+    /// POST.
+    @Test(
+        "what a page of another site asks without an origin is refused, but for links to documents",
+        arguments: [
+            ("cross-site", "no-cors", "image", 403, 403), ("cross-site", "no-cors", "script", 403, 403),
+            ("cross-site", "no-cors", "empty", 403, 403), ("cross-site", "navigate", "document", 200, 403),
+            ("cross-site", "navigate", "iframe", 403, 403), ("cross-site", "websocket", "websocket", 403, 403),
+            ("same-origin", "no-cors", "image", 200, 200), ("same-site", "no-cors", "image", 200, 200),
+            ("none", "navigate", "document", 200, 200),
+        ]
+    )
+    func foreignPages(site: String, mode: String, destination: String, get: Int, post: Int) throws {
+        var settings = NodeSettings()
+        func status(_ method: String, _ origin: String? = nil) -> Int {
+            var headers: HTTPHeaders = ["sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": destination]
+            if let origin { headers.add("origin", origin) }
+            let host = "127.0.0.1:7350"
+            let head = HTTPRequestHead(method: method, target: "/", host: host, headers: headers, isOld: false)
+            do throws(Problem) { _ = try OriginRules(settings).fields(for: head) } catch { return error.status }
+            return 200
+        }
+        #expect(status("GET") == get && status("POST") == post)
+        settings.allowedOrigins = [app]
+        #expect(status("GET", app) == 200 && status("POST", app) == 200, "an allowed page says its origin")
+        #expect(status("GET") == get)
+        settings.allowedOrigins = ["*"]
+        #expect(status("GET") == 200 && status("POST") == 200, "all pages may use it")
+    }
+
+    @Test("every answer forbids to guess its type, and to load it from a page of another origin")
+    func fields() async throws {
+        try await LiveGateway.with { live in
+            for target in ["/healthz", "/metrics", "/nowhere", "/v1/streams/todo/head", "/v1/streams/todo/snapshot"] {
+                let answer = try await live.get(target)
+                #expect(answer.headers.all("x-content-type-options") == ["nosniff"], "\(target)")
+                #expect(answer.headers.all("cross-origin-resource-policy") == ["same-origin"], "\(target)")
+            }
+            let refused = try RawClient(live.gateway.address)
+            refused.send("NOTHING / HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(refused.readAll().contains("x-content-type-options: nosniff"))
+        }
+    }
+
     @Test(arguments: ["https://app.example", "http://localhost:3000", "*", "http://[::1]:80"])
     func whatABrowserSaysIsAnOrigin(text: String) { #expect(OriginRules.isOrigin(text)) }
 
