@@ -57,6 +57,10 @@ import Testing
         return problem.response
     }
 
+    private static func refusal(_ status: Int, _ body: [UInt8]) -> HTTPResponse {
+        HTTPResponse(status: status, headers: ["content-type": "application/problem+json"], body: body)
+    }
+
     private let whole = HTTPResponse(
         status: 200,
         headers: ["content-type": "application/x-ndjson"],
@@ -119,7 +123,7 @@ import Testing
     )
     func loss(code: String) async throws {
         let body = Array(#"{"code":"\#(code)","detail":"found a loss"}"#.utf8)
-        let (lost, well) = (try FakeNode(HTTPResponse(status: 409, body: body)), try FakeNode(whole))
+        let (lost, well) = (try FakeNode(Self.refusal(409, body)), try FakeNode(whole))
         try await with([lost, well]) { live in
             for _ in 0..<4 {
                 let answer = try await live.get("/v1/streams/todo/snapshot")
@@ -133,7 +137,7 @@ import Testing
     @Test("that the epoch has changed is passed on, and no other node is asked")
     func otherEpoch() async throws {
         let body = Array(#"{"code":"epoch_changed","detail":"found another epoch"}"#.utf8)
-        let nodes = try (0..<2).map { _ in try FakeNode(HTTPResponse(status: 409, body: body)) }
+        let nodes = try (0..<2).map { _ in try FakeNode(Self.refusal(409, body)) }
         try await with(nodes) { live in
             let answer = try await live.get("/v1/streams/todo/snapshot")
             #expect(answer.status == 409 && String(decoding: answer.body, as: UTF8.self).contains("epoch_changed"))

@@ -70,7 +70,10 @@ import Testing
 
         /// Begins to answer all questions so far.
         func start(_ status: Int) throws {
-            try onNodes { handler in for exchange in handler.asked { exchange.start(status: status, headers: [:]) } }
+            let type = status == 200 ? "application/x-ndjson" : "application/problem+json"
+            try onNodes { handler in
+                for exchange in handler.asked { exchange.start(status: status, headers: ["content-type": type]) }
+            }
         }
 
         /// Goes on with these bytes.

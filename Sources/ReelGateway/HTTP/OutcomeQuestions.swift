@@ -20,7 +20,7 @@ final class OutcomeQuestions {
     /// The id of this node, which announces itself among the others.
     private let own: String
     private let (epoch, partitions): (Epoch, Int)
-    private let tls: TLSClient?
+    private let access: PeerAccess
     private var turn = 0
     /// Until when a node is not asked.
     private var resting: [String: Int64] = [:]
@@ -40,7 +40,7 @@ final class OutcomeQuestions {
         source = state
         self.own = own
         (epoch, partitions) = (log.epoch, log.partitions)
-        tls = settings.node.peerTLS
+        access = PeerAccess(settings.node)
     }
 
     /// A question.
@@ -72,7 +72,7 @@ final class OutcomeQuestions {
         let nowMs = loop.nowMs
         resting = resting.filter { $0.value > nowMs }
         let nodes = StatePassage.order(
-            announcer.nodes.filter { $0.id != own },
+            announcer.nodes.filter { $0.id != own && access.canAsk($0) },
             awake: announcer.awake,
             epoch: epoch,
             partition,
@@ -98,15 +98,14 @@ final class OutcomeQuestions {
             return then(.failure(failure ?? Problem(.nodeBehind, "found no snapshot node that answers")))
         }
         let rest = nodes.dropFirst()
-        guard let origin = HTTPOrigin(node.url), !origin.isSecure || tls != nil else {
-            let problem = Problem(.nodeBehind, "a snapshot node announced an address that cannot be used: \(node.url)")
-            return ask(rest, question, untilMs: untilMs, problem, then)
+        guard let origin = try? access.origin(of: node) else {
+            return ask(rest, question, untilMs: untilMs, failure, then)
         }
         var request = HTTPClientRequest(
             StateRequest(.outcomes(of: question.acks, epoch: epoch), of: question.stream),
             origin
         )
-        if origin.isSecure { request.tls = tls }
+        access.prepare(&request, to: origin)
         // A node that does not know either asks no other one in turn.
         request.headers.add(StatePassage.passedHeader, "1")
         if let authorization = question.authorization { request.headers.add("authorization", authorization) }
@@ -161,7 +160,10 @@ extension OutcomeQuestions: Sendable {}
 extension Problem {
     /// What another node says where it refuses.
     fileprivate init(refusal response: HTTPResponse) {
-        self.init(.nodeBehind, "a snapshot node answered with status \(response.status)", status: response.status)
+        self.init(.nodeBehind, "a snapshot node answered with status \(response.status)")
+        // Any other status comes from no snapshot node, and must not become that of this node's own answer.
+        guard PeerAnswer.refusals.contains(response.status) else { return }
+        status = response.status
         response.body.withUnsafeBytes { bytes in
             do throws(ReelError) {
                 let object = try JSONObject(bytes, levels: 4, shape: .internal)

@@ -32,7 +32,7 @@ final class SnapshotIndex {
     private let client: HTTPClient
     private let announcer: Announcer
     private let epoch: Epoch
-    private let tls: TLSClient?
+    private let access: PeerAccess
     private let timeout: Duration
     private let journal: Journal
     private var warnings = LineLimiter(lines: 10, windowMs: 10_000)
@@ -51,7 +51,7 @@ final class SnapshotIndex {
         client = HTTPClient(on: loop, maxIdle: Self.underWayMax)
         self.announcer = announcer
         self.epoch = epoch
-        tls = settings.node.peerTLS
+        access = PeerAccess(settings.node)
         timeout = .milliseconds(settings.indexMs)
         self.journal = journal
     }
@@ -61,7 +61,8 @@ final class SnapshotIndex {
         guard query.to - query.from >= Self.distance, underWay < Self.underWayMax else { return nil }
         guard dense[query.stream].map({ query.from > $0 }) ?? true else { return nil }
         let able = announcer.awake.filter { node in
-            guard node.role == "snapshot", resting[node.id].map({ $0 <= loop.nowMs }) ?? true else { return false }
+            guard node.role == "snapshot", access.canAsk(node), resting[node.id].map({ $0 <= loop.nowMs }) ?? true
+            else { return false }
             let place = Place(node: node.id, partition: query.partition)
             let head = node.folded(in: epoch).first { $0.partition == query.partition }?.seq ?? .none
             return head - query.from >= Self.distance && begins[place].map { $0 <= query.from } ?? true
@@ -79,10 +80,7 @@ final class SnapshotIndex {
         authorization: String?,
         then: @escaping (EventsChunk?) -> Void
     ) {
-        guard let origin = HTTPOrigin(node.url), !origin.isSecure || tls != nil else {
-            rest(node, "its address cannot be used: \(node.url)")
-            return then(nil)
-        }
+        guard let origin = try? access.origin(of: node) else { return then(nil) }
         var request = HTTPClientRequest(
             "GET",
             host: origin.host,
@@ -90,7 +88,7 @@ final class SnapshotIndex {
             target: "/v1/streams/\(query.stream)/events?after=\(query.from - 1)&epoch=\(epoch)"
                 + "&limit=\(min(query.events, Self.eventsMax))"
         )
-        if origin.isSecure { request.tls = tls }
+        access.prepare(&request, to: origin)
         if let authorization { request.headers.add("authorization", authorization) }
         request.timeout = timeout
         underWay += 1

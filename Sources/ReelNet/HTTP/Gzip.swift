@@ -105,7 +105,7 @@ extension PackedBody: Sendable {}
 
 extension HTTPRequestHead {
     /// Whether the client can read a body that is packed as gzip (RFC 9110, 12.5.3).
-    var acceptsGzip: Bool {
+    public var acceptsGzip: Bool {
         guard !isOld else { return false }
         var qualities: [Substring: Bool] = [:]
         for coding in headers.tokens("accept-encoding") {

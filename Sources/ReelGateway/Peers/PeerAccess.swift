@@ -1,0 +1,83 @@
+import ReelLog
+import ReelNet
+import ReelNode
+
+/// How a gateway reaches the nodes that have announced themselves.
+///
+/// A question carries the client's token. So a gateway that speaks TLS asks no node over plain HTTP: the client has
+/// sent its token over TLS, and a writer of the node list must not get it by naming an `http` address.
+struct PeerAccess: Sendable {
+    private let tls: TLSClient?
+    private let requiresTLS: Bool
+
+    /// What the settings of the gateway say.
+    init(_ node: NodeSettings) {
+        self.init(tls: node.peerTLS, requiresTLS: node.tls != nil)
+    }
+
+    /// `tls`: whom to believe; nil: nobody is asked over TLS. `requiresTLS`: nobody is asked without.
+    init(tls: TLSClient?, requiresTLS: Bool) {
+        self.tls = tls
+        self.requiresTLS = requiresTLS
+    }
+
+    /// Why a node is not asked.
+    struct Obstacle: Error, Equatable {
+        var detail: String
+    }
+
+    /// Where a node is asked.
+    func origin(of node: NodeAnnouncement) throws(Obstacle) -> HTTPOrigin {
+        guard let origin = HTTPOrigin(node.url) else {
+            throw Obstacle(detail: "its address cannot be used: \(node.url)")
+        }
+        if origin.isSecure, tls == nil {
+            throw Obstacle(detail: "its address is \(origin), and this node has no authorities to believe")
+        }
+        if !origin.isSecure, requiresTLS {
+            throw Obstacle(detail: "its address is \(origin); this node speaks TLS, and sends no token over plain HTTP")
+        }
+        return origin
+    }
+
+    /// True if the node can be asked.
+    func canAsk(_ node: NodeAnnouncement) -> Bool { (try? origin(of: node)) != nil }
+
+    /// Lets a request to this origin speak TLS where the origin wants it.
+    func prepare(_ request: inout HTTPClientRequest, to origin: HTTPOrigin) {
+        if origin.isSecure { request.tls = tls }
+    }
+}
+
+/// The snapshot nodes that are not asked because of their addresses. Each is told once.
+struct UnaskedPeers {
+    private let access: PeerAccess
+    private var details: [String: String] = [:]
+    private var lines = LineLimiter(lines: 10, windowMs: 60_000)
+
+    init(_ access: PeerAccess) {
+        self.access = access
+    }
+
+    /// Looks at the other nodes. Returns those that are not asked and have not been told yet, with the reason.
+    mutating func look(at nodes: [NodeAnnouncement]) -> [(node: String, detail: String)] {
+        var found: [String: String] = [:]
+        for node in nodes where node.role != NodeRole.gateway.rawValue {
+            do throws(PeerAccess.Obstacle) {
+                _ = try access.origin(of: node)
+            } catch {
+                found[node.id] = error.detail
+            }
+        }
+        let news = found.filter { details[$0.key] != $0.value }.sorted { $0.key < $1.key }
+        details = found
+        return news.filter { _ in lines.admit(nowMs: WallClock.nowMs()) != nil }.map { ($0.key, $0.value) }
+    }
+
+    /// What an operator must see to; nil: nothing. Anybody may read it, so it names no address.
+    var notice: String? {
+        guard let first = details.keys.min() else { return nil }
+        let others = details.count == 1 ? "" : " and \(details.count - 1) others"
+        return "the snapshot node \(first)\(others) cannot be asked at the announced address, see the journal"
+    }
+}

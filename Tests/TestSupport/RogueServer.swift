@@ -1,0 +1,163 @@
+import Foundation
+import Glibc
+import Synchronization
+
+/// A server on 127.0.0.1 that answers requests with any bytes, right or wrong. A connection stays open behind an answer
+/// until the client closes it.
+package final class RogueServer: Sendable {
+    /// What the server does with a request.
+    package enum Answer: Sendable {
+        /// These bytes.
+        case bytes([UInt8])
+        /// These bytes, then this piece again and again, as long as the client reads, at most so many times.
+        case endless([UInt8], piece: [UInt8], atMost: Int = .max)
+        /// These bytes, then this piece again and again with this pause between two.
+        case dripping([UInt8], piece: [UInt8], pauseMs: UInt32)
+        /// These bytes, then the end of the connection.
+        case cut([UInt8])
+
+        /// A text with line feeds, as HTTP wants it.
+        package static func text(_ text: String) -> Answer { .bytes(RogueServer.http(text)) }
+    }
+
+    /// The port that it listens on.
+    package let port: UInt16
+    private let listener: Int32
+    private let descriptors = Mutex<(open: Set<Int32>, isOver: Bool)>(([], false))
+    private let asked = Mutex<[String]>([])
+
+    /// Answers each request, of which `answer` gets the head.
+    package init(_ answer: @escaping @Sendable (_ head: String) -> Answer) throws {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        self.listener = listener
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isListening = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener, $0, length) == 0 && listen(listener, 64) == 0 && getsockname(listener, $0, &length) == 0
+            }
+        }
+        port = UInt16(bigEndian: address.sin_port)
+        guard isListening else { throw POSIXError(.EADDRINUSE) }
+        Thread.detachNewThread { [weak self] in
+            while true {
+                let descriptor = accept(listener, nil, nil)
+                guard descriptor >= 0 else { return }
+                guard self?.keep(descriptor) == true else {
+                    close(descriptor)
+                    return
+                }
+                Thread.detachNewThread { [weak self] in
+                    Self.serve(descriptor, { self?.note($0) }, answer)
+                    self?.drop(descriptor)
+                }
+            }
+        }
+    }
+
+    deinit {
+        shutdown(listener, Int32(SHUT_RDWR))
+        close(listener)
+        let open = descriptors.withLock { state in
+            state.isOver = true
+            return state.open
+        }
+        for descriptor in open { shutdown(descriptor, Int32(SHUT_RDWR)) }
+    }
+
+    /// The heads of all requests so far.
+    package var requests: [String] { asked.withLock { $0 } }
+
+    /// A message with its line feeds as HTTP wants them.
+    package static func http(_ text: String) -> [UInt8] {
+        Array(text.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\r\n").utf8)
+    }
+
+    private func note(_ head: String) { asked.withLock { $0.append(head) } }
+
+    private func keep(_ descriptor: Int32) -> Bool {
+        descriptors.withLock { state in
+            if !state.isOver { state.open.insert(descriptor) }
+            return !state.isOver
+        }
+    }
+
+    private func drop(_ descriptor: Int32) {
+        _ = descriptors.withLock { $0.open.remove(descriptor) }
+        close(descriptor)
+    }
+
+    private static func serve(
+        _ descriptor: Int32,
+        _ note: (String) -> Void,
+        _ answer: (String) -> Answer
+    ) {
+        var read: [UInt8] = []
+        while let head = nextHead(descriptor, &read) {
+            note(head)
+            switch answer(head) {
+            case .bytes(let bytes): guard write(bytes, to: descriptor) else { return }
+            case .cut(let bytes):
+                _ = write(bytes, to: descriptor)
+                shutdown(descriptor, Int32(SHUT_WR))
+                return
+            case .endless(let bytes, let piece, let count):
+                guard write(bytes, to: descriptor) else { return }
+                var done = 0
+                while done < count {
+                    guard write(piece, to: descriptor) else { return }
+                    done += 1
+                }
+            case .dripping(let bytes, let piece, let pauseMs):
+                guard write(bytes, to: descriptor) else { return }
+                repeat { usleep(pauseMs * 1_000) } while write(piece, to: descriptor)
+                return
+            }
+        }
+    }
+
+    /// The next head; what follows it up to the next one is its body, which is left out.
+    private static func nextHead(_ descriptor: Int32, _ read: inout [UInt8]) -> String? {
+        let end = Array("\r\n\r\n".utf8)
+        while true {
+            if let range = read.firstRange(of: end) {
+                let head = String(decoding: read[..<range.lowerBound], as: UTF8.self)
+                let length =
+                    head.split(separator: "\r\n").compactMap { line -> Int? in
+                        let parts = line.split(separator: ":", maxSplits: 1)
+                        guard parts.count == 2, parts[0].lowercased() == "content-length" else { return nil }
+                        return Int(parts[1].filter { $0 != " " })
+                    }.first ?? 0
+                guard read.count >= range.upperBound + length else {
+                    guard more(descriptor, &read) else { return nil }
+                    continue
+                }
+                read.removeFirst(range.upperBound + length)
+                return head
+            }
+            guard more(descriptor, &read) else { return nil }
+        }
+    }
+
+    private static func more(_ descriptor: Int32, _ read: inout [UInt8]) -> Bool {
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        let count = recv(descriptor, &buffer, buffer.count, 0)
+        guard count > 0 else { return false }
+        read += buffer[..<count]
+        return true
+    }
+
+    private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+        var done = 0
+        while done < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                send(descriptor, $0.baseAddress! + done, bytes.count - done, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { return false }
+            done += count
+        }
+        return true
+    }
+}
