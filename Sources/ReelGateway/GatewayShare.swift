@@ -103,6 +103,7 @@ final class GatewayShare: Sendable {
     /// Answers questions about state in this process; nil: they are passed on.
     let state: (any StateSource)?
     private let notice: @Sendable () -> String?
+    private let unasked: Mutex<UnaskedPeers>
     /// What is known of the log's records.
     let sound: SoundSeqs
     /// What is read of the log for those who catch up.
@@ -126,6 +127,7 @@ final class GatewayShare: Sendable {
         notice: @escaping @Sendable () -> String? = { nil }
     ) {
         self.notice = notice
+        unasked = Mutex(UnaskedPeers(PeerAccess(settings.node)))
         self.nodeID = nodeID
         self.log = log
         self.settings = settings
@@ -169,7 +171,7 @@ final class GatewayShare: Sendable {
         return NodeHealth(
             [own] + (state.map { [$0.health] } ?? []),
             isLeaving: isLeaving,
-            notices: [log.notice, notice()]
+            notices: [log.notice, notice(), unasked.withLock(\.notice)]
         )
     }
 
@@ -268,8 +270,12 @@ final class GatewayShare: Sendable {
         return node
     }
 
-    /// Looks how far the other gateways are, of what is known of the nodes; about once a second.
+    /// Looks how far the other gateways are, of what is known of the nodes, and which nodes cannot be asked; about once
+    /// a second.
     func look(at nodes: [NodeAnnouncement], nowMs: Int64) {
+        for (node, detail) in unasked.withLock({ $0.look(at: nodes.filter { $0.id != nodeID }) }) {
+            journal.warning("a snapshot node is not asked", ["node": node, "detail": detail])
+        }
         var others = [Seq](repeating: .none, count: partitions)
         for node in nodes where node.id != nodeID && node.role != "snapshot" {
             for position in node.positions(in: epoch) where others.indices.contains(position.partition) {
