@@ -65,7 +65,7 @@ public final class Gateway: Sendable {
         )
         self.share = share
         let url = Mutex(settings.node.nodeURL ?? "")
-        let announcer = Announcer(log: log, journal: journal) {
+        let announcer = Announcer(log: log, journal: journal, ends: { share.ends }) {
             share.announcement(url: url.withLock { $0 })
         }
         self.announcer = announcer
@@ -187,9 +187,14 @@ public final class Gateway: Sendable {
         return loops
     }
 
+    /// The longest address in bytes that is named to clients.
+    private static let addressBytesMax = 512
+
     /// Where clients of this node may go.
     static func others(_ nodes: [NodeAnnouncement], than own: String?) -> Set<String> {
-        Set(nodes.lazy.filter { $0.role != "snapshot" }.compactMap(\.advertised).filter { $0 != own })
+        let addresses = nodes.lazy.filter { $0.role != "snapshot" }.compactMap(\.advertised)
+        // Sixteen of them must fit into a frame, whatever somebody has announced.
+        return Set(addresses.filter { $0 != own && $0.utf8.count <= addressBytesMax })
     }
 
     /// Each batch goes to each loop once.

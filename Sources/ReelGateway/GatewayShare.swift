@@ -10,6 +10,8 @@ final class GatewayShare: Sendable {
         var isLeaving = false
         var lag: Lag
         var firsts: [Seq]
+        /// The last seq of each partition, as the log said it last.
+        var lasts: [Seq]
         /// What each loop waits for.
         var backlogs: [Backlog]
         var divergence: ReelError?
@@ -151,6 +153,7 @@ final class GatewayShare: Sendable {
                 progress: progress,
                 lag: Lag(partitions: log.partitions, limitMs: settings.readyLagMs),
                 firsts: bounds.map(\.first),
+                lasts: bounds.map(\.last),
                 backlogs: [Backlog](repeating: Backlog(), count: settings.node.loops),
                 losses: [ReelError?](repeating: nil, count: log.partitions),
                 silences: [ReelError?](repeating: nil, count: log.partitions),
@@ -285,6 +288,14 @@ final class GatewayShare: Sendable {
         standing.withLock { [others] standing in
             standing.lag.look(read: standing.progress.positions, others: others, nowMs: nowMs)
         }
+    }
+
+    /// The last seq of each partition: as the log said it last, or as it was read since.
+    var ends: [Seq] { standing.withLock { standing in zip(standing.lasts, standing.progress.positions).map(max) } }
+
+    /// The log says where a partition ends.
+    func end(_ partition: Int, is last: Seq) {
+        standing.withLock { $0.lasts[partition] = last }
     }
 
     func bounds(_ partition: Int, are bounds: LogBounds) {

@@ -47,10 +47,12 @@ final class LogProbe {
         phase = .asking(partition: partition, sinceMs: loop.nowMs)
         let log = share.log
         loop.offload {
-            Result { () throws(LogError) in _ = try log.bounds(partition) }
+            Result { () throws(LogError) in try log.bounds(partition) }
         } then: { [self] result in
             switch result {
-            case .success: share.silence(partition, is: nil)
+            case .success(let bounds):
+                share.end(partition, is: bounds.last)
+                share.silence(partition, is: nil)
             case .failure(let error): share.silence(partition, is: ReelError(error.code, error.message))
             }
             if partition + 1 < share.partitions {

@@ -1,4 +1,4 @@
-import ReelCore
+public import ReelCore
 public import ReelLog
 public import ReelNet
 import Synchronization
@@ -8,6 +8,9 @@ public final class Announcer: Sendable {
     private let log: any EventLog
     private let journal: Journal
     private let describe: @Sendable () -> NodeAnnouncement
+    private let ends: @Sendable () -> [Seq]?
+    /// The last seq of each partition, as the log said it last; only where `ends` does not say it.
+    private let asked: Mutex<[Seq]>
     private let known = Mutex(NodesHeard())
     /// A log that is away may hold a thread for long: one of them at a time.
     private let isAnnouncing = Atomic<Bool>(false)
@@ -16,14 +19,23 @@ public final class Announcer: Sendable {
     /// The journal has a line of a failure, and none of its end.
     private let hasFailed = Atomic<Bool>(false)
 
-    /// `describe` says what holds of this node at the moment; it is called on a thread that may block.
-    public init(log: any EventLog, journal: Journal, describe: @escaping @Sendable () -> NodeAnnouncement) {
+    /// `describe` says what holds of this node at the moment; it is called on a thread that may block. `ends` says the
+    /// last seq of each partition of the log where the node knows it; nil: the log is asked.
+    public init(
+        log: any EventLog,
+        journal: Journal,
+        ends: @escaping @Sendable () -> [Seq]? = { nil },
+        describe: @escaping @Sendable () -> NodeAnnouncement
+    ) {
         self.log = log
         self.journal = journal
         self.describe = describe
+        self.ends = ends
+        asked = Mutex([Seq](repeating: .none, count: log.partitions))
     }
 
-    /// What the nodes announced lately, this one among them.
+    /// What the nodes announced lately, this one among them. No position is beyond the end of the log: an announcement
+    /// can be wrong.
     public var nodes: [NodeAnnouncement] { known.withLock { $0.nodes } }
 
     /// Those of them that go on announcing: who leaves is missing at once, who hangs or was killed soon.
@@ -52,7 +64,8 @@ public final class Announcer: Sendable {
                 node.hasLeft = hasLeft
                 try self.log.announce(node)
                 let nodes = try self.log.nodes()
-                self.known.withLock { $0.hear(nodes, now: .now) }
+                let ends = self.ends(for: nodes)
+                self.known.withLock { $0.hear(nodes, epoch: self.log.epoch, ends: ends, now: .now) }
                 if self.hasFailed.exchange(false, ordering: .relaxed) { self.journal.info("announcing resumed") }
             } catch {
                 self.hasFailed.store(true, ordering: .relaxed)
@@ -68,11 +81,29 @@ public final class Announcer: Sendable {
         }
     }
 
-    /// The body of `GET /v1/cluster`: every node that announced itself lately, by id.
+    /// The last seq of each partition. The log is asked for those partitions in which a node says that it is further
+    /// than the log was before. Blocks.
+    private func ends(for nodes: [NodeAnnouncement]) -> [Seq] {
+        if let ends = ends() { return ends }
+        var ends = asked.withLock { $0 }
+        let positions = nodes.flatMap { $0.positions(in: log.epoch) + $0.folded(in: log.epoch) }
+        let further = positions.filter { ends.indices.contains($0.partition) && $0.seq > ends[$0.partition] }
+        for partition in Set(further.map(\.partition)) {
+            // Where the log does not say it now, no node is believed to be further.
+            guard let bounds = try? log.bounds(partition) else { break }
+            ends[partition] = bounds.last
+        }
+        asked.withLock { [ends] in $0 = ends }
+        return ends
+    }
+
+    /// The body of `GET /v1/cluster`: every node that announced itself lately, by id. A node's positions are those that
+    /// it has announced. How far it is behind is told of positions that the log has.
     func clusterBody(of log: CurrentLog) -> [UInt8] {
-        let (nodes, nowMs) = (nodes.sorted { $0.id < $1.id }, WallClock.nowMs())
+        let (announced, clamped) = known.withLock { ($0.announced, $0.nodes) }
+        let (nodes, nowMs) = (announced.sorted { $0.id < $1.id }, WallClock.nowMs())
         let heads = AnnouncedHeads(
-            nodes.flatMap { node in
+            clamped.flatMap { node in
                 node.positions(in: log.epoch).map { (Int64($0.partition), $0.seq, node.heardMs) }
             }
         )
@@ -87,8 +118,8 @@ public final class Announcer: Sendable {
             object.member("url", node.url)
             object.member("advertised", node.advertised)
             object.member("build", node.build)
-            object.member("at", node.atMs)
-            object.member("age_ms", max(0, nowMs - node.heardMs))
+            object.member("at", Self.said(node.atMs))
+            object.member("age_ms", Self.said(nowMs - Self.said(node.heardMs)))
             if node.hasLeft { object.member("left", true) }
             if let isReady = node.isReady { object.member("ready", isReady) }
             object.member("epoch", node.epoch?.description)
@@ -99,11 +130,14 @@ public final class Announcer: Sendable {
                     let lag = heads.lag(partition: partition, seq: position.seq, heardMs: node.heardMs)
                     object.member("partition", position.partition)
                     object.member("seq", position.seq)
-                    object.member("lag", lag ?? 0)
+                    object.member("lag", Self.said(lag ?? 0))
                     object.member("code", node.stop(of: role.role, position.partition)?.rawValue)
                 }
             }
         }
         return body.finish()
     }
+
+    /// The nearest integer that JSON of the protocol carries, from 0 on.
+    private static func said(_ number: Int64) -> Int64 { min(max(0, number), largestInteger) }
 }

@@ -111,7 +111,7 @@ import Testing
             var others: Seq = 0
             try await eventually("it is not ready") {
                 others += 1
-                log.neighbour(reads: others)
+                log.neighbour(readsToEnd: others)
                 let answer = try await live.get("/readyz")
                 return answer.status == 503 && String(decoding: answer.body, as: UTF8.self).contains(#""behind":true"#)
             }
@@ -124,6 +124,42 @@ import Testing
             log.neighbour(reads: .none)
             try await eventually("it is ready") { try await live.get("/readyz").status == 200 }
             try await live.journal("ready", has: 2)
+        }
+    }
+
+    @Test("a position beyond the end of the log makes no gateway unready, and the list of the nodes stays readable")
+    func inventedPositions() async throws {
+        let log = NeighbourLog(
+            try MemoryLog(partitions: 1),
+            NodeAnnouncement(
+                id: "rogue",
+                role: "gateway",
+                url: "http://127.0.0.1:1",
+                advertised: nil,
+                build: "0",
+                positions: [],
+                atMs: 0
+            )
+        )
+        try await LiveGateway.with(log) {
+            $0.node.announceMs = 20
+            $0.readyLagMs = 100
+        } _: { live in
+            // A gateway looks about once a second: a lag would show in the third look.
+            var looks: Seq = 0
+            let end = ContinuousClock.now + .seconds(4)
+            while ContinuousClock.now < end {
+                looks += 1
+                log.neighbour(reads: largestInteger - 1_000_000 + looks)
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            #expect(live.gateway.share.lagMs == 0)
+            #expect(try await live.get("/readyz").status == 200)
+            log.neighbour(reads: largestInteger)
+            try await live.cluster(contains: #""seq":9007199254740991"#)
+            let body = String(decoding: try await live.get("/v1/cluster").body, as: UTF8.self)
+            let lags = body.matches(of: /"lag":(-?[0-9]+)/).map { Int64($0.1) }
+            #expect(lags == [0, 0], "one bad announcement changes no other entry: \(body)")
         }
     }
 

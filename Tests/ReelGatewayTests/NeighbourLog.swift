@@ -8,6 +8,8 @@ import Synchronization
 final class NeighbourLog: ForwardingLog {
     let log: any EventLog
     private let neighbour: Mutex<NodeAnnouncement>
+    /// The end that the log says it has, though it hands out nothing up to there.
+    private let end = Mutex(Seq.none)
 
     init(_ log: any EventLog, _ neighbour: NodeAnnouncement) {
         self.log = log
@@ -17,6 +19,17 @@ final class NeighbourLog: ForwardingLog {
     /// From now on the neighbour says that it has read the first partition up to there.
     func neighbour(reads seq: Seq) {
         neighbour.withLock { $0.positions = [.init(partition: 0, seq: seq)] }
+    }
+
+    /// From now on the log ends there, and the neighbour has read it.
+    func neighbour(readsToEnd seq: Seq) {
+        end.withLock { $0 = seq }
+        neighbour(reads: seq)
+    }
+
+    func bounds(_ partition: Int) throws(LogError) -> LogBounds {
+        let (bounds, end) = (try log.bounds(partition), end.withLock { $0 })
+        return end > bounds.last ? LogBounds(first: max(0, bounds.first), last: end) : bounds
     }
 
     /// From now on the neighbour says this.

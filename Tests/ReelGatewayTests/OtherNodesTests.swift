@@ -68,6 +68,7 @@ import Testing
             node("b", "serve", in: epoch, advertised: "ws://b"),
             node("b-before", "serve", in: nil, advertised: "ws://b"),
             node("s", "snapshot", in: epoch, advertised: "ws://s"), node("quiet", "gateway", in: epoch),
+            node("long", "gateway", in: epoch, advertised: "ws://" + String(repeating: "x", count: 1_000_000)),
         ]
         #expect(Gateway.others(nodes, than: "ws://me") == ["ws://b"])
         #expect(Gateway.others(nodes, than: nil) == ["ws://b", "ws://me"])

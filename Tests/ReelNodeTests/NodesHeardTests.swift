@@ -4,6 +4,13 @@ import Testing
 
 @testable import ReelNode
 
+extension NodesHeard {
+    /// Of a log whose partitions do not matter.
+    fileprivate mutating func hear(_ announced: [NodeAnnouncement], now: ContinuousClock.Instant) {
+        hear(announced, epoch: Epoch(1), ends: [], now: now)
+    }
+}
+
 /// Who of a cluster is awake, by what was heard of it.
 @Suite struct NodesHeardTests {
     private func node(_ id: String, atMs: Int64) -> NodeAnnouncement {
@@ -57,5 +64,24 @@ import Testing
         }
         heard.hear([node("a", atMs: 1)], now: start + .seconds(501))
         #expect(heard.awake.map(\.id) == ["a"])
+    }
+
+    @Test("a position beyond the end of the log is its end, of the node's own log only")
+    func clamped() {
+        var heard = NodesHeard()
+        var rogue = node("rogue", atMs: 1)
+        rogue.positions = [(0, largestInteger), (1, 5), (2, 3), (1_000_000, 9)].map {
+            .init(partition: $0.0, seq: $0.1)
+        }
+        rogue.folded = [.init(partition: 0, seq: 8)]
+        var other = rogue
+        (other.id, other.epoch) = ("other", Epoch(2))
+        heard.hear([rogue, other], epoch: Epoch(1), ends: [7, 6, .none], now: .now)
+        let clamped = heard.nodes[0]
+        #expect(clamped.positions.map(\.partition) == [0, 1, 2] && clamped.positions.map(\.seq) == [7, 5, -1])
+        #expect(clamped.folded.map(\.seq) == [7])
+        #expect(heard.nodes[1] == other, "the positions of another log are not compared with this one")
+        #expect(heard.announced == [rogue, other], "the list of the cluster shows what was announced")
+        #expect(heard.awake.map(\.id) == ["rogue", "other"])
     }
 }
