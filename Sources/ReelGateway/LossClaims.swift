@@ -5,7 +5,8 @@ import ReelLog
 ///
 /// A snapshot node that finds another record, or none, where it has folded one announces that. Publishing into such a
 /// log would acknowledge events that nobody applies. But an announcement can be wrong, so a claim counts only once the
-/// node has repeated it and the log, asked for that record, does not have it.
+/// node has repeated it, the log, asked for that record, does not have it, and the node itself says the same where it
+/// is asked (`LossWatch`).
 struct LossClaims {
     /// What a node says.
     struct Claim: Hashable {

@@ -3,23 +3,37 @@ import ReelLog
 import ReelNet
 import ReelNode
 
-/// Asks the log about what other nodes say it has lost. On one loop of the gateway.
+/// Asks the log about what other nodes say it has lost, and then the node that says so. On one loop of the gateway.
+///
+/// The log cannot prove that it had a record once. So an announcement alone stops nothing: whoever may write the node
+/// list could invent one. The node itself must say the same where the gateway reaches it, over TLS if the gateway
+/// speaks TLS.
 final class LossWatch {
     private let share: GatewayShare
     private let loop: EventLoop
+    private let client: HTTPClient
+    private let access: PeerAccess
     private var claims = LossClaims()
+    private var nodes: [NodeAnnouncement] = []
     private var isAsking = false
     private var warnings = LineLimiter(lines: 1, windowMs: 60_000)
+
+    /// The timeout of a node's answer.
+    private static let timeout = Duration.seconds(5)
+    /// The largest `/readyz` in bytes: two roles of thousands of partitions.
+    private static let answerBytesMax = 4 << 20
 
     init(_ share: GatewayShare, on loop: EventLoop) {
         self.share = share
         self.loop = loop
+        client = HTTPClient(on: loop, maxIdle: 0)
+        access = PeerAccess(share.settings.node)
     }
 
     /// Looks at what the nodes announced last; about once a second.
     func look(at nodes: [NodeAnnouncement], nowMs: Int64) {
-        let others = nodes.filter { $0.id != share.nodeID }
-        claims.heard(others, of: share.epoch, partitions: share.partitions)
+        self.nodes = nodes.filter { $0.id != share.nodeID }
+        claims.heard(self.nodes, of: share.epoch, partitions: share.partitions)
         tell()
         guard !isAsking, let claim = claims.next(nowMs: nowMs) else { return }
         isAsking = true
@@ -27,19 +41,51 @@ final class LossWatch {
         loop.offload {
             claim.check(in: log)
         } then: { [self] verdict in
-            isAsking = false
-            if case .refuted = verdict, let unsaid = warnings.admit(nowMs: WallClock.nowMs()) {
-                share.journal.warning(
-                    "a node claims a loss that the log refutes",
-                    [
-                        "node": claim.node, "partition": "\(claim.partition)", "seq": "\(claim.seq)",
-                        "lines_left_out": "\(unsaid)",
-                    ]
-                )
+            switch verdict {
+            case .confirmed: ask(claim) { [self] repeats in finish(claim, repeats ? verdict : .unknown) }
+            case .refuted:
+                warn("a node claims a loss that the log refutes", claim)
+                finish(claim, verdict)
+            case .unknown: finish(claim, verdict)
             }
-            claims.answered(claim, verdict)
-            tell()
         }
+    }
+
+    private func finish(_ claim: LossClaims.Claim, _ verdict: LossClaims.Verdict) {
+        isAsking = false
+        claims.answered(claim, verdict)
+        tell()
+    }
+
+    /// Asks the node itself. Calls back with true if it says of the partition what it has announced.
+    private func ask(_ claim: LossClaims.Claim, then: @escaping (Bool) -> Void) {
+        guard let node = nodes.first(where: { $0.id == claim.node }), let origin = try? access.origin(of: node) else {
+            warn("a node claims a loss and cannot be asked", claim)
+            return then(false)
+        }
+        var request = HTTPClientRequest("GET", host: origin.host, port: origin.port, target: "/readyz")
+        access.prepare(&request, to: origin)
+        request.timeout = Self.timeout
+        var timer: LoopTimer?
+        let call = client.fetch(request, maxBody: Self.answerBytesMax) { [self] result in
+            timer?.cancel()
+            timer = nil
+            let repeats = (try? result.get()).map { claim.isRepeated(in: $0.body) } ?? false
+            if !repeats { warn("a node claims a loss and does not repeat it when it is asked", claim) }
+            then(repeats)
+        }
+        timer = loop.timer(after: Self.timeout) { call.cancel() }
+    }
+
+    private func warn(_ event: String, _ claim: LossClaims.Claim) {
+        guard let unsaid = warnings.admit(nowMs: WallClock.nowMs()) else { return }
+        share.journal.warning(
+            event,
+            [
+                "node": claim.node, "partition": "\(claim.partition)", "seq": "\(claim.seq)",
+                "lines_left_out": "\(unsaid)",
+            ]
+        )
     }
 
     private func tell() {
@@ -49,3 +95,24 @@ final class LossWatch {
 
 @available(*, unavailable)
 extension LossWatch: Sendable {}
+
+extension LossClaims.Claim {
+    /// True if the body of the node's `/readyz` says that the log has lost something of this partition.
+    func isRepeated(in body: [UInt8]) -> Bool {
+        body.withUnsafeBytes { body in
+            do throws(ReelError) {
+                let object = try JSONObject(body, levels: 8, shape: .internal)
+                for role in try object.elements("roles") ?? [] {
+                    for place in try JSONObject(role, levels: 8, shape: .internal).elements("partitions") ?? [] {
+                        let place = try JSONObject(place, levels: 8, shape: .internal)
+                        guard try place.integer("partition") == Int64(partition) else { continue }
+                        if try place.string("code").flatMap(ErrorCode.init(rawValue:))?.isLoss == true { return true }
+                    }
+                }
+                return false
+            } catch {
+                return false
+            }
+        }
+    }
+}

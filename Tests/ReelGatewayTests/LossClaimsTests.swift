@@ -12,11 +12,17 @@ struct LossClaimsTests {
     private let epoch = Epoch(1)
 
     /// A snapshot node that has folded another record, or has folded one where the log has none.
-    private func node(_ lost: Witness?, _ id: String = "s1", partition: Int = 0, atMs: Int64) -> NodeAnnouncement {
+    private func node(
+        _ lost: Witness?,
+        _ id: String = "s1",
+        partition: Int = 0,
+        url: String = "http://127.0.0.1:1",
+        atMs: Int64
+    ) -> NodeAnnouncement {
         var node = NodeAnnouncement(
             id: id,
             role: "snapshot",
-            url: "http://127.0.0.1:1",
+            url: url,
             advertised: nil,
             build: "0",
             epoch: epoch,
@@ -119,12 +125,20 @@ struct LossClaimsTests {
     @Test("a gateway takes no publishes where another node has witnessed a loss, and takes them again after it")
     func publishes() async throws {
         let memory = try MemoryLog(partitions: 1)
-        let log = NeighbourLog(memory, node(nil, atMs: 0))
+        let health =
+            #"{"ready":false,"roles":[{"role":"snapshot","partitions":[{"partition":0,"code":"ahead_of_log"}]}]}"#
+        let witness = try RogueServer { _ in
+            .text(
+                "HTTP/1.1 503 Behind\ncontent-type: application/json\ncontent-length: \(health.utf8.count)\n\n\(health)"
+            )
+        }
+        let url = "http://127.0.0.1:\(witness.port)"
+        let log = NeighbourLog(memory, node(nil, url: url, atMs: 0))
         try await LiveGateway.with(log) {
             $0.node.announceMs = 20
         } _: { live in
             func say(_ lost: Witness?) {
-                var neighbour = node(lost, atMs: 0)
+                var neighbour = node(lost, url: url, atMs: 0)
                 neighbour.epoch = live.log.epoch
                 log.neighbour(says: neighbour)
             }
@@ -139,6 +153,32 @@ struct LossClaimsTests {
                 say(nil)
                 return live.gateway.share.refusal(of: 0) == nil
             }
+        }
+    }
+
+    @Test(
+        "a claim that is in the node list alone stops nothing",
+        arguments: [
+            nil, "", "{}", #"{"roles":5}"#, "[]", #"{"roles":[{"role":"snapshot","partitions":[{"partition":0}]}]}"#,
+            #"{"roles":[{"role":"snapshot","partitions":[{"partition":1,"code":"diverged"}]}]}"#,
+            #"{"roles":[{"role":"snapshot","partitions":[{"partition":0,"code":"node_behind"}]}]}"#,
+        ]
+    )
+    func invented(health: String?) async throws {
+        let server = try health.map { health in
+            try RogueServer { _ in .text("HTTP/1.1 200 OK\ncontent-length: \(health.utf8.count)\n\n\(health)") }
+        }
+        let url = server.map { "http://127.0.0.1:\($0.port)" } ?? "http://127.0.0.1:1"
+        let log = NeighbourLog(try MemoryLog(partitions: 2), node(nil, url: url, atMs: 0))
+        try await LiveGateway.with(log) {
+            $0.node.announceMs = 20
+        } _: { live in
+            var neighbour = node(lost, url: url, atMs: 0)
+            neighbour.epoch = live.log.epoch
+            log.neighbour(says: neighbour)
+            try await live.journal("a node claims a loss and does not repeat it when it is asked", has: 1)
+            #expect(live.gateway.share.refusal(of: 0) == nil)
+            #expect(try await live.ready().contains(#""log":"ok""#))
         }
     }
 }

@@ -73,6 +73,8 @@ final class HealthStand {
     private let loop: EventLoop
     private let http: LoopBound<HTTPClient>
     private let address: NodeAddress
+    /// The other node of `another node has folded more than the log has`.
+    private let other: RogueServer
     /// Holds the snapshot file so that nobody else can write it.
     private var lock: Connection?
     private var ops: Op = 0
@@ -83,6 +85,11 @@ final class HealthStand {
     /// Starts a node in a state of the table.
     init(_ state: String) async throws {
         memory = try MemoryLog(partitions: 2)
+        let health =
+            #"{"roles":[{"role":"snapshot","partitions":[{"partition":\#(Self.partition),"code":"ahead_of_log"}]}]}"#
+        other = try RogueServer { _ in
+            .text("HTTP/1.1 503 Lost\ncontent-length: \(health.utf8.count)\n\n\(health)")
+        }
         (folders, gateways) = (Opening(memory), Opening(memory))
         folder = try TemporaryFolder(prefix: "reel-health-")
         let (memory, folders) = (memory, folders)
@@ -112,19 +119,19 @@ final class HealthStand {
             memory.rollBack(Self.partition, to: 5)
             await Self.append(memory, 5..<20, title: "other")
         case "another node has folded more than the log has":
-            var other = NodeAnnouncement(
+            var announcement = NodeAnnouncement(
                 id: "other",
                 role: "snapshot",
-                url: "http://127.0.0.1:1",
+                url: "http://127.0.0.1:\(other.port)",
                 advertised: nil,
                 build: "0",
                 epoch: memory.epoch,
                 atMs: 0
             )
-            other.stops = [
+            announcement.stops = [
                 .init(role: "snapshot", partition: Self.partition, code: .aheadOfLog, lost: Witness(seq: 30, hash: 1))
             ]
-            gateways.neighbour(other)
+            gateways.neighbour(announcement)
         case "barrier of a newer version":
             await Self.append(memory, key: "~reel", [#"{"fold":2,"type":"barrier"}"#])
         case "epoch ended":
