@@ -79,9 +79,7 @@ public struct Journal: Sendable {
             switch scalar {
             case "\"": text += "\\\""
             case "\\": text += "\\\\"
-            case "\n": text += "\\n"
-            // Of them a terminal takes some for commands, those beyond ASCII too.
-            case _ where scalar.properties.generalCategory == .control: text += " "
+            case _ where PrintableText.isControl(scalar): text += PrintableText.escape(of: scalar)
             default: text.unicodeScalars.append(scalar)
             }
         }

@@ -19,10 +19,10 @@ enum CommandLineTool {
             let code: ExitCode
             switch try parser.request(words) {
             case .overview(let commands):
-                try console.print(HelpPages(commands: commands).overview())
+                try console.print(page: HelpPages(commands: commands).overview())
                 code = words.isEmpty ? .usage : .done
             case .help(let command):
-                try console.print(HelpPages(commands: CommandTable.all).page(of: command))
+                try console.print(page: HelpPages(commands: CommandTable.all).page(of: command))
                 code = .done
             case .run(let command, let options):
                 for warning in parser.warnings() { console.note("reel: warning: \(warning)") }
@@ -33,7 +33,10 @@ enum CommandLineTool {
         } catch {
             try? console.flush()
             let complaint = Complaint(error)
-            if complaint != .brokenPipe { console.note("reel: \(complaint.message)") }
+            if complaint != .brokenPipe {
+                console.note("reel: \(complaint.message)")
+                if let usage = complaint.usage { console.note(usage) }
+            }
             return complaint.code
         }
     }

@@ -1,9 +1,14 @@
 import Glibc
+import ReelCore
 import Synchronization
 
 /// Where a command writes: standard output and standard error, or the memory of a test.
 ///
 /// Standard output is gathered; it leaves by `flush`, when much has come together, and line by line on a terminal.
+///
+/// Most of what is printed comes from nodes and from other writers of a stream. A control character or a bidi control
+/// in it never reaches a terminal, see `PrintableText`, and never text for people, also in a pipe. A program gets the
+/// lines of JSON through a pipe as they are: canonical JSON escapes C0 itself, and holds DEL, C1 and bidi controls.
 final class Console: Sendable {
     enum Channel: Sendable { case output, error }
 
@@ -32,8 +37,17 @@ final class Console: Sendable {
         try writeAll(bytes, to: channel == .output ? STDOUT_FILENO : STDERR_FILENO)
     }
 
-    /// Bytes to standard output as they are.
+    /// Whole lines of JSON to standard output. On a terminal controls are escaped; the JSON stays the same.
     func write(_ bytes: some Sequence<UInt8>) throws(Complaint) {
+        try isTerminal ? gather(PrintableText.lines(String(decoding: Array(bytes), as: UTF8.self)).utf8) : gather(bytes)
+    }
+
+    /// A command to the terminal, such as to clear it.
+    func command(_ sequence: String) throws(Complaint) {
+        try gather(sequence.utf8)
+    }
+
+    private func gather(_ bytes: some Sequence<UInt8>) throws(Complaint) {
         let isMuch = gathered.withLock {
             $0.append(contentsOf: bytes)
             return $0.count >= 65_536
@@ -41,9 +55,14 @@ final class Console: Sendable {
         if isMuch || isTerminal { try flush() }
     }
 
-    /// A line to standard output.
+    /// A line to standard output, for people.
     func print(_ line: String = "") throws(Complaint) {
-        try write((line + "\n").utf8)
+        try gather((PrintableText.line(line) + "\n").utf8)
+    }
+
+    /// Lines to standard output, for people. A text from outside in them can add lines: it belongs into `print(_:)`.
+    func print(page text: String) throws(Complaint) {
+        try gather((PrintableText.lines(text) + "\n").utf8)
     }
 
     /// Hands on what was gathered for standard output.
@@ -57,7 +76,7 @@ final class Console: Sendable {
 
     /// A line to standard error: progress, warnings, and why it did not work. That it cannot be written is no error.
     func note(_ line: String) {
-        try? sink(.error, Array((line + "\n").utf8))
+        try? sink(.error, Array((PrintableText.line(line) + "\n").utf8))
     }
 }
 

@@ -1,6 +1,7 @@
 import ReelCore
 import ReelNet
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ReelNode
@@ -96,6 +97,16 @@ import Testing
         #expect(line.hasSuffix("partition=3 empty=\"\"\n"))
         #expect(line.wholeMatch(of: /time=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z level=error .*\n/) != nil)
         #expect(line.contains(#"detail="two\nlines \"here\"""#))
+    }
+
+    @Test("what a terminal or a viewer takes for a command is written as an escape")
+    func controls() throws {
+        let lines = Lines()
+        let journal = Journal { lines.add($0) }
+        journal.info("x", ["sub": "an\u{202e}n", "detail": "\u{1b}]0;pwn\u{7}\u{9b}1m\u{2066}\r"])
+        let line = try #require(lines.all.first)
+        #expect(line.contains(#"sub="an\u202en""#))
+        #expect(line.contains(#"detail="\u001b]0;pwn\u0007\u009b1m\u2066\r""#), "\(line)")
     }
 }
 

@@ -143,7 +143,7 @@ struct ArgumentParser: Sendable {
     }
 
     private func usage(_ command: Command, _ message: String) -> Complaint {
-        Complaint(.usage, "\(message)\nusage: \(command.usage); `reel \(command.name) --help` says more")
+        Complaint(.usage, message, usage: "usage: \(command.usage); `reel \(command.name) --help` says more")
     }
 }
 

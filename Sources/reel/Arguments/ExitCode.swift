@@ -29,10 +29,13 @@ struct Complaint: Error, Equatable, Sendable {
     var code: ExitCode
     /// What was found, what was expected, what to do.
     var message: String
+    /// How the command is used, as a line of its own; nil: that does not help.
+    var usage: String?
 
-    init(_ code: ExitCode, _ message: String) {
+    init(_ code: ExitCode, _ message: String, usage: String? = nil) {
         self.code = code
         self.message = message
+        self.usage = usage
     }
 
     /// Nobody reads standard output any more, such as behind `| head`. That is no trouble, so nothing is said of it.

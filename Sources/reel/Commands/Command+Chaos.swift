@@ -47,9 +47,9 @@ extension Command {
         let (loop, stop) = (chaos.load.loop, chaos.stop)
         try loop.sync { loop.onInterruption { stop() } }
         let report = try await chaos.run()
-        try console.print("\n\(report.text)\n\n\(report.load.text)\n")
+        try console.print(page: "\n\(report.text)\n\n\(report.load.text)\n")
         let verdict = try await judge(folder)
-        try console.print(verdict.text)
+        try console.print(page: verdict.text)
         for fault in report.withoutEffect.map(\.fault) {
             try console.print("no effect: \(fault.target), \(fault.kind.rawValue)")
         }

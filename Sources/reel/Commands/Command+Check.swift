@@ -28,7 +28,7 @@ extension Command {
             throw Complaint(InputFile.code(ofUseless: [options.operands[0]] + options[dumps]), error.reason)
         }
         let verdict = await trial.verdict()
-        try console.print(verdict.text)
+        try console.print(page: verdict.text)
         switch verdict.word {
         case .valid: return .done
         case .invalid: return .badData

@@ -24,11 +24,11 @@ extension Command {
         }
         let parser = ArgumentParser(commands: CommandTable.all, environment: [:])
         if options.operands.count == 1, let group = parser.group(options.operands[0]) {
-            try console.print(HelpPages(commands: group).overview())
+            try console.print(page: HelpPages(commands: group).overview())
         } else if !options.operands.isEmpty {
-            try console.print(pages.page(of: try parser.command(named: options.operands)))
+            try console.print(page: pages.page(of: try parser.command(named: options.operands)))
         } else {
-            try console.print(pages.overview())
+            try console.print(page: pages.overview())
         }
         return .done
     }

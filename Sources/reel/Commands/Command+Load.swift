@@ -49,7 +49,7 @@ extension Command {
                 console.note("reel: expected \(check.text), found \(check.found)")
             }
         } else {
-            try console.print(report.text)
+            try console.print(page: report.text)
             for check in found {
                 try console.print("expected   \(check.text): \(check.isReached ? "reached" : "MISSED"), \(check.found)")
             }
@@ -131,7 +131,7 @@ private final class LoadScreen: Sendable {
 
     init(_ console: Console) {
         self.console = console
-        try? console.write("\u{1B}[2J".utf8)
+        try? console.command("\u{1B}[2J")
     }
 
     func show(_ lines: [String]) {
@@ -142,7 +142,7 @@ private final class LoadScreen: Sendable {
 
     /// The cursor goes up, and all below it is empty.
     func clear() {
-        try? console.write("\u{1B}[H\u{1B}[J".utf8)
+        try? console.command("\u{1B}[H\u{1B}[J")
     }
 }
 

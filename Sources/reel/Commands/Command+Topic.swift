@@ -66,7 +66,7 @@ extension Command {
             for topic in topics { try console.write(topic.json) }
             return .done
         }
-        try console.print("epoch \(current.epoch), \(current.partitions) partitions, number \(current.number)\n")
+        try console.print(page: "epoch \(current.epoch), \(current.partitions) partitions, number \(current.number)\n")
         var table = TextTable(
             "TOPIC",
             "PARTITIONS",
