@@ -29,7 +29,10 @@ extension Command {
             let caller = try await NodeCaller([address])
             let body: [UInt8]
             do {
-                let answer = try await caller.answer("/v1/streams/\(stream)/snapshot")
+                let answer = try await caller.answer(
+                    "/v1/streams/\(stream)/snapshot",
+                    bytesMax: NodeCaller.stateBytesMax
+                )
                 body = answer.body
                 if UnpublishedStream.isSaid(in: answer.headers) {
                     console.note("\(address): \(await MissingStream.text(stream, caller))")

@@ -33,14 +33,16 @@ extension Command {
             } catch let refusal as Refusal where refusal.isUnpublished {
                 throw Complaint(.failed, await MissingStream.text(stream, caller))
             }
+            // What is no object does not go to the reader of the pipe either.
+            let row = try ObjectLine(object[...])
             if asTable {
-                try print([try ObjectLine(object[...])].compactMap { $0 }, to: console)
+                try print([row].compactMap { $0 }, to: console)
             } else {
                 try console.write(object + (object.last == UInt8(ascii: "\n") ? [] : [UInt8(ascii: "\n")]))
             }
             return .done
         }
-        let answer = try await caller.answer("\(path)/snapshot")
+        let answer = try await caller.answer("\(path)/snapshot", bytesMax: NodeCaller.stateBytesMax)
         if UnpublishedStream.isSaid(in: answer.headers) {
             throw Complaint(.failed, await MissingStream.text(stream, caller))
         }

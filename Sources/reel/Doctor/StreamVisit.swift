@@ -65,18 +65,12 @@ struct StreamVisit {
     // MARK: State
 
     private func fold(of node: NodeAddress) async -> Result<Fold, Failure> {
-        await get("snapshot", of: node).flatMap { Self.read($0, SnapshotReader()) }
-    }
-
-    private static func read(_ lines: [UInt8], _ reader: SnapshotReader) -> Result<Fold, Failure> {
-        var reader = reader
-        do throws(ReelError) {
-            for line in lines.split(separator: UInt8(ascii: "\n")) {
-                try line.withUnsafeBufferPointer { (line) throws(ReelError) in try reader.read(line: Bytes(line)) }
+        await probe.state("/v1/streams/\(stream)/snapshot", of: node, into: SnapshotReader()).mapError { failure in
+            switch failure {
+            case .silent(let error): Failure(code: nil, message: error.message)
+            case .refused(let refusal): Failure(code: refusal.code, message: refusal.message)
+            case .wrong(let error): Failure(code: error.code, message: error.message)
             }
-            return .success(try reader.finish())
-        } catch {
-            return .failure(Failure(code: error.code, message: error.message))
         }
     }
 
@@ -94,13 +88,12 @@ struct StreamVisit {
                             + Hex64.text(y.digest())
                     )
                 }
-            } else if case .success(let delta) = await get(
-                "delta?after=\(a.fold.seq)&epoch=\(a.fold.epoch)",
-                of: b.node
-            ),
-                case .failure(let failure) = Self.read(delta, SnapshotReader(onto: a.fold))
-            {
-                found.append("the delta of \(b.node) does not fit the state of \(a.node): \(failure.message)")
+            } else if case .failure(.wrong(let error)) = await probe.state(
+                "/v1/streams/\(stream)/delta?after=\(a.fold.seq)&epoch=\(a.fold.epoch)",
+                of: b.node,
+                into: SnapshotReader(onto: a.fold)
+            ) {
+                found.append("the delta of \(b.node) does not fit the state of \(a.node): \(error.message)")
             }
         }
         return found

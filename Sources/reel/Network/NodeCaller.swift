@@ -13,8 +13,10 @@ final class NodeCaller {
     private static let neverAsked: [NetError.Code] = [
         .badAddress, .nameNotFound, .refused, .unreachable, .tooManyFiles, .certificate,
     ]
-    /// A snapshot of a very large stream is longer.
-    private static let answerMax = 4 << 30
+    /// The largest answer in bytes but for a state: a page of 10,000 events has about 4 MiB.
+    static let answerBytesMax = 64 << 20
+    /// The largest snapshot in bytes.
+    static let stateBytesMax = 1 << 30
 
     init(_ addresses: [NodeAddress]) async throws {
         self.addresses = addresses
@@ -27,14 +29,15 @@ final class NodeCaller {
         loop.stop()
     }
 
-    /// The body of the answer to a GET. A refusal of the node ends with its code and words.
-    func get(_ target: String) async throws -> [UInt8] {
-        try await call("GET", target, body: []).body
+    /// The body of the answer to a GET, which has at most `bytesMax` bytes. A refusal of the node ends with its code
+    /// and words.
+    func get(_ target: String, bytesMax: Int = answerBytesMax) async throws -> [UInt8] {
+        try await answer(target, bytesMax: bytesMax).body
     }
 
-    /// The answer to a GET, with its headers. Errors as in `get`.
-    func answer(_ target: String) async throws -> HTTPResponse {
-        try await call("GET", target, body: [])
+    /// The answer to a GET, with its headers. Bound and errors as in `get`.
+    func answer(_ target: String, bytesMax: Int = answerBytesMax) async throws -> HTTPResponse {
+        try await call("GET", target, body: [], bytesMax: bytesMax)
     }
 
     /// The body of the answer to a POST of JSON. `key`: the request's `Idempotency-Key`.
@@ -46,7 +49,8 @@ final class NodeCaller {
         _ method: String,
         _ target: String,
         body: [UInt8],
-        key: String? = nil
+        key: String? = nil,
+        bytesMax: Int = answerBytesMax
     ) async throws -> HTTPResponse {
         var (reasons, hasAnswer, mayBeDone) = ([String](), false, false)
         for address in addresses {
@@ -62,7 +66,7 @@ final class NodeCaller {
             if method == "POST" { request.headers.add("content-type", "application/json") }
             if let key { request.headers.add("idempotency-key", key) }
             do {
-                let response = try await client.fetch(request, maxBody: Self.answerMax)
+                let response = try await client.fetch(request, maxBody: bytesMax)
                 if response.status == 503 {
                     let refusal = Refusal(response)
                     // The events are in the log, so no other node gets the request.

@@ -9,8 +9,11 @@ struct NodeProbe: Sendable {
 
     /// Who does not answer within this is as good as dead.
     private static let timeout = Duration.seconds(3)
-    /// A snapshot of a very large stream is longer.
-    private static let answerMax = 4 << 30
+    /// The largest answer in bytes; a state is read by `state` as it comes. The page of metrics and a page of events
+    /// are shorter.
+    private static let answerBytesMax = 16 << 20
+    /// The timeout of a whole answer. A node that sends little at a time is never silent.
+    private static let answerTimeout = Duration.seconds(30)
 
     /// A probe, until `close`.
     init() async throws {
@@ -26,17 +29,49 @@ struct NodeProbe: Sendable {
 
     /// The answer to a GET; an error says why there is none.
     func get(_ target: String, of node: NodeAddress) async -> Result<HTTPResponse, NetError> {
+        let request = Self.request(target, of: node)
+        return await withCheckedContinuation { continuation in
+            let isTaken = loop.execute { [client] in
+                var timer: LoopTimer?
+                var isLate = false
+                let call = client.value.fetch(request, maxBody: Self.answerBytesMax) { result in
+                    timer?.cancel()
+                    timer = nil
+                    let late = NetError(.timedOut, "the answer was not whole within \(Self.answerTimeout)")
+                    continuation.resume(returning: isLate ? .failure(late) : result)
+                }
+                timer = client.loop.timer(after: Self.answerTimeout) {
+                    isLate = true
+                    call.cancel()
+                }
+            }
+            if !isTaken { continuation.resume(returning: .failure(Self.stopped)) }
+        }
+    }
+
+    /// Reads a snapshot or a delta as it comes.
+    func state(
+        _ target: String,
+        of node: NodeAddress,
+        into reader: SnapshotReader
+    ) async -> Result<Fold, StateDownload.Failure> {
+        let request = Self.request(target, of: node)
+        return await withCheckedContinuation { continuation in
+            let isTaken = loop.execute { [client] in
+                StateDownload.begin(request, client.value, into: reader) { continuation.resume(returning: $0) }
+            }
+            if !isTaken { continuation.resume(returning: .failure(.silent(Self.stopped))) }
+        }
+    }
+
+    private static let stopped = NetError(.closed, "the event loop has stopped")
+
+    private static func request(_ target: String, of node: NodeAddress) -> HTTPClientRequest {
         var request = HTTPClientRequest("GET", host: node.host, port: node.port, target: target)
-        request.timeout = Self.timeout
+        request.timeout = timeout
         request.tls = node.tls
         if let token = node.token { request.headers.add("authorization", "Bearer \(token)") }
-        do {
-            return .success(try await client.fetch(request, maxBody: Self.answerMax))
-        } catch let error as NetError {
-            return .failure(error)
-        } catch {
-            return .failure(NetError(.closed, "\(error)"))
-        }
+        return request
     }
 
     /// Why there is no standing: nobody answers, or a node that refuses to.
