@@ -46,6 +46,8 @@ final class TailSocket: WebSocketHandler {
     /// The number of the gateway's log; nil: it has not said welcome.
     private var number: Int?
     private var nodes: [String] = []
+    /// The partition of the stream; nil: the gateway has not answered the subscription.
+    private var partition: Int?
     private var wasHeard = true
 
     /// A connection on which nothing came for two of these is dead.
@@ -139,6 +141,10 @@ final class TailSocket: WebSocketHandler {
                 self.end(end)
                 socket.close()
             }
+        } catch let error as ReelError {
+            // Another gateway may be sound.
+            end(.lost("the gateway sent a frame that is none: \(error.message)"))
+            socket.close()
         } catch {
             end(.refused(Complaint(error)))
             socket.close()
@@ -186,21 +192,30 @@ final class TailSocket: WebSocketHandler {
             if !position.isKnown { began(subscribed.after + 1) }
             (position.epoch, position.seq, position.isKnown) = (subscribed.epoch, subscribed.after, true)
             position.number = number ?? 0
+            partition = subscribed.partition
         case .events(let events):
             let seq = position.seq ?? .none
-            guard events.from <= seq + 1 else {
-                return .lost("events from seq \(events.from) on came where seq \(seq + 1) was due")
+            guard events.stream == stream, events.from <= seq + 1 else {
+                return .lost("events of \(events.stream) from seq \(events.from) on came where seq \(seq + 1) was due")
+            }
+            var last = events.from - 1
+            for event in events.events {
+                guard event.seq > last, event.seq <= events.to else {
+                    return .lost("the event \(event.seq) came behind \(last), in a range up to seq \(events.to)")
+                }
+                last = event.seq
             }
             for event in events.events where event.seq > seq { try deliver(event) }
             position.seq = max(seq, events.to)
-        case .upto(_, let seq): position.seq = max(position.seq ?? .none, seq)
+        case .upto(let partition, let seq) where partition == self.partition:
+            position.seq = max(position.seq ?? .none, seq)
         case .lagged: return .lost("this reader was too slow and begins again")
         case .nodes(let others): nodes = others
         case .goaway(_, let others):
             if !others.isEmpty { nodes = others }
             return .lost("the gateway goes away")
         case .error(let failure): return end(for: failure)
-        case .unsubscribed, .ack, .nack: break
+        case .unsubscribed, .ack, .nack, .upto: break
         }
         return nil
     }
