@@ -21,6 +21,7 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
     func send(_ text: [UInt8]) {
         network.loop.execute { [self] in
             guard receive != nil, let frame = text.withUnsafeBytes({ try? ClientFrame($0) }) else { return }
+            if network.lies[node]?(self, frame) == true { return }
             network.asSeen(by: node) { handle(frame) }
         }
     }

@@ -51,6 +51,10 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     var frameBytes = 1 << 20
     /// A member of the answers by HTTP with events, and the number that stands in it whatever is so.
     var forged: (member: String, number: Int64)?
+    /// What a node does with a frame in place of an honest one; false: it is honest about that.
+    var lies: [String: @Sendable (FakeConnection, ClientFrame) -> Bool] = [:]
+    /// What a node answers by HTTP in place of an honest one, which would give this body; nil: the same.
+    var answers: [String: @Sendable (_ target: String, _ body: [UInt8]) -> (Int, [UInt8])?] = [:]
     /// How far the clock is ahead of the loop's.
     var aheadMs: Int64 = 0
     /// No connection gets what is appended.
@@ -178,7 +182,8 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         guard !request.isCancelled else { return }
         requests.append("\(node) \(target)")
         if down.contains(node) { return receive(.failed("refused")) }
-        let (status, body) = asSeen(by: node) { answer(target) }
+        var (status, body) = asSeen(by: node) { answer(target) }
+        if let lie = answers[node]?(target, body) { (status, body) = lie }
         receive(.status(status))
         // Cut anywhere.
         for piece in stride(from: 0, to: body.count, by: 1_000) where !request.isCancelled {

@@ -4,6 +4,9 @@ internal import ReelCore
 struct LineSplitter: Sendable {
     private var rest: [UInt8] = []
 
+    /// The longest line in bytes. A line with an object of 768 KiB and the history of its texts is shorter.
+    static let lineBytesMax = 64 << 20
+
     /// Lends each line that the piece completes, without its line feed.
     mutating func add(_ piece: Bytes, _ body: (Bytes) throws(ReelError) -> Void) throws(ReelError) {
         var start = 0
@@ -20,6 +23,9 @@ struct LineSplitter: Sendable {
             start = end + 1
         }
         rest += piece[start...]
+        guard rest.count <= Self.lineBytesMax else {
+            throw ReelError(.tooLarge, "found a line of more than \(Self.lineBytesMax) bytes")
+        }
     }
 }
 

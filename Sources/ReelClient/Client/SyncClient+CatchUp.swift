@@ -52,10 +52,10 @@ extension SyncClient {
         let download: Download
         if let fold = stream.view?.fold, fold.seq >= max(0, fold.horizon), !stream.needsSnapshot {
             target = "/v1/streams/\(stream.name)/delta?after=\(fold.seq)&epoch=\(fold.epoch)"
-            download = Download(SnapshotReader(onto: fold), isDelta: true)
+            download = Download(SnapshotReader(onto: fold), of: node, isDelta: true)
         } else {
             target = "/v1/streams/\(stream.name)/snapshot"
-            download = Download(SnapshotReader(listsChanges: true), isDelta: false)
+            download = Download(SnapshotReader(listsChanges: true), of: node, isDelta: false)
         }
         let name = stream.name
         let request = transport.get(from: node, target, token: token) { [weak self] response in
@@ -104,6 +104,8 @@ extension SyncClient {
             advance(stream)
             fillGaps(stream)
         } catch {
+            var error = error
+            if download.isState { error.message = "the state that \(download.node) has sent: \(error.message)" }
             catchUpFailed(stream, error)
         }
     }
@@ -195,6 +197,28 @@ extension SyncClient {
         notify(.epochChanged(stream: stream.name.description))
     }
 
+    /// The connected node names another number of partitions for the epoch of the held state. One of two nodes has
+    /// lied, and a fold for the wrong number leaves out events. So the state is read again, and is shown until then.
+    func leaveOtherPartitions(_ stream: StreamState, _ welcome: ServerFrame.Welcome) {
+        guard let view = stream.view, view.fold.epoch == welcome.epoch, view.partitions != welcome.partitions else {
+            return
+        }
+        stream.connectionLost()
+        stream.dropCatchUp()
+        stream.phase = .idle
+        stream.former = view.fold
+        stream.view = nil
+        stream.unwritten = []
+        stream.unwrittenEpoch = true
+        stream.isContradicted = false
+        stream.isCaughtUp = false
+        stream.needsSnapshot = stream.start != .all
+        let reason =
+            "\(link?.node ?? "a node") names \(welcome.partitions) partitions, another node has named"
+            + " \(view.partitions): the state is read again"
+        notify(.waiting(stream: stream.name.description, reason: reason))
+    }
+
     /// Tries the next step again after a while.
     func retry(_ stream: StreamState, afterMs: Int64) {
         guard stream.retry == nil else { return }
@@ -214,18 +238,31 @@ private final class Download: @unchecked Sendable {
     private var lines = LineSplitter()
     private var status = 0
     private var problem: [UInt8] = []
+    private var bytesLeft = Download.bytesMax
+    let node: String
     let isDelta: Bool
 
-    init(_ reader: SnapshotReader, isDelta: Bool) {
+    /// The largest state in bytes. The objects of a larger one would not fit into the memory of a device.
+    static let bytesMax = 1 << 30
+
+    init(_ reader: SnapshotReader, of node: String, isDelta: Bool) {
         self.reader = reader
+        self.node = node
         self.isDelta = isDelta
     }
+
+    /// True if the node has not refused.
+    var isState: Bool { status == 200 }
 
     /// The fold, once it is whole.
     func received(_ response: TransportResponse) throws(ReelError) -> Fold? {
         switch response {
         case .status(let status): self.status = status
         case .body(let bytes) where status == 200:
+            bytesLeft -= bytes.count
+            guard bytesLeft >= 0 else {
+                throw ReelError(.tooLarge, "found a state of more than \(Self.bytesMax) bytes")
+            }
             try bytes.lend { (bytes) throws(ReelError) in
                 try lines.add(bytes) { (line) throws(ReelError) in try reader.read(line: line) }
             }

@@ -69,6 +69,7 @@ extension SyncClient {
         for stream in opened.values {
             stream.connected()
             leaveFormerEpoch(stream)
+            leaveOtherPartitions(stream, welcome)
             if let arrived = stream.arrived { install(arrived.fold, isDelta: arrived.isDelta, stream) }
             advance(stream)
         }

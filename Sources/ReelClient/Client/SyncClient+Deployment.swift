@@ -8,6 +8,7 @@ extension SyncClient {
     /// What a node of a former log says of own events is of an earlier moment: to believe it could make them happen
     /// twice. A node of another deployment has a log that knows nothing of them.
     func reasonToLeave(_ welcome: ServerFrame.Welcome, _ node: String) -> String? {
+        if let reason = absurdity(of: welcome) { return reason }
         if let found = welcome.deployment, let deployment, found != deployment {
             otherDeployment = found
             notify(.otherDeployment(node: node, found: found.description, expected: deployment.description))
@@ -30,6 +31,27 @@ extension SyncClient {
         return nil
     }
 
+    /// The smallest limits that a node can be set to are larger. With smaller ones the device would refuse own events
+    /// as too large.
+    static let (frameBytesMin, eventBytesMin) = (16 << 10, 4 << 10)
+    /// Each epoch has a number that is one higher. A device does not miss so many of them.
+    static let numbersMissedMax = 1_000_000
+
+    /// What no node says; nil: all is plausible.
+    private func absurdity(of welcome: ServerFrame.Welcome) -> String? {
+        let limits = welcome.limits
+        guard limits.frame >= Self.frameBytesMin, limits.event >= Self.eventBytesMin, limits.batch > 0, limits.fetch > 0
+        else {
+            return "found limits of \(limits.frame) bytes a frame, \(limits.event) bytes an event, \(limits.batch)"
+                + " events a publish and \(limits.fetch) seqs a fetch, expected at least \(Self.frameBytesMin),"
+                + " \(Self.eventBytesMin), 1 and 1"
+        }
+        guard welcome.number - logNumber <= Self.numbersMissedMax else {
+            return "found log number \(welcome.number), expected at most \(logNumber + Self.numbersMissedMax)"
+        }
+        return nil
+    }
+
     /// Makes this device a device of another deployment, which `state.otherDeployment` names: its own was replaced.
     /// Returns when that is durable.
     ///
@@ -39,6 +61,9 @@ extension SyncClient {
     /// version vector. The others are sent, under a new site where the new log does not know the former site's ops.
     /// Events that depend on seqs of the former log (splices, guards) are refused with `epoch_changed`.
     ///
+    /// With the device's own deployment, the device forgets the highest log number that a node has named. That is the
+    /// way out if a node of the deployment has named a number that no log has: all other nodes would stay behind it.
+    ///
     /// Throws a `ReelError`: `bad_request` for a text that is no deployment, and if the store failed.
     public func adopt(deployment id: String) throws {
         try checkOpen()
@@ -46,7 +71,8 @@ extension SyncClient {
             let found = id.debugDescription
             throw ReelError(.badRequest, "found the deployment \(found), expected 16 lower-case hex digits")
         }
-        guard adopted != deployment else { return }
+        guard adopted != deployment || problems.holdsFormerLog else { return }
+        let isOwn = adopted == deployment
         finishTurn()
         try checkOpen()
         do throws(ReelError) {
@@ -55,14 +81,14 @@ extension SyncClient {
                     $0.logNumber = 0
                     $0.deployment = adopted
                 }
-                try store?.forgetHeld()
+                if !isOwn { try store?.forgetHeld() }
             }
         } catch {
             fail(error)
             throw error
         }
         (deployment, logNumber, logIsWritten, otherDeployment) = (adopted, 0, true, nil)
-        for stream in opened.values { stream.outbox.forgetHeld() }
+        if !isOwn { for stream in opened.values { stream.outbox.forgetHeld() } }
         note(.adopted)
         dropLink()
         failover.hurry()

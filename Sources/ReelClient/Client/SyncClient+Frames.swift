@@ -64,11 +64,12 @@ extension SyncClient {
         guard let stream = opened[subscribed.stream], stream.phase == .subscribing, let welcome = link?.welcome else {
             return
         }
-        guard subscribed.partition < welcome.partitions, subscribed.epoch == welcome.epoch else {
+        let partition = stream.name.partition(of: welcome.partitions)
+        guard subscribed.partition == partition, subscribed.epoch == welcome.epoch else {
             throw ReelError(
                 .badFrame,
-                "found partition \(subscribed.partition) of \(subscribed.epoch), expected less than"
-                    + " \(welcome.partitions) of \(welcome.epoch)"
+                "found partition \(subscribed.partition) of \(subscribed.epoch), expected \(partition) of"
+                    + " \(welcome.epoch)"
             )
         }
         if stream.view == nil {

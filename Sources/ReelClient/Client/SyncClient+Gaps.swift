@@ -124,10 +124,17 @@ final class EventsPage: @unchecked Sendable {
         var frame: ServerFrame.Events
     }
 
+    /// The largest answer in bytes. A node cuts a page at about 4 MiB.
+    private static let bytesMax = 32 << 20
+
     func received(_ response: TransportResponse, _ stream: StreamName) throws(ReelError) -> Events? {
         switch response {
         case .status(let status): self.status = status
-        case .body(let bytes): body += bytes
+        case .body(let bytes):
+            guard body.count + bytes.count <= Self.bytesMax else {
+                throw ReelError(.tooLarge, "found an answer of more than \(Self.bytesMax) bytes")
+            }
+            body += bytes
         case .end where status == 200:
             return try body.lend { (bytes) throws(ReelError) in try Self.parse(bytes, stream) }
         case .end: throw ReelError(problem: body, status: status)

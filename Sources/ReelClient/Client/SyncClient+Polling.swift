@@ -150,7 +150,9 @@ extension SyncClient {
 
     private func polled(_ events: EventsPage.Events, _ stream: StreamState) throws(ReelError) {
         guard let welcome = link?.welcome, stream.phase == .polled else { return }
-        guard events.epoch == welcome.epoch, events.partition < welcome.partitions, events.to >= events.from - 1 else {
+        guard events.epoch == welcome.epoch, events.partition == stream.name.partition(of: welcome.partitions),
+            events.to >= events.from - 1
+        else {
             throw ReelError(
                 .nodeBehind,
                 "found \(events.from)…\(events.to) of \(events.epoch), expected seqs of \(welcome.epoch)"
@@ -168,7 +170,7 @@ extension SyncClient {
         let (waiting, before) = (stream.outbox.entries.count, stream.seq)
         try received(events.frame, isPushed: false)
         guard stream.phase == .polled else { return }
-        stream.view?.unsubscribed(head: events.head)
+        stream.view?.polled(head: events.head)
         guard stream.seq > before || stream.seq >= events.head else {
             throw ReelError(.nodeBehind, "found nothing behind seq \(before), expected seqs up to \(events.head)")
         }

@@ -55,8 +55,8 @@ public enum SyncNotice: Sendable, Equatable {
     case notApplied(stream: String, Event, Fate)
     /// The log was replaced by another one: the queue is kept, the state comes anew.
     case epochChanged(stream: String)
-    /// The stream's state cannot be had at the moment: it begins with a snapshot, and no node answers with one. The
-    /// client goes on asking, and taking events.
+    /// The stream's state cannot be had at the moment: it begins with a snapshot, and no node answers with one. Or
+    /// nodes contradict each other, so that the state is read again. The client goes on asking, and taking events.
     case waiting(stream: String, reason: String)
     /// The stream cannot be read on: what this device knows and what the log says exclude each other, the log speaks a
     /// version that this client does not know, or the node does not let the device have it, which is tried again with

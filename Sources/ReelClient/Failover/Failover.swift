@@ -22,6 +22,8 @@ package struct Failover: Sendable {
     static let pauseMaxMs: Int64 = 10_000
     /// A connection that lived so long was a good one: the count of failures starts anew.
     static let steadyMs: Int64 = 5_000
+    /// The longest address in bytes of a node that was only heard of.
+    static let nodeBytesMax = 512
     /// How many nodes are remembered that were only heard of.
     static let learnedMax = 32
 
@@ -127,7 +129,9 @@ package struct Failover: Sendable {
         let former = learned
         learned = []
         for node in nodes + former.filter({ $0 == current }) where learned.count < Self.learnedMax {
-            guard !configured.contains(node), !learned.contains(node) else { continue }
+            guard node.utf8.count <= Self.nodeBytesMax, !configured.contains(node), !learned.contains(node) else {
+                continue
+            }
             if !isSecure || node.hasPrefix("https://") { learned.append(node) }
         }
         if current != nil { goOnBehindCurrent() }

@@ -80,6 +80,10 @@ struct ProblemList: Sendable {
 
     private(set) var problems: [Place: Problem] = [:]
 
+    /// True if a node is at a log before the one that this device has been at, and no other node has said welcome
+    /// since.
+    var holdsFormerLog: Bool { problems[.log]?.code == .nodeBehind }
+
     /// Begins and ends problems. True if the list has changed.
     mutating func apply(_ input: Input, nowMs: Int64) -> Bool {
         switch input {

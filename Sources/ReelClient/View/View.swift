@@ -81,10 +81,17 @@ struct View: Sendable {
 
     // MARK: Steps
 
-    /// A subscription stands: what is pushed proves seqs from `after + 1` on.
+    /// A subscription stands: what is pushed proves seqs from `after + 1` on. What earlier nodes have said of the head
+    /// does not count any longer: one of them may have invented it.
     mutating func subscribed(after: Seq, head: Seq) {
         proven = after
-        self.head = max(self.head, head, after)
+        self.head = max(covered.last ?? .none, head, after)
+    }
+
+    /// A node without a subscription has said where the partition ends.
+    mutating func polled(head: Seq) {
+        proven = nil
+        self.head = max(covered.last ?? .none, head)
     }
 
     /// The subscription has ended.

@@ -1,0 +1,267 @@
+import ReelCore
+import TestSupport
+import Testing
+
+@testable import ReelClient
+
+/// A gateway that means harm, beside an honest one: the device says what it has found at which node, keeps its queue,
+/// and goes on with the honest node.
+@Suite(.timeLimit(.minutes(5))) struct RogueGatewayTests {
+    private static let welcome =
+        #"{"t":"welcome","node":"a","epoch":"0000000000000001","number":0,"deployment":"0000000000000001","#
+        + #""partitions":1,"limits":{"frame":1048576,"event":262144,"batch":50,"subscriptions":100,"fetch":100000},"#
+        + #""ping_s":20,"nodes":[]}"#
+    private static let subscribed =
+        #"{"t":"subscribed","stream":"s","epoch":"0000000000000001","partition":0,"first":0,"head":0,"after":-1}"#
+
+    private static func welcome(_ part: String, _ lie: String) -> String { welcome.replacing(part, with: lie) }
+
+    /// A network of the rogue node `a` and the honest node `b`, in which the rogue says these texts to a hello, and
+    /// these to a subscribe.
+    private func network(hello: [String], subscribe: [String] = []) throws -> FakeNetwork {
+        let network = try FakeNetwork()
+        network.haste = 100
+        network.lies["a"] = { connection, frame in
+            switch frame.body {
+            case .hello: for text in hello { connection.receive?(.text(Array(text.utf8))) }
+            case .subscribe: for text in subscribe { connection.receive?(.text(Array(text.utf8))) }
+            default: break
+            }
+            return true
+        }
+        return network
+    }
+
+    /// Publishes while only the rogue is there, waits until the device has left it, and then lets the honest node in.
+    /// Returns the reason for which the device left the rogue.
+    @discardableResult
+    private func meet(_ network: FakeNetwork, from start: SyncStart = .all) async throws -> String {
+        try await network.on { $0.down = ["b"] }
+        let client = try network.client(nodes: ["a", "b"])
+        var notices = await client.notices.makeAsyncIterator()
+        let stream = try await client.open("s", from: start)
+        let publication = try await stream.publish(.insert("m", "own", ["n": 1]))
+        var reason = ""
+        while let notice = await notices.next() {
+            guard case .disconnected("a", let found) = notice else { continue }
+            reason = found
+            break
+        }
+        #expect(await stream.queued == 1, "the queue is kept")
+        #expect(await stream.object("m", "own") != nil)
+        try await network.on { $0.down = [] }
+        guard case .applied = try await publication.fate() else {
+            Issue.record("the event was not applied")
+            return reason
+        }
+        #expect(await client.connectedNode == "b")
+        #expect(try await network.on { $0.log.count } == 1)
+        await client.close()
+        return reason
+    }
+
+    @Test(
+        "a welcome that no node says is left with its node",
+        arguments: [
+            welcome(#""partitions":1"#, #""partitions":0"#),
+            welcome(#""partitions":1"#, #""partitions":9007199254740992"#),
+            welcome(#""partitions":1"#, #""partitions":"1""#), welcome(#""frame":1048576"#, #""frame":0"#),
+            welcome(#""frame":1048576"#, #""frame":1025"#), welcome(#""event":262144"#, #""event":1"#),
+            welcome(#""batch":50"#, #""batch":0"#), welcome(#""fetch":100000"#, #""fetch":0"#),
+            welcome(#""limits":{"#, #""x":{"#), welcome(#""number":0"#, #""number":9007199254740991"#),
+            welcome(#""number":0"#, #""number":-1"#), welcome(#""epoch":"0000000000000001""#, #""epoch":"1""#),
+            welcome(#""deployment":"0000000000000001""#, #""deployment":7"#), welcome(#""nodes":[]"#, #""nodes":[5]"#),
+            welcome(#""t":"welcome""#, #""t":"wellcome""#), "", "{", "[]", "null", #"{"t":"welcome"}"#,
+        ]
+    )
+    func absurdWelcome(text: String) async throws {
+        let reason = try await meet(try network(hello: [text]))
+        #expect(!reason.isEmpty)
+    }
+
+    @Test(
+        "a frame that contradicts itself is left with its node, and nothing is taken of it",
+        arguments: [
+            [subscribed.replacing(#""partition":0"#, with: #""partition":1"#)],
+            [subscribed.replacing("0000000000000001", with: "0000000000000002")],
+            [subscribed.replacing(#""head":0"#, with: #""head":"0""#)],
+            [subscribed, #"{"t":"events","stream":"s","from":0,"to":0,"events":[{"seq":0,"x":1},{"seq":0,"x":2}]}"#],
+            [subscribed, #"{"t":"events","stream":"s","from":0,"to":2,"events":[{"seq":2,"x":1},{"seq":1,"x":2}]}"#],
+            [subscribed, #"{"t":"events","stream":"s","from":0,"to":0,"events":[{"seq":1,"x":1}]}"#],
+            [subscribed, #"{"t":"events","stream":"s","from":5,"to":3,"events":[]}"#],
+            [subscribed, #"{"t":"events","stream":"s","from":0,"to":9007199254740992,"events":[]}"#],
+            [subscribed, #"{"t":"events","stream":"s","from":0,"to":0,"events":[7]}"#],
+            [subscribed, #"{"t":"upto","partition":0,"seq":"x"}"#], [subscribed, #"{"t":"ack","stream":"s"}"#],
+            [subscribed, #"{"t":"goaway"}"#], [subscribed, "\u{1b}[2J"],
+        ]
+    )
+    func contradiction(texts: [String]) async throws {
+        try await meet(try network(hello: [Self.welcome], subscribe: texts))
+    }
+
+    @Test("a node that sends its clients away at once, again and again, is left for another one")
+    func goaways() async throws {
+        let goaway = #"{"t":"goaway","after_ms":0,"nodes":["a"]}"#
+        try await meet(try network(hello: [Self.welcome, goaway]))
+    }
+
+    @Test("a head and a pause that are absurd end with the connection", arguments: [true, false])
+    func absurdHead(saysHead: Bool) async throws {
+        let lie =
+            saysHead
+            ? Self.subscribed.replacing(#""head":0"#, with: #""head":9007199254740991"#)
+            : #"{"t":"error","code":"overloaded","message":"","stream":"s","retry_ms":9007199254740991,"ref":"s"}"#
+        let network = try network(hello: [Self.welcome], subscribe: [lie])
+        try await network.on { $0.down = ["b"] }
+        let client = try network.client(nodes: ["a", "b"])
+        let stream = try await client.open("s", from: .snapshot)
+        let publication = try await stream.publish(.insert("m", "own"))
+        try await eventually("the lie was told") { await client.connectedNode == "a" }
+        try await network.on { network in
+            network.down = ["a"]
+            for connection in network.connections { connection.end("reset") }
+        }
+        guard case .applied = try await publication.fate() else { throw Wrong() }
+        try await eventually("it has all") {
+            let (gaps, seq) = (await stream.gaps, await stream.seq)
+            return gaps.isEmpty && seq == 0
+        }
+        await client.close()
+    }
+
+    @Test("a nack with an absurd pause holds the queue up on that connection only")
+    func absurdPause() async throws {
+        let network = try FakeNetwork()
+        network.haste = 100
+        network.nack = ReelError(.overloaded, "later", retryMs: largestInteger)
+        network.down = ["b"]
+        let client = try network.client(nodes: ["a", "b"])
+        let stream = try await client.open("s", from: .all)
+        let publication = try await stream.publish(.insert("m", "own"))
+        try await eventually("it was nacked") { await client.state.problems.contains { $0.code == .overloaded } }
+        try await network.on { network in
+            (network.nack, network.down) = (nil, ["a"])
+            for connection in network.connections { connection.end("reset") }
+        }
+        guard case .applied = try await publication.fate() else { throw Wrong() }
+        await client.close()
+    }
+
+    @Test("a device that a node has told another number of partitions reads the state again at an honest one")
+    func otherPartitions() async throws {
+        let partition = StreamName("s")!.partition(of: 3)
+        let network = try network(
+            hello: [Self.welcome(#""partitions":1"#, #""partitions":3"#)],
+            subscribe: [
+                Self.subscribed.replacing(#""partition":0"#, with: #""partition":\#(partition)"#)
+                    .replacing(#""head":0"#, with: #""head":1"#),
+                #"{"t":"events","stream":"s","from":0,"to":1,"events":[]}"#,
+            ]
+        )
+        try await network.on { network in
+            network.author(.insert("m", "0"))
+            network.author(.insert("m", "1"))
+            network.hung = ["a", "b"]
+            network.down = ["b"]
+        }
+        let client = try network.client(nodes: ["a", "b"])
+        let stream = try await client.open("s", from: .all)
+        try await eventually("the rogue has shown a log without events") { await stream.seq == 1 }
+        #expect(await stream.objects("m").isEmpty)
+        try await network.on { network in
+            (network.down, network.hung) = (["a"], [])
+            for connection in network.connections { connection.end("reset") }
+        }
+        try await eventually("all is read") { await stream.objects("m").count == 2 }
+        try await stream.publish(.insert("m", "own")).fate()
+        #expect(await stream.objects("m").count == 3)
+        await client.close()
+    }
+
+    @Test("a log number that no log has is forgotten with `adopt` of the own deployment")
+    func numberOfNoLog() async throws {
+        let network = try FakeNetwork()
+        network.haste = 100
+        network.number = 999_999
+        let client = try network.client()
+        let stream = try await client.open("s", from: .all)
+        try await stream.publish(.insert("m", "0")).fate()
+        try await network.on { network in
+            network.number = 0
+            for connection in network.connections { connection.end("reset") }
+        }
+        let publication = try await stream.publish(.insert("m", "1"))
+        try await eventually("the honest node is behind") {
+            await client.state.problems.contains { $0.code == .nodeBehind && $0.message.contains("999999") }
+        }
+        try await client.adopt(deployment: "\(Deployment(1))")
+        guard case .applied = try await publication.fate() else { throw Wrong() }
+        #expect(await stream.objects("m").count == 2)
+        await client.close()
+    }
+
+    @Test(
+        "a state whose lines lie is not shown, and another node is asked",
+        arguments: ["digest", "count", "order", "text", "epoch", "cut", "endless"]
+    )
+    func lyingState(lie: String) async throws {
+        let network = try FakeNetwork()
+        network.haste = 100
+        try await network.on { network in
+            for id in 0..<3 { network.author(.insert("m", "\(id)")) }
+            network.answers["a"] = { target, body in
+                guard target.contains("/snapshot") || target.contains("/delta") else { return nil }
+                var text = String(decoding: body, as: UTF8.self)
+                switch lie {
+                case "digest": text = text.replacing(/"digest":"./) { _ in #""digest":"z"# }
+                case "count": text = text.replacing(/"count":[0-9]+/) { _ in #""count":9"# }
+                case "order":
+                    var lines = text.split(separator: "\n")
+                    lines.swapAt(2, 3)
+                    text = lines.joined(separator: "\n") + "\n"
+                case "text": text = text.replacing(#""m","1""#, with: #""m","7""#)
+                case "epoch": text = text.replacing("0000000000000001", with: "0000000000000009")
+                case "cut": text = String(text.prefix(text.count / 2))
+                default: return (200, [UInt8](repeating: 0x7b, count: 100_000))
+                }
+                return (200, Array(text.utf8))
+            }
+        }
+        let client = try network.client(nodes: ["a", "b"], seed: 9)
+        try await network.on { $0.down = ["b"] }
+        let stream = try await client.open("s")
+        try await eventually("the rogue was asked") {
+            try await network.on { $0.requests.contains { $0.contains("snapshot") } }
+        }
+        try await network.on { $0.down = [] }
+        try await eventually("the objects are there") { await stream.objects("m").count == 3 }
+        for id in ["0", "1", "2"] { #expect(await stream.object("m", id) != nil) }
+        try await stream.publish(.insert("m", "own")).fate()
+        await client.close()
+    }
+
+    @Test("an answer without end is given up: a page of events, a line of a state")
+    func endless() throws {
+        let page = EventsPage()
+        let piece = [UInt8](repeating: 0x20, count: 1 << 20)
+        _ = try page.received(.status(200), StreamName("s")!)
+        let error = #expect(throws: ReelError.self) {
+            for _ in 0..<1_000 { _ = try page.received(.body(piece), StreamName("s")!) }
+        }
+        #expect(error?.code == .tooLarge)
+        var lines = LineSplitter()
+        let long = #expect(throws: ReelError.self) {
+            for _ in 0..<1_000 { try piece.lend { (bytes) throws(ReelError) in try lines.add(bytes) { _ in } } }
+        }
+        #expect(long?.code == .tooLarge)
+    }
+
+    @Test("addresses of nodes that no node has are not remembered")
+    func longAddresses() {
+        var failover = Failover(nodes: ["http://a:1"], seed: 1)
+        failover.learn([String(repeating: "x", count: 1_000_000), "http://b:1"])
+        #expect(failover.nodes == ["http://a:1", "http://b:1"])
+    }
+
+    private struct Wrong: Error {}
+}
