@@ -60,7 +60,9 @@ import Testing
             _ = try options(words, environment)
             return "none"
         } catch {
-            return Complaint(error).code == .usage ? Complaint(error).message : "not a usage error"
+            let complaint = Complaint(error)
+            guard complaint.code == .usage else { return "not a usage error" }
+            return complaint.message + (complaint.usage.map { "\n\($0)" } ?? "")
         }
     }
 
