@@ -105,6 +105,78 @@ import Testing
         try await meet(try network(hello: [Self.welcome, goaway]))
     }
 
+    @Test(
+        "a stream that a node has stopped goes on at an honest one",
+        arguments: [
+            #"{"t":"events","stream":"s","from":0,"to":0,"events":[{"seq":0,"later":1,"type":"barrier"}]}"#,
+            #"{"t":"error","code":"bad_stream","message":"found no name","stream":"s","ref":"s"}"#,
+            #"{"t":"error","code":"forbidden","message":"not for you","stream":"s"}"#,
+            #"{"t":"error","code":"invented","message":"","stream":"s"}"#,
+        ]
+    )
+    func stopped(lie: String) async throws {
+        let network = try network(hello: [Self.welcome], subscribe: [Self.subscribed, lie])
+        try await network.on { $0.down = ["b"] }
+        let client = try network.client(nodes: ["a", "b"])
+        let stream = try await client.open("s", from: .all)
+        let publication = try await stream.publish(.insert("m", "own"))
+        try await eventually("the device says what it found") {
+            await client.state.problems.contains { $0.stream == "s" }
+        }
+        try await network.on { network in
+            network.down = ["a"]
+            for connection in network.connections { connection.end("reset") }
+        }
+        guard case .applied = try await publication.fate() else { throw Wrong() }
+        try await eventually("no problem is left") { await client.state.problems.isEmpty }
+        await client.close()
+    }
+
+    @Test("an own event that a node shows with other content stays in the queue, and an honest node finds the lie")
+    func falsified() async throws {
+        let network = try network(hello: [Self.welcome])
+        network.lies["a"] = { connection, frame in
+            switch frame.body {
+            case .hello: connection.receive?(.text(Array(Self.welcome.utf8)))
+            case .subscribe:
+                let text = Self.subscribed.replacing(#""first":0,"head":0"#, with: #""first":-1,"head":-1"#)
+                connection.receive?(.text(Array(text.utf8)))
+            case .publish(let publish):
+                var text = String(decoding: publish.events[0], as: UTF8.self)
+                guard let base = text.firstRange(of: #""base""#) else { return true }
+                text.insert(contentsOf: #""at":7,"#, at: base.lowerBound)
+                text = text.replacing(#""n":1"#, with: #""n":2"#)
+                let event = #"{"seq":0,"# + text.dropFirst()
+                let frame = #"{"t":"events","stream":"s","from":0,"to":0,"events":[\#(event)]}"#
+                connection.receive?(.text(Array(frame.utf8)))
+            default: break
+            }
+            return true
+        }
+        try await network.on { $0.down = ["b"] }
+        let client = try network.client(nodes: ["a", "b"])
+        var notices = await client.notices.makeAsyncIterator()
+        let stream = try await client.open("s", from: .all)
+        try await stream.publish(.insert("m", "own", ["n": 1]))
+        while let notice = await notices.next() {
+            if case .newSite("s", _, _) = notice { break }
+        }
+        #expect(await stream.queued == 1, "the queue is kept")
+        // A gateway compares the last event of the device with its log.
+        try await network.on { network in
+            (network.down, network.refusal) = (["a"], ReelError(.aheadOfLog, "the log ends at -1"))
+            for connection in network.connections { connection.end("reset") }
+        }
+        try await eventually("the device says what the honest node has found") {
+            await client.state.problems.contains { $0.stream == "s" && $0.code == .aheadOfLog }
+        }
+        #expect(await stream.queued == 1)
+        var lines: [String] = []
+        for try await line in client.queueLines { lines.append(line) }
+        #expect(lines.count == 1 && lines[0].contains(#""n":1"#), "the app can take it elsewhere: \(lines)")
+        await client.close()
+    }
+
     @Test("a head and a pause that are absurd end with the connection", arguments: [true, false])
     func absurdHead(saysHead: Bool) async throws {
         let lie =

@@ -160,6 +160,7 @@ final class StreamState {
         isRefused = false
         phase = .idle
         catchUpFailures = 0
+        view?.resume()
         return true
     }
 

@@ -150,6 +150,8 @@ extension SyncClient {
             let message = "found a barrier at seq \(stopped) that this version of the client does not know"
             note(.notSubscribed(stream.name, ReelError(.newerLog, message)))
             stop(stream, "seq \(stopped) is a barrier that this version of the client does not know")
+            // The node may have invented it.
+            stream.isRefused = true
         }
         markDirty(stream)
     }
@@ -193,11 +195,9 @@ extension SyncClient {
             stream.phase = .idle
             stream.needsSnapshot = true
             retry(stream, afterMs: 50)
-        case .badStream:
-            stop(stream, "\(error.code.rawValue): \(error.message)")
         case .limit:
             refusedForLimit(stream)
-        case .unauthorized, .forbidden:
+        case .unauthorized, .forbidden, .badStream:
             stop(stream, "\(error.code.rawValue): \(error.message)")
             stream.isRefused = true
         default:

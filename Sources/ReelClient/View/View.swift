@@ -249,6 +249,9 @@ struct View: Sendable {
         }
     }
 
+    /// Another node may say something else than the barrier at which this view has stopped.
+    mutating func resume() { stoppedAt = nil }
+
     private mutating func stop(before seq: Seq) {
         stoppedAt = seq
         fold.advance(to: seq - 1)
