@@ -7,7 +7,9 @@ extension SocketClient {
     func enter(_ frame: ClientFrame) {
         guard case .hello(let hello) = frame.body else { return }
         do throws(ReelError) {
-            if let tokens, let token = hello.token { access = Access(try tokens.grant(token), token: token, of: tokens) }
+            if let tokens, let token = hello.token {
+                access = Access(try tokens.grant(token), token: token, of: tokens)
+            }
             guard access != nil else { throw ReelError(.unauthorized, "found no token, expected one in hello") }
             takeFrames(of: settings.frameBytes)
             if hello.takesNodes { neighboursTold = gateway.neighbours.edition }

@@ -2,10 +2,10 @@ import Foundation
 import ReelCore
 import ReelLab
 import ReelNet
-@testable import ReelNode
 import TestSupport
 import Testing
 
+@testable import ReelNode
 @testable import reel
 
 /// docs/metrics.md says of every metric what the nodes themselves say of it, and tools of others read what they say.

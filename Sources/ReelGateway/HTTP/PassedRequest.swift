@@ -6,6 +6,8 @@ import ReelNode
 protocol PassedRequest {
     /// The partition that the question is about; −1: all.
     func partition(of partitions: Int) -> Int
+    /// The largest answer that a gateway takes of another node.
+    var answerBytesMax: Int { get }
     /// What stands before the answer's body.
     var preamble: [UInt8] { get }
     /// The question as a request to another node.
@@ -15,11 +17,27 @@ protocol PassedRequest {
 extension StateRequest: PassedRequest {
     func partition(of partitions: Int) -> Int { stream.partition(of: partitions) }
 
+    var answerBytesMax: Int {
+        switch kind {
+        // 1,024 fields and 768 KiB, with names and seqs.
+        case .object: 4 << 20
+        // At most 10,000 acks of about 200 bytes.
+        case .outcomes: 8 << 20
+        // At most 10,000 sites, with users whose names may be escaped.
+        case .sites: 16 << 20
+        // A stream has no limit. The client reads it at its own pace.
+        case .snapshot, .delta: 16 << 30
+        }
+    }
+
     func clientRequest(to origin: HTTPOrigin) -> HTTPClientRequest { HTTPClientRequest(self, origin) }
 }
 
 extension StreamListRequest: PassedRequest {
     func partition(of partitions: Int) -> Int { -1 }
+
+    // At most 1,000 streams with their figures.
+    var answerBytesMax: Int { 4 << 20 }
 
     var preamble: [UInt8] { [] }
 

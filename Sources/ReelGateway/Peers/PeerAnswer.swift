@@ -34,14 +34,14 @@ struct PeerAnswer {
     private static let retrySMax = 3_600
 
     /// Reads the head of an answer to the question of this client. Throws if no snapshot node answers so.
-    init(_ head: HTTPResponseHead, to question: StateRequest, of client: HTTPRequestHead) throws(Fault) {
+    init(_ head: HTTPResponseHead, to question: any PassedRequest, of client: HTTPRequestHead) throws(Fault) {
         status = head.status
         let isPacked: Bool
         (isPacked, length) = (try Self.isPacked(head, question, client), Self.length(head))
         var headers = HTTPHeaders()
         switch head.status {
         case 200:
-            bytesMax = question.kind.answerBytesMax
+            bytesMax = question.answerBytesMax
             let type = try Self.type(head, ["application/x-ndjson", "application/json"])
             headers.add("content-type", type)
             headers.add("cache-control", type == "application/json" ? "no-store" : "no-cache")
@@ -74,6 +74,9 @@ struct PeerAnswer {
             }
         default: throw Fault(detail: "status \(head.status), which no snapshot node sends")
         }
+        if UnpublishedStream.isSaid(in: head.headers) {
+            headers.add(UnpublishedStream.header, UnpublishedStream.value)
+        }
         self.headers = headers
         if let length, length > bytesMax {
             throw Fault(detail: "a body of \(length) bytes, at most \(bytesMax) are taken")
@@ -92,7 +95,7 @@ struct PeerAnswer {
     /// True if the body is packed by gzip, which the client must have asked for.
     private static func isPacked(
         _ head: HTTPResponseHead,
-        _ question: StateRequest,
+        _ question: any PassedRequest,
         _ client: HTTPRequestHead
     ) throws(Fault) -> Bool {
         let codings = head.headers.all("content-encoding")
@@ -115,21 +118,5 @@ struct PeerAnswer {
     /// True for `"EPOCH:SEQ"`, also as a weak tag.
     private static func isETag(_ text: String) -> Bool {
         text.wholeMatch(of: /(W\/)?"[0-9a-f]{16}:-?[0-9]{1,16}"/) != nil
-    }
-}
-
-extension StateRequest.Kind {
-    /// The largest answer that a gateway takes of another node.
-    fileprivate var answerBytesMax: Int {
-        switch self {
-        // 1,024 fields and 768 KiB, with names and seqs.
-        case .object: 4 << 20
-        // At most 10,000 acks of about 200 bytes.
-        case .outcomes: 8 << 20
-        // At most 10,000 sites, with users whose names may be escaped.
-        case .sites: 16 << 20
-        // A stream has no limit. The client reads it at its own pace.
-        case .snapshot, .delta: 16 << 30
-        }
     }
 }
