@@ -1,5 +1,6 @@
 import ReelCore
 import ReelLog
+import ReelNode
 
 extension GatewayLoop {
     /// Calls back without a failure once a client may read seqs from `lowest` to `highest`, given in this epoch; or
@@ -43,12 +44,19 @@ extension GatewayLoop {
         return failure
     }
 
+    /// Tells the operator what clients are not told.
+    func warn(_ event: String, _ error: LogError) {
+        guard error.publicMessage != error.message, let unsaid = logWarnings.admit(nowMs: nowMs) else { return }
+        share.journal.warning(event, ["detail": error.message, "lines_left_out": "\(unsaid)"])
+    }
+
     /// What a reader is told when the log itself could not be read.
     func reason(_ error: LogError, _ stream: StreamName) -> ReelError {
         if error.code == .truncated, let first = error.seq {
             share.bounds(stream.partition(of: share.partitions), are: LogBounds(first: first, last: first))
         }
         let retryMs: Int64? = error.code == .logUnavailable ? 1_000 : nil
-        return ReelError(error.code, error.message, retryMs: retryMs)
+        warn("log cannot be read", error)
+        return ReelError(error.code, error.publicMessage, retryMs: retryMs)
     }
 }

@@ -43,6 +43,7 @@ extension GatewayLoop {
                 diverged(error)
             }
         case .failure(let error):
+            warn("log cannot be written", error)
             if ![.tooLarge, .overloaded].contains(error.code) { share.appending(fails: error, nowMs: nowMs) }
             for flight in taken { answer(ledger.failed([flight], reason(error, flight), nowMs: nowMs)) }
         }
@@ -52,13 +53,13 @@ extension GatewayLoop {
     private func reason(_ error: LogError, _ flight: Flight) -> ReelError {
         switch error.code {
         // It is the gateway that lacks the right, no client.
-        case .logUnavailable, .forbidden: ReelError(.logUnavailable, error.message, retryMs: 1_000)
+        case .logUnavailable, .forbidden: ReelError(.logUnavailable, error.publicMessage, retryMs: 1_000)
         case .overloaded: ReelError(.overloaded, error.message, retryMs: 200)
         // The log takes less than it did when they were taken. Those that are not too large need only come again.
         case .tooLarge:
             refusal(ofBytes: flight.value.count, in: flight.lane.stream)
-                ?? ReelError(.logUnavailable, error.message, retryMs: 0)
-        default: ReelError(error.code, error.message)
+                ?? ReelError(.logUnavailable, error.publicMessage, retryMs: 0)
+        default: ReelError(error.code, error.publicMessage)
         }
     }
 }

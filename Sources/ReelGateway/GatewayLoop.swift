@@ -46,6 +46,8 @@ final class GatewayLoop {
     private var lastTickMs: Int64
     private var isPutOff = false
     private var isFenced = false
+    /// What clients are not told of reads and writes that failed.
+    var logWarnings = LineLimiter(lines: 1, windowMs: 10_000)
     /// Who waits until a seq was read.
     var positionWaits: PositionWaits
     private var lastNumber = 0

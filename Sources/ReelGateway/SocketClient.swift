@@ -15,13 +15,13 @@ final class SocketClient: Subscriber {
     var access: Access?
     private var socket: (any ClientSocket)?
     /// Subscribes that wait for their position; a newer one, or an unsubscribe, makes an older one void.
-    private var subscribing: [StreamName: Int] = [:]
+    var subscribing: [StreamName: Int] = [:]
     /// All that wait for their position, void or not.
-    private var pendingSubscribes = 0
+    var pendingSubscribes = 0
     /// Of these, those whose position is waited for.
-    private var waits = 0
+    var waits = 0
     /// The client's address, as `SocketAddress.origin` says it.
-    private var origin: UInt64 = 0
+    var origin: UInt64 = 0
     /// Reads of the log that were begun for its subscriptions and are under way, ended ones too.
     var logReads = 0
     /// Its subscriptions, ended ones too, that wait for the log.
@@ -258,154 +258,6 @@ final class SocketClient: Subscriber {
     func hears(of neighbours: Neighbours, by frame: WebSocketFrame) {
         neighboursTold = neighbours.edition
         send(frame)
-    }
-
-    // MARK: Subscribing
-
-    private func forgetSubscribe(_ stream: StreamName) {
-        subscribing[stream] = nil
-        // An empty dictionary keeps its room.
-        if subscribing.isEmpty { subscribing = [:] }
-    }
-
-    private func subscribe(_ subscribe: ClientFrame.Subscribe, ref: [UInt8]?) {
-        let (stream, share) = (subscribe.stream, gateway.share)
-        let partition = stream.partition(of: share.partitions)
-        if let models = subscribe.models, models.count > EventFilter.modelsMax {
-            let error = ReelError(.limit, "found \(models.count) models, expected at most \(EventFilter.modelsMax)")
-            return refuse(ServerFrame.Failure(error, stream: stream), ref: ref)
-        }
-        let isNew = gateway.subscriptions.entry(self, stream) == nil
-        if isNew, gateway.subscriptions.count(self) + subscribing.count >= settings.subscriptions {
-            let error = ReelError(.limit, "found more than \(settings.subscriptions) subscriptions of one connection")
-            return decline(error, stream, ref: ref)
-        }
-        guard pendingSubscribes < settings.subscriptions else {
-            let error = ReelError(.limit, "found more than \(settings.subscriptions) subscribes that wait")
-            return decline(error, stream, ref: ref)
-        }
-        let (after, lowest, highest): (Seq?, Seq, Seq) =
-            switch subscribe.position {
-            case .after(let seq): (seq, seq + 1, seq)
-            // A node that has just started does not know yet where the log's end is.
-            case .now: (nil, .max, share.goal(partition))
-            }
-        if highest > gateway.rings[partition].head, waits >= settings.waits {
-            share.meters.limits.met(.waits)
-            let error = ReelError(
-                .overloaded,
-                "found more than \(settings.waits) positions of one connection that this node has not read to",
-                retryMs: 1_000
-            )
-            return decline(error, stream, ref: ref)
-        }
-        pendingSubscribes += 1
-        waits += 1
-        let ticket = gateway.nextNumber()
-        subscribing[stream] = ticket
-        gateway.admit(stream, epoch: subscribe.epoch, lowest: lowest, highest: highest) { [self] failure in
-            waits -= 1
-            guard subscribing[stream] == ticket, !isClosed else { return pendingSubscribes -= 1 }
-            forgetSubscribe(stream)
-            do throws(RefusedSubscribe) {
-                let entry = try begin(subscribe, after: after, in: partition, failure, ref: ref)
-                // Until then it is one that waits, also if another one takes its place.
-                gateway.beginToCatchUp(entry) { [self] in pendingSubscribes -= 1 }
-            } catch {
-                pendingSubscribes -= 1
-                refuse(error.failure, ref: ref)
-            }
-        }
-    }
-
-    private struct RefusedSubscribe: Error {
-        var failure: ServerFrame.Failure
-
-        init(failure: ServerFrame.Failure) {
-            self.failure = failure
-        }
-
-        init(_ code: ErrorCode, _ message: String, _ stream: StreamName) {
-            failure = ServerFrame.Failure(ReelError(code, message), stream: stream)
-        }
-    }
-
-    /// Whom this connection is charged to.
-    private var payer: Payer { Payer(access ?? Access(nil), origin) }
-
-    /// Counts a subscription more, if it is one; throws where the client has as many, or as long filters, as it may.
-    private func makeRoom(for filter: EventFilter?, _ stream: StreamName) throws(RefusedSubscribe) {
-        let share = gateway.share
-        if let filter {
-            let others = gateway.subscriptions.all(of: self).filter { $0.stream != stream }
-            let bytes = others.reduce(filter.byteCount) { $0 + ($1.filter?.byteCount ?? 0) }
-            guard bytes <= settings.filterBytes else {
-                share.meters.limits.met(.filters)
-                throw RefusedSubscribe(
-                    .limit,
-                    "found \(bytes) bytes of models in the subscriptions of one connection, expected at most"
-                        + " \(settings.filterBytes)",
-                    stream
-                )
-            }
-        }
-        guard gateway.subscriptions.entry(self, stream) == nil else { return }
-        guard share.payerSubscriptions.take(for: payer) else {
-            share.meters.limits.met(.subscriptions)
-            throw RefusedSubscribe(
-                .limit,
-                "found more than \(share.payerSubscriptions.limit.most) subscriptions of one \(payer.words.who), expected"
-                    + " fewer of this \(payer.words.whose)",
-                stream
-            )
-        }
-        share.meters.subscriptions.add(1)
-    }
-
-    /// So many subscriptions of it have ended.
-    func hasLeft(_ count: Int = 1) {
-        gateway.share.meters.subscriptions.add(-count)
-        gateway.share.payerSubscriptions.giveBack(count, of: payer)
-    }
-
-    /// The subscription, once the position is one of this log; its client has been told.
-    private func begin(
-        _ subscribe: ClientFrame.Subscribe,
-        after: Seq?,
-        in partition: Int,
-        _ failure: ServerFrame.Failure?,
-        ref: [UInt8]?
-    ) throws(RefusedSubscribe) -> Subscription<SocketClient> {
-        let (stream, share, ring) = (subscribe.stream, gateway.share, gateway.rings[partition])
-        if let failure { throw RefusedSubscribe(failure: failure) }
-        if let error = access?.refusalToRead(stream) {
-            throw RefusedSubscribe(failure: ServerFrame.Failure(error, stream: stream))
-        }
-        if let last = subscribe.last, ring.agrees(stream: stream, seq: last.seq, hash: last.hash) == false {
-            let error = ReelError(.diverged, "the event at seq \(last.seq) is another one here")
-            throw RefusedSubscribe(failure: ServerFrame.Failure(error, stream: stream))
-        }
-        let start = after ?? ring.head
-        let filter = subscribe.models.map { EventFilter(models: $0, site: subscribe.site) }
-        try makeRoom(for: filter, stream)
-        let entry = gateway.subscriptions.add(
-            self,
-            stream,
-            partition: partition,
-            after: start,
-            filter: filter,
-            hasOutcomes: subscribe.hasOutcomes
-        )
-        let subscribed = ServerFrame.Subscribed(
-            stream: stream,
-            epoch: share.epoch,
-            partition: partition,
-            first: share.first(partition),
-            head: ring.head,
-            after: start
-        )
-        send(.subscribed(subscribed), ref: ref)
-        return entry
     }
 }
 

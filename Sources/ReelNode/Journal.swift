@@ -1,7 +1,8 @@
 import Glibc
 import ReelCore
 
-/// The lines in which a node tells its operator what happens: one line each, `key=value`, with time and level.
+/// The lines in which a node tells its operator what happens: one line each with time and level, as `key=value` or as a
+/// JSON object.
 public struct Journal: Sendable {
     /// How much a line matters.
     public enum Level: Int, Sendable, Comparable, CaseIterable {
@@ -11,16 +12,27 @@ public struct Journal: Sendable {
         public static func < (a: Level, b: Level) -> Bool { a.rawValue < b.rawValue }
     }
 
+    /// How a line is written.
+    public enum Format: String, Sendable, CaseIterable {
+        /// `key=value`.
+        case text
+        /// An object of texts.
+        case json
+    }
+
     private let threshold: Level
+    private let format: Format
     private let write: @Sendable (String) -> Void
 
     /// A journal that drops what is below the threshold and hands the other lines, each with its LF, to `write`; by
     /// default they go to standard error.
     public init(
         threshold: Level = .info,
+        format: Format = .text,
         write: @escaping @Sendable (String) -> Void = Journal.writeToStandardError
     ) {
         self.threshold = threshold
+        self.format = format
         self.write = write
     }
 
@@ -40,11 +52,29 @@ public struct Journal: Sendable {
 
     private func line(_ level: Level, _ event: String, _ fields: KeyValuePairs<String, String>) {
         guard level >= threshold else { return }
+        if format == .json { return write(Self.object(level, event, fields) + "\n") }
         var text = "time=\(Self.timestamp()) level=\(level) event=\(Self.quoted(event))"
         for (key, value) in fields {
             text += " \(key)=\(Self.quoted(value))"
         }
         write(text + "\n")
+    }
+
+    private static func object(_ level: Level, _ event: String, _ fields: KeyValuePairs<String, String>) -> String {
+        var names: Set<String> = []
+        var line: [UInt8] = []
+        func add(_ name: String, _ value: String) {
+            guard names.insert(name).inserted else { return }
+            line.append(line.isEmpty ? "{" : ",")
+            line.append(quoted: name)
+            line.append(":")
+            line.append(quoted: value)
+        }
+        add("time", timestamp())
+        add("level", "\(level)")
+        add("event", event)
+        for (key, value) in fields { add(key, value) }
+        return String(decoding: line, as: UTF8.self) + "}"
     }
 
     /// Writes one line to standard error; a line is one call, so that lines of threads do not mix.

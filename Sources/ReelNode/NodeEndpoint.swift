@@ -51,8 +51,18 @@ public struct NodeAnswers: Sendable {
         requests = RequestWatch(metrics, journal: journal)
     }
 
-    /// The answer to a request of one of these routes.
-    public func response(_ endpoint: NodeEndpoint) -> HTTPResponse {
+    /// The answer to a request of one of these routes. On a node with keys, `/readyz` says more to a client that has a
+    /// valid token or asks from the same machine.
+    public func response(
+        _ endpoint: NodeEndpoint,
+        _ request: HTTPRequestHead,
+        from client: SocketAddress?,
+        tokens: TokenGate?
+    ) -> HTTPResponse {
+        func isOperator() -> Bool {
+            guard let tokens, client?.isLoopback != true else { return true }
+            return request.headers["authorization"] != nil && (try? Access(tokens, request)) != nil
+        }
         switch endpoint {
         case .cluster:
             return .json(announcer.clusterBody(of: log))
@@ -61,7 +71,7 @@ public struct NodeAnswers: Sendable {
         case .readiness:
             let health = health()
             return .json(
-                health.body(epoch: log.epoch, deployment: log.deployment),
+                health.body(epoch: log.epoch, deployment: log.deployment, forOperator: isOperator()),
                 status: health.isReady ? 200 : 503
             )
         case .metrics:

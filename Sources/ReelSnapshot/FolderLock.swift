@@ -9,7 +9,7 @@ final class FolderLock: Sendable {
     init(folder: String) throws(SnapshotError) {
         try Self.make(folder)
         let path = folder + "/lock"
-        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw SnapshotError(.internal, "cannot open \(path): \(String(cString: strerror(errno)))")
         }

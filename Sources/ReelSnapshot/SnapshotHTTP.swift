@@ -52,7 +52,8 @@ final class SnapshotHTTP: HTTPHandler {
                 var question = try StateRequest(route, match, request)
                 question.payer = Payer(access, exchange.client?.origin ?? 0)
                 node.respond(to: question, exchange)
-            case .node(let endpoint): exchange.respond(answers.response(endpoint))
+            case .node(let endpoint):
+                exchange.respond(answers.response(endpoint, request.head, from: exchange.client, tokens: tokens))
             case .streams: node.respond(to: try StreamListRequest(match, request.head), for: access, exchange)
             case .crowdedStreams:
                 exchange.respond(try CrowdedStream.response(node.crowdedStreams, of: node.log.epoch, for: access))

@@ -15,7 +15,7 @@ public enum Limits {
     /// An object as `{"name":value,…}` of what is visible, in bytes.
     public static let object = 768 << 10
     /// What an object remembers of the history of its texts: the square of the number of its deleters for each deleted
-    /// element, and `run` for each run but the first of a text. What is beyond it is forgotten, before the horizon comes.
+    /// element, and `run` for each run but the first of a text. What is beyond it is forgotten before the horizon.
     public static let history = 1 << 20
     /// The weight of a run: a splice with an old base has to look at each, so their number bounds what an event costs.
     static let run = 16

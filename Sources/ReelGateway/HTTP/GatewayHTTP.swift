@@ -68,7 +68,9 @@ final class GatewayHTTP: HTTPHandler {
             case .crowdedStreams:
                 let streams = gateway.share.state?.crowdedStreams ?? []
                 exchange.respond(try CrowdedStream.response(streams, of: gateway.share.epoch, for: access))
-            case .node(let endpoint): exchange.respond(answers.response(endpoint))
+            case .node(let endpoint):
+                let tokens = gateway.share.settings.node.tokens
+                exchange.respond(answers.response(endpoint, request.head, from: exchange.client, tokens: tokens))
             }
         } catch {
             answers.requests.audit(error.code, route, exchange.client, subject: error.subject)

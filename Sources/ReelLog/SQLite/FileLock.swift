@@ -11,7 +11,7 @@ final class FileLock: Sendable {
 
     init(path: String) throws(LogError) {
         self.path = path
-        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw LogError(errno: errno, "open \(path)") }
         var byte: UInt8 = 10
         guard lseek(descriptor, 0, SEEK_END) > 0 || pwrite(descriptor, &byte, 1, 0) == 1 else {

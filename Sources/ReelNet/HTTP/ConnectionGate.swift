@@ -93,7 +93,7 @@ public final class ConnectionGate: Sendable {
         }
     }
 
-    /// Counts one of the connections that are in for the address that a proxy has named, unless there is a reason not to.
+    /// Counts one of the connections that are in for the address that a proxy has named, if it may be one more.
     func name(_ origin: UInt64) -> Refusal? {
         state.withLock { state in
             guard state.byOrigin[origin, default: 0] < addressLimit else {

@@ -41,15 +41,15 @@ public struct NodeHealth: Sendable {
             }.first
     }
 
-    /// The body of `/readyz`.
-    public func body(epoch: Epoch, deployment: Deployment? = nil) -> [UInt8] {
+    /// The body of `/readyz`. Sentences that may name files and addresses are for operators.
+    public func body(epoch: Epoch, deployment: Deployment? = nil, forOperator: Bool = true) -> [UInt8] {
         var body = JSONObjectWriter()
         body.member("ready", isReady)
         body.member("leaving", isLeaving)
         body.member("reason", reason)
         body.member("log", log.rawValue)
-        body.member("detail", detail)
-        body.member("notice", notice)
+        body.member("detail", forOperator ? detail : nil)
+        body.member("notice", forOperator ? notice : nil)
         body.member("epoch", epoch.description)
         body.member("deployment", deployment?.description)
         body.member("clock", WallClock.nowMs())
@@ -65,7 +65,7 @@ public struct NodeHealth: Sendable {
                 object.member("goal", place.element.goal)
                 object.member("skipped_to", place.element.skippedTo)
                 object.member("code", place.element.stop?.code.rawValue)
-                object.member("stopped", place.element.stop?.reason)
+                object.member("stopped", forOperator ? place.element.stop?.reason : nil)
             }
         }
         return body.finish()

@@ -104,6 +104,27 @@ extension Setting<Bool> {
     }
 }
 
+extension Setting where Value: Equatable {
+    /// One of some words.
+    static func word(
+        _ name: String,
+        _ valueName: String,
+        default fallback: Value,
+        _ words: [Value],
+        _ help: String,
+        text: @escaping @Sendable (Value) -> String
+    ) -> Setting {
+        Setting(
+            name,
+            valueName,
+            fallback: fallback,
+            fallbackText: text(fallback),
+            expected: words.map(text).joined(separator: ", "),
+            help: help
+        ) { texts in words.first { text($0) == texts.last } }
+    }
+}
+
 extension Setting<String> {
     /// A text with a default.
     static func text(_ name: String, _ valueName: String, default fallback: String, _ help: String) -> Setting {

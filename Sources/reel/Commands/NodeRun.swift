@@ -48,7 +48,10 @@ struct NodeRun {
         _ console: Console,
         _ start: (NodeRun) throws -> Started
     ) async throws -> ExitCode {
-        let journal = Journal()
+        let journal = Journal(
+            threshold: options[ServingArguments.logLevel],
+            format: options[ServingArguments.logFormat]
+        )
         // Before a log is made for a node that cannot listen.
         try SocketAddress(parsing: options[ServingArguments.listen]).checkThatItIsFree()
         if snapshots != nil { try LogArguments.makeFolder(options[LogArguments.data]) }

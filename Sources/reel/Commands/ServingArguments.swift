@@ -101,6 +101,21 @@ enum ServingArguments {
         "with more memory nothing new or large is taken; else 3/4 of what there is; 0: no limit"
     )
 
+    static let logLevel = Setting<Journal.Level>.word(
+        "log-level",
+        "LEVEL",
+        default: .info,
+        Journal.Level.allCases.filter { $0 != .audit },
+        "the least level of journal lines: debug, info, warning, error"
+    ) { "\($0)" }
+    static let logFormat = Setting<Journal.Format>.word(
+        "log-format",
+        "FORMAT",
+        default: .text,
+        Journal.Format.allCases,
+        "lines of the journal as text (key=value) or json"
+    ) { $0.rawValue }
+
     static let certificate = Setting<String?>.text(
         "tls-cert",
         "FILE",
@@ -133,7 +148,7 @@ enum ServingArguments {
         + LogArguments.all + [
             loops, connections, addressConnections, trustedProxies, acceptQueue, memoryBytes, headerBytes, bodyBytes,
             handshakeMs,
-            bodyMs, idleMs, drainMs,
+            bodyMs, idleMs, drainMs, logLevel, logFormat,
         ]
 
     /// What the options say for any kind of node.

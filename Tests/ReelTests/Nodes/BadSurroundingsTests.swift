@@ -375,7 +375,8 @@ import Testing
         #expect(refusal?.status == 503)
         #expect(refusal?.headers["retry-after"] != nil)
         let problem = String(decoding: refusal?.body ?? [], as: UTF8.self)
-        #expect(problem.contains(#""code":"log_unavailable""#) && problem.contains("room"), "\(problem)")
+        #expect(problem.contains(#""code":"log_unavailable""#) && !problem.contains(disk), "\(problem)")
+        #expect(node.journal.contains("event=\"log cannot be written\"") && node.journal.contains("room"))
         // Reading goes on, and so does the connection of somebody who only reads.
         #expect(try await node.ask("GET", "/v1/streams/todo/events?limit=5").status == 200)
         #expect(try await node.ask("GET", "/healthz").status == 200)

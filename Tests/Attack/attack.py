@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+"""Measures what a good client notices of attacks on a node: `attack.py REEL [NAME…]`.
+
+Starts `reel serve` with keys on the loopback. A good client asks for the head of a stream, and publishes with the
+outcome, every 10 ms each. It is measured alone and beside each attack. Prints the p99 of both and their ratio to the
+undisturbed run. Ends with 1 if a ratio is above LIMIT and its p99 above FLOOR_MS, or if a request of the good client
+fails. Needs nothing but Python's own library.
+"""
+import base64, http.client, json, multiprocessing, os, random, shutil, socket, struct, subprocess, sys, tempfile
+import time, uuid, zlib
+
+LIMIT = 1.5
+# Below this a ratio says nothing: two processes share two cores.
+FLOOR_MS = 10.0
+SECONDS = 6.0
+
+
+class Node:
+    def __init__(self, reel):
+        self.folder = tempfile.mkdtemp(prefix="reel-attack-")
+        keys, public = self.folder + "/keys.json", self.folder + "/public.json"
+        run = lambda *words: subprocess.run([reel, *words], check=True, capture_output=True, text=True).stdout
+        open(keys, "w").write(run("token", "keys"))
+        open(public, "w").write(run("token", "keys", "--public", keys))
+        make = lambda sub, *rights: run("token", "make", "--keys", keys, "--sub", sub, "--for", "3600", *rights).strip()
+        self.good = make("good", "--read", "good", "--publish", "good")
+        self.eve = make("eve", "--read", "eve*", "--publish", "eve*")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.process = subprocess.Popen(
+            [reel, "serve", "--data", self.folder + "/data", "--listen", f"127.0.0.1:{self.port}", "--keys", public],
+            stderr=open(self.folder + "/journal", "w"))
+        for _ in range(200):
+            try:
+                if self.ask("GET", "/readyz")[0] == 200:
+                    break
+            except OSError:
+                pass
+            time.sleep(0.05)
+        else:
+            raise SystemExit("the node did not become ready: " + open(self.folder + "/journal").read())
+        self.epoch = json.loads(self.ask("GET", "/readyz")[1])["epoch"]
+
+    def connection(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+
+    def ask(self, method, path, body=None, token=None):
+        connection = self.connection()
+        headers = {"authorization": "Bearer " + token} if token else {}
+        connection.request(method, path, body, headers)
+        response = connection.getresponse()
+        return response.status, response.read()
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(timeout=30)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def events(list_of_events):
+    return json.dumps({"events": list_of_events})
+
+
+# The good client -----------------------------------------------------------------------------------------------------
+
+def good(node, results):
+    """Asks until the time is over; puts the times in milliseconds, and the failures, into the queue."""
+    times, failures = {"head": [], "publish": []}, []
+    connection, site, op = node.connection(), str(uuid.uuid4()), 0
+    headers = {"authorization": "Bearer " + node.good}
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        for kind in times:
+            begun = time.monotonic()
+            try:
+                if kind == "head":
+                    connection.request("GET", "/v1/streams/good/head", None, headers)
+                else:
+                    event = {"site": site, "op": op, "type": "noop"}
+                    connection.request("POST", "/v1/streams/good/events?outcome=1", events([event]), headers)
+                    op += 1
+                response = connection.getresponse()
+                response.read()
+                if response.status != 200:
+                    failures.append(f"{kind}: {response.status}")
+            except (OSError, http.client.HTTPException) as error:
+                failures.append(f"{kind}: {error!r}")
+                connection = node.connection()
+            times[kind].append(1000 * (time.monotonic() - begun))
+            time.sleep(0.01)
+    results.put((times, failures))
+
+
+def measure(node, attack=None):
+    """The p99 of each kind in milliseconds, and the failures, beside an attack or alone."""
+    results, attackers = multiprocessing.Queue(), []
+    if attack:
+        attackers.append(multiprocessing.Process(target=attack, args=(node,), daemon=True))
+        attackers[0].start()
+        time.sleep(1)
+    client = multiprocessing.Process(target=good, args=(node, results))
+    client.start()
+    times, failures = results.get(timeout=120)
+    client.join()
+    for attacker in attackers:
+        attacker.kill()
+        attacker.join()
+    return {kind: sorted(list_)[int(len(list_) * 0.99)] for kind, list_ in times.items()}, failures
+
+
+# Attacks. Each runs until it is killed. -------------------------------------------------------------------------------
+
+def raw(node, head):
+    client = socket.create_connection(("127.0.0.1", node.port))
+    client.sendall(head.encode())
+    return client
+
+
+def quietly(action):
+    try:
+        return action()
+    except (OSError, http.client.HTTPException):
+        return None
+
+
+def waits(node):
+    """1,000 connections wait for a seq that nobody reaches."""
+    def begin():
+        path = f"/v1/streams/eve/snapshot?epoch={node.epoch}&min_seq=9007199254740991"
+        return raw(node, f"GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {node.eve}\r\n\r\n")
+    clients = [begin() for _ in range(1000)]
+    while True:
+        time.sleep(0.02)
+        old = clients.pop(0)
+        old.close()
+        clients.append(begin())
+
+
+def signatures(node):
+    """Tokens with a known key and a wrong signature, 200 a second."""
+    head, claims, signature = node.eve.split(".")
+    while True:
+        length = len(base64.urlsafe_b64decode(signature + "=="))
+        wrong = base64.urlsafe_b64encode(os.urandom(length)).decode().rstrip("=")
+        quietly(lambda: node.ask("GET", "/v1/streams/eve/head", token=f"{head}.{claims}.{wrong}"))
+        time.sleep(0.005)
+
+
+def sites(node):
+    """Requests of 1,000 events of fresh sites each."""
+    while True:
+        batch = [{"site": str(uuid.uuid4()), "op": 0, "type": "noop"} for _ in range(1000)]
+        quietly(lambda: node.ask("POST", "/v1/streams/eve/events", events(batch), node.eve))
+        time.sleep(0.05)
+
+
+def web_socket(node, token=None):
+    client = socket.create_connection(("127.0.0.1", node.port))
+    key = base64.b64encode(os.urandom(16)).decode()
+    client.sendall((
+        f"GET /v1/socket HTTP/1.1\r\nHost: 127.0.0.1:{node.port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: reel.v1\r\n"
+        "Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n").encode())
+    while b"\r\n\r\n" not in client.recv(4096):
+        pass
+    if token:
+        client.sendall(frame(json.dumps({"t": "hello", "client": "attack", "token": token}).encode()))
+    return client
+
+
+def frame(payload, packed=False):
+    if packed:
+        packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+        payload = (packer.compress(payload) + packer.flush(zlib.Z_SYNC_FLUSH))[:-4]
+    first = bytes([0xC1 if packed else 0x81])
+    length = bytes([0x80 | len(payload)]) if len(payload) < 126 else (
+        bytes([0xFE]) + struct.pack(">H", len(payload)) if len(payload) < 65536 else
+        bytes([0xFF]) + struct.pack(">Q", len(payload)))
+    return first + length + bytes(4) + payload
+
+
+def packed_keys(node):
+    """1 MiB of JSON with unsorted escaped keys, packed to 4 kB, before hello: 20 connections a second."""
+    keys = ["\\u0061" * 320 + f"{i:07d}" for i in range(537)]
+    random.shuffle(keys)
+    text = '{"t":"hello","x":{' + ",".join(f'"{key}":0' for key in keys) + '},"client":"x"}'
+    packed = frame(text.encode(), packed=True)
+    while True:
+        client = quietly(lambda: web_socket(node))
+        if client:
+            quietly(lambda: client.sendall(packed))
+            client.close()
+        time.sleep(0.05)
+
+
+def splices(node):
+    """A text in 400,000 pieces, and then splices of fresh sites whose base is older than all of them."""
+    site, stream = str(uuid.uuid4()), "eve-text"
+    publish = lambda list_: node.ask(
+        "POST", f"/v1/streams/{stream}/events", json.dumps({"epoch": node.epoch, "events": list_}), node.eve)
+    status, body = publish([
+        {"site": site, "op": 0, "base": -1, "type": "insert", "model": "m", "id": "1", "fields": {"t": "b" * 200000}}])
+    base = json.loads(body)["acks"][0]["seq"]
+    for part in range(20):
+        triples = [[200000 - 10000 * part - i, 0, "b"] for i in range(10000)]
+        publish([{"site": str(uuid.uuid4()), "op": 0, "base": base, "type": "update", "model": "m", "id": "1",
+                  "ops": {"t": {"splice": triples}}}])
+    while True:
+        publish([
+            {"site": str(uuid.uuid4()), "op": 0, "base": base, "type": "update", "model": "m", "id": "1",
+             "ops": {"t": {"splice": [[200000, 0, "e"]]}}} for _ in range(1000)])
+        time.sleep(0.5)
+
+
+def slow_readers(node):
+    """70 readers of a state of 6 MB, 400 bytes a second each."""
+    site = str(uuid.uuid4())
+    for op in range(30):
+        node.ask("POST", "/v1/streams/eve-big/events", events([
+            {"site": site, "op": op, "type": "insert", "model": "m", "id": str(op),
+             "fields": {"t": str(random.random()) * 11000}}]), node.eve)
+    clients = []
+    for _ in range(70):
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(("127.0.0.1", node.port))
+        client.sendall((f"GET /v1/streams/eve-big/snapshot HTTP/1.1\r\nHost: a\r\n"
+                        f"Authorization: Bearer {node.eve}\r\n\r\n").encode())
+        clients.append(client)
+    while True:
+        for client in clients:
+            quietly(lambda: client.recv(1200))
+        time.sleep(3)
+
+
+def bodies(node):
+    """Bodies of 8 MB, unsorted keys, with a token; and 60 unfinished ones without."""
+    open_ones = [raw(node, "POST /v1/streams/eve/events HTTP/1.1\r\nHost: a\r\nContent-Length: 8000000\r\n\r\n")
+                 for _ in range(60)]
+    for client in open_ones:
+        quietly(lambda: client.sendall(bytes(100000)))
+    keys = [f"k{i:06d}" for i in range(500000)]
+    random.shuffle(keys)
+    body = '{"x":{' + ",".join(f'"{key}":0' for key in keys) + "}}"
+    while True:
+        quietly(lambda: node.ask("POST", "/v1/streams/eve/events", body, node.eve))
+        time.sleep(0.5)
+
+
+def filters(node):
+    """Subscriptions with 100 long models each, 1,000 on each of 4 sockets."""
+    models = [f"{i:03d}" + "m" * 120 for i in range(100)]
+    clients = [web_socket(node, node.eve) for _ in range(4)]
+    while True:
+        for client in clients:
+            for number in range(100):
+                name = f"eve-{random.randrange(1000)}"
+                text = json.dumps({"t": "subscribe", "stream": name, "after": "now", "models": models})
+                quietly(lambda: client.sendall(frame(text.encode(), packed=True)))
+            client.setblocking(False)
+            quietly(lambda: client.recv(1 << 20))
+            client.setblocking(True)
+        time.sleep(0.1)
+
+
+def idle(node):
+    """3,000 connections that have asked once, and ask no more."""
+    clients = [raw(node, "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n") for _ in range(3000)]
+    while True:
+        time.sleep(1)
+
+
+ATTACKS = [waits, signatures, sites, packed_keys, splices, slow_readers, bodies, filters, idle]
+
+
+def main():
+    reel, wanted = sys.argv[1], sys.argv[2:]
+    failed = False
+    print(f"{'attack':<14} {'head p99':>10} {'ratio':>7} {'publish p99':>12} {'ratio':>7} {'failures':>9}")
+    for attack in [None] + [attack for attack in ATTACKS if not wanted or attack.__name__ in wanted]:
+        node = Node(reel)
+        try:
+            if attack is None:
+                measure(node)
+                alone, _ = measure(node)
+            found, failures = (alone, []) if attack is None else measure(node, attack)
+        finally:
+            node.close()
+        ratios = {kind: found[kind] / alone[kind] for kind in found}
+        print(f"{attack.__name__ if attack else 'none':<14} {found['head']:>7.1f} ms {ratios['head']:>7.2f} "
+              f"{found['publish']:>9.1f} ms {ratios['publish']:>7.2f} {len(failures):>9}", flush=True)
+        for failure in failures[:3]:
+            print("    " + failure)
+        isBad = any(ratios[kind] > LIMIT and found[kind] > FLOOR_MS for kind in found)
+        failed = failed or bool(failures) or isBad
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

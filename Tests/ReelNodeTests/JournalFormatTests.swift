@@ -1,0 +1,37 @@
+import Foundation
+import ReelNode
+import Synchronization
+import Testing
+
+/// The two forms of the journal's lines, and which lines a threshold drops.
+@Suite struct JournalFormatTests {
+    /// The lines of a journal to which everything was said once.
+    private func lines(_ threshold: Journal.Level, _ format: Journal.Format) -> [String] {
+        let lines = Mutex<[String]>([])
+        let journal = Journal(threshold: threshold, format: format) { line in lines.withLock { $0.append(line) } }
+        journal.debug("a", ["k": "v"])
+        journal.info("b", ["detail": "x=\"1\"\n\u{1b}[31m\u{202e}é", "event": "taken"])
+        journal.warning("c")
+        journal.error("d")
+        journal.audit("e", ["subject": String(repeating: "\u{7}", count: 128)])
+        return lines.withLock { $0 }
+    }
+
+    @Test func aLineOfJSONIsOneObjectWhateverStandsInIt() throws {
+        let lines = lines(.debug, .json)
+        #expect(lines.count == 5)
+        for line in lines {
+            #expect(line.hasSuffix("}\n") && line.utf8.count { $0 == 10 } == 1)
+            let object = try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: String])
+            #expect(object["time"]?.hasSuffix("Z") == true && object["level"] != nil && object["event"] != nil)
+        }
+        let second = try #require(JSONSerialization.jsonObject(with: Data(lines[1].utf8)) as? [String: String])
+        #expect(second["event"] == "b", "a field takes no name of the line itself")
+        #expect(second["detail"] == "x=\"1\"\n\u{1b}[31m\u{202e}é")
+    }
+
+    @Test func aThresholdDropsNoAudit() {
+        #expect(lines(.error, .text).map { $0.contains("level=audit") } == [false, true])
+        #expect(lines(.info, .text).count == 4)
+    }
+}
