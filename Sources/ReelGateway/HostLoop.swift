@@ -71,5 +71,5 @@ protocol ClientSocket: AnyObject {
 }
 
 extension WebSocket: ClientSocket {
-    var peerOrigin: UInt64 { client?.origin ?? 0 }
+    var peerOrigin: UInt64 { client?.origin ?? Payer.unknownOrigin }
 }

@@ -8,16 +8,25 @@ final class LineAnswer {
     private let shared: SnapshotNode.SharedLines
     private let preamble: [UInt8]
     private let etag: String
+    /// What the reader of a file is counted by.
+    private let share: OpenAnswers.Place?
     private let withinMs: Int64
     private var timer: LoopTimer?
     private var offset = 0
     private var isReading = false
 
     /// `preamble` stands before the lines. `withinMs`: what does not lie in memory is read within so long, or cut off.
-    init(_ shared: SnapshotNode.SharedLines, preamble: [UInt8], etag: String, withinMs: Int64) {
+    init(
+        _ shared: SnapshotNode.SharedLines,
+        preamble: [UInt8],
+        etag: String,
+        _ share: OpenAnswers.Place?,
+        withinMs: Int64
+    ) {
         self.shared = shared
         self.preamble = preamble
         self.etag = etag
+        self.share = share
         self.withinMs = withinMs
     }
 

@@ -8,9 +8,10 @@ final class OpenAnswers: Sendable {
     private let open = Atomic<Int>(0)
     private let shares: PayerShares
 
-    init(most: Int) {
+    /// `share`: what one payer holds at most; nil: a quarter.
+    init(most: Int, share: Int? = nil) {
         self.most = most
-        shares = PayerShares(.standard(max(1, most / 4)))
+        shares = PayerShares(.standard(share ?? max(1, most / 4)))
     }
 
     /// A place for an answer, given back with the last reference to it; nil: too many are under way, in all or for this

@@ -50,7 +50,7 @@ final class SnapshotHTTP: HTTPHandler {
             switch match.endpoint {
             case .state(let route):
                 var question = try StateRequest(route, match, request)
-                question.payer = Payer(access, exchange.client?.origin ?? 0)
+                question.payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
                 node.respond(to: question, exchange)
             case .node(let endpoint):
                 exchange.respond(answers.response(endpoint, request.head, from: exchange.client, tokens: tokens))
@@ -66,6 +66,7 @@ final class SnapshotHTTP: HTTPHandler {
                     after: after,
                     epoch: try match.epoch,
                     limit: limit,
+                    for: Payer(access, exchange.client?.origin ?? Payer.unknownOrigin),
                     exchange
                 )
             }

@@ -74,17 +74,23 @@ extension SnapshotNode {
                         throw Self.problem(of: error, keeper)
                     }
                     guard made.spool.memory == nil else { return SharedLines(made, nil) }
-                    guard let place = openSpools.take(for: payer) else { throw tooManyAnswers() }
+                    guard let place = openSpools.take() else { throw tooManyAnswers() }
                     return SharedLines(made, place)
                 }
             }
-        } then: { result in
+        } then: { [self] result in
             guard exchange.isOpen else { return false }
             do throws(Problem) {
                 let made = try result.get()
                 guard needed <= made.lines.seq else { throw StateReader.behind(made.lines.seq, needed) }
                 let etag = Self.etag(epoch, made.lines.seq)
-                LineAnswer(made, preamble: request.preamble, etag: etag, withinMs: spoolMs).send(through: exchange)
+                var share: OpenAnswers.Place?
+                if made.lines.spool.memory == nil {
+                    share = spoolReaders.take(for: payer)
+                    guard share != nil else { throw tooManyAnswers() }
+                }
+                let answer = LineAnswer(made, preamble: request.preamble, etag: etag, share, withinMs: spoolMs)
+                answer.send(through: exchange)
             } catch {
                 exchange.respond(error.response)
             }

@@ -24,7 +24,7 @@ extension SnapshotNode {
         } catch {
             return exchange.respond(error.response)
         }
-        let payer = Payer(access, exchange.client?.origin ?? 0)
+        let payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
         guard let place = openAnswers.take(for: payer) else { return exchange.respond(tooManyAnswers().response) }
         let epoch = log.epoch
         exchange.loop.offload { [self] in

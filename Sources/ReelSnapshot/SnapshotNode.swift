@@ -16,8 +16,10 @@ public final class SnapshotNode: StateSource {
     private let lock: FolderLock
     /// Answers that are being made.
     let openAnswers: OpenAnswers
-    /// Answers too large for memory that are being read.
+    /// Answers too large for memory, each read by all who share it.
     let openSpools: OpenAnswers
+    /// Who reads them.
+    let spoolReaders: OpenAnswers
     private let limits: LimitMeters
     /// Snapshots and deltas, by what follows which seq in which stream.
     let lines = SharedWork<LinesQuestion, Result<SharedLines, Problem>>()
@@ -40,6 +42,7 @@ public final class SnapshotNode: StateSource {
         try EpochFolders.make(log.epoch, in: settings.folder)
         openAnswers = OpenAnswers(most: settings.openAnswers)
         openSpools = OpenAnswers(most: settings.openSpools)
+        spoolReaders = OpenAnswers(most: .max / 2, share: max(1, settings.openSpools / 4))
         limits = LimitMeters(metrics)
         let counted = SnapshotMetrics(metrics, epoch: log.epoch, journal: journal)
         self.metrics = counted
@@ -286,6 +289,7 @@ public final class SnapshotNode: StateSource {
         after: Seq,
         epoch wanted: Epoch?,
         limit: Int,
+        for payer: Payer,
         _ exchange: HTTPExchange
     ) {
         let reply = EventsReply(
@@ -295,7 +299,7 @@ public final class SnapshotNode: StateSource {
             partition: stream.partition(of: log.partitions),
             through: exchange
         )
-        addPage(to: reply, of: stream, upTo: nil, epoch: wanted, limit: limit, exchange)
+        addPage(to: reply, of: stream, upTo: nil, epoch: wanted, limit: limit, for: payer, exchange)
     }
 
     private func addPage(
@@ -304,10 +308,11 @@ public final class SnapshotNode: StateSource {
         upTo head: Seq?,
         epoch wanted: Epoch?,
         limit: Int,
+        for payer: Payer,
         _ exchange: HTTPExchange
     ) {
         guard exchange.isOpen else { return }
-        guard let place = openAnswers.take() else { return reply.fail(tooManyAnswers()) }
+        guard let place = openAnswers.take(for: payer) else { return reply.fail(tooManyAnswers()) }
         let (epoch, keeper) = (log.epoch, keepers[stream.partition(of: log.partitions)])
         let reader = reader(of: keeper)
         let (after, left) = (reply.answer.to, limit - reply.answer.count)
@@ -332,7 +337,7 @@ public final class SnapshotNode: StateSource {
                     guard answer.to < head, answer.count < limit, answer.bytes < Self.rangeBytes else {
                         return reply.end()
                     }
-                    addPage(to: reply, of: stream, upTo: head, epoch: wanted, limit: limit, exchange)
+                    addPage(to: reply, of: stream, upTo: head, epoch: wanted, limit: limit, for: payer, exchange)
                 }
             }
         }

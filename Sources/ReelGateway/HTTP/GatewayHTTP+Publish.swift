@@ -176,7 +176,7 @@ extension GatewayHTTP {
             publish,
             with: access,
             from: waiting.number,
-            exchange.client?.origin ?? 0,
+            exchange.client?.origin ?? Payer.unknownOrigin,
             ref: nil,
             ownSite: ownSite,
             refusesUseless: true

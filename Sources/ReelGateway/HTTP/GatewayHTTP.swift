@@ -61,7 +61,7 @@ final class GatewayHTTP: HTTPHandler {
             case .head: try head(try match.stream, exchange)
             case .state(let route):
                 var question = try StateRequest(route, match, request)
-                question.payer = Payer(access, exchange.client?.origin ?? 0)
+                question.payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
                 if let divergence = gateway.share.divergence { throw Problem(divergence) }
                 ask(question, exchange)
             case .streams: try list(StreamListRequest(match, request.head), exchange, access)

@@ -109,6 +109,7 @@ final class PassedQuestion {
         if exchange.request.method == "HEAD" { request.method = "HEAD" }
         passage.access.prepare(&request, to: origin)
         request.headers.add(StatePassage.passedHeader, "1")
+        if let client = exchange.client { request.headers.add("forwarded", client.forwardedFor) }
         request.timeout = hedged.hasNext ? passage.headTimeout : passage.timeout
         // Whoever asks is who the other node lets in, or not.
         // What has something before it is packed here, if at all.

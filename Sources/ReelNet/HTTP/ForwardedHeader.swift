@@ -34,3 +34,8 @@ enum ForwardedHeader {
         return nil
     }
 }
+
+extension SocketAddress {
+    /// The address as a `for` parameter of `Forwarded`.
+    public var forwardedFor: String { host.contains(":") ? "for=\"[\(host)]\"" : "for=\(host)" }
+}

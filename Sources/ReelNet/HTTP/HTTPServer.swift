@@ -101,11 +101,12 @@ public final class HTTPServer {
         guard let tcp = try? TCPConnection(loop: loop, descriptor: socket.descriptor) else { return }
         counters.accepted += 1
         if isDraining { return refuse(tcp, "the server ends") }
-        let peer = gate.addressLimit > 0 || !settings.trustedProxies.isEmpty ? tcp.peer : nil
-        let isProxy = peer.map(settings.trustedProxies.contains) ?? false
+        // One that was reset before it was accepted has none.
+        guard let peer = tcp.peer else { return tcp.close() }
+        let isProxy = settings.trustedProxies.contains(peer)
         if isProxy { tcp.greeting = ProxyGreeting() }
         var origin: UInt64 = 0
-        if let peer, !isProxy, gate.counts(peer) { origin = peer.origin }
+        if !isProxy, gate.counts(peer) { origin = peer.origin }
         if let refusal = gate.enter(origin) { return admitToReserve(tcp, gate.says(refusal)) }
         guard secure(tcp) else {
             gate.leave(origin)

@@ -7,6 +7,10 @@ public enum Payer: Hashable, Sendable {
     /// On a node without keys: its address, of IPv6 the first 64 bits.
     case address(UInt64)
 
+    /// The origin of a client that has reset its connection: what it sent before is still read, and the kernel does not
+    /// say any more from where it came.
+    public static let unknownOrigin = UInt64.max
+
     /// The payer for a client with these rights and this `SocketAddress.origin`.
     public init(_ access: Access, _ origin: UInt64) {
         self = access.subject.map { .subject($0) } ?? .address(origin)

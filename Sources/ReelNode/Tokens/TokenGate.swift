@@ -9,7 +9,7 @@ public final class TokenGate: Sendable {
     /// The file of the keys, a JWK Set.
     public let file: String
     private let verifier: Mutex<TokenVerifier>
-    private let verified = Mutex(VerifiedTokens())
+    private let verified: Mutex<VerifiedTokens>
     /// How many tokens were refused.
     public let refused = RefusedTokens()
 
@@ -21,23 +21,26 @@ public final class TokenGate: Sendable {
         verifier.issuer = issuer
         verifier.audience = audience
         self.verifier = Mutex(verifier)
+        verified = Mutex(VerifiedTokens())
     }
 
     /// Reads the file again. Throws as `init` does; then all stays as it is.
     public func reload() throws(TokenRefusal) {
         let keys = try Self.read(file)
         verifier.withLock { $0.keys = keys }
-        verified.withLock { $0 = VerifiedTokens() }
+        verified.withLock { $0.forget() }
     }
 
     /// What a token gives now. Throws `unauthorized` with the reason.
     public func grant(_ token: String) throws(ReelError) -> TokenGrant {
         let now = WallClock.nowMs() / 1_000
-        if let grant = verified.withLock({ $0.grant(token, now: now) }) { return grant }
+        let (known, generation) = verified.withLock { ($0.grant(token, now: now), $0.generation) }
+        if let known { return known }
         let verifier = verifier.withLock { $0 }
         do throws(TokenRefusal) {
             let grant = try verifier.verify(Array(token.utf8), now: now)
-            verified.withLock { $0.keep(token, grant) }
+            // Not where the keys were read again meanwhile: this token's may have gone.
+            verified.withLock { if $0.generation == generation { $0.keep(token, grant) } }
             return grant
         } catch {
             refused.add(error.reason)

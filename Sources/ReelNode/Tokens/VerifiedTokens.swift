@@ -5,12 +5,20 @@ struct VerifiedTokens: Sendable {
 
     private var young: [String: TokenGrant] = [:]
     private var old: [String: TokenGrant] = [:]
+    /// How often they were forgotten.
+    private(set) var generation = 0
 
     /// What a token gives that was verified before and holds at this second.
     mutating func grant(_ token: String, now: Int64) -> TokenGrant? {
         guard let grant = young[token] ?? old[token], now < grant.expiresAt else { return nil }
         if young[token] == nil { keep(token, grant) }
         return grant
+    }
+
+    /// Forgets all, since the keys have changed.
+    mutating func forget() {
+        (young, old) = ([:], [:])
+        generation += 1
     }
 
     mutating func keep(_ token: String, _ grant: TokenGrant) {

@@ -53,7 +53,7 @@ public struct SeqWaits<Waiter> {
 
     /// Ends all waits.
     public mutating func removeAll() -> [Waiter] {
-        defer { self = SeqWaits() }
+        defer { (waits, bySeq, byDeadline) = ([:], NumberHeap(), NumberHeap()) }
         return waits.sorted { $0.key < $1.key }.map(\.value.waiter)
     }
 
