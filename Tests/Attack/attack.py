@@ -30,7 +30,7 @@ class Node:
             self.port = free.getsockname()[1]
         self.process = subprocess.Popen(
             [reel, "serve", "--data", self.folder + "/data", "--listen", f"127.0.0.1:{self.port}", "--keys", public],
-            stderr=open(self.folder + "/journal", "w"))
+            stdout=subprocess.DEVNULL, stderr=open(self.folder + "/journal", "w"))
         for _ in range(200):
             try:
                 if self.ask("GET", "/readyz")[0] == 200:
