@@ -107,8 +107,9 @@ extension SharedText {
         elements.insert(contentsOf: triple.text.map { Element($0, by: stamp) }, at: place)
     }
 
-    /// What its memory weighs: a deleted element as much as the square of the number of its deleters, and a run, which
-    /// is as long as it can be, `Limit.run`; but for the first. What nobody will see again weighs nothing.
+    /// The weight of the text's history: for each deleted element the square of the number of its deleters, and
+    /// `Limit.run` for each run but the first. A run is as long as possible. An element that no author can see any more
+    /// weighs nothing.
     func weight(above horizon: Int64) -> Int {
         var (sum, runs) = (0, 0)
         var last: (inserter: Stamp, deleters: [Stamp])?

@@ -16,7 +16,7 @@ public final class Gateway: Sendable {
     /// Where it listens.
     public let address: SocketAddress
     let share: GatewayShare
-    private let announcer: Announcer
+    let announcer: Announcer
     let parts: [LoopBound<Part>]
     private let feeds: [PartitionFeed]
     let brake: TailBrake

@@ -16,7 +16,7 @@ struct PositionWaits {
     var asking: [[Waiter]?]
     /// For each partition who waits for the loop, or the log, to get there.
     var waiting: [SeqWaits<Waiter>]
-    /// What ends the timer that looks whose time has come.
+    /// Cancels the timer that ends waits at their deadlines.
     var endTimer: (() -> Void)?
 
     init(partitions: Int) {
@@ -107,7 +107,7 @@ extension GatewayLoop {
         for waiter in positionWaits.waiting[partition].reached(rings[partition].head) { waiter.then(nil) }
     }
 
-    /// Looks whose time has come.
+    /// Steps the waits whose deadline has passed.
     func tickPositionWaits() {
         for partition in positionWaits.waiting.indices {
             for var waiter in positionWaits.waiting[partition].due(nowMs: nowMs) {

@@ -46,7 +46,7 @@ final class GatewayLoop {
     private var lastTickMs: Int64
     private var isPutOff = false
     private var isFenced = false
-    /// What clients are not told of reads and writes that failed.
+    /// Limits the log lines about failed reads and writes, of which clients get a public sentence only.
     var logWarnings = LineLimiter(lines: 1, windowMs: 10_000)
     /// Who waits until a seq was read.
     var positionWaits: PositionWaits

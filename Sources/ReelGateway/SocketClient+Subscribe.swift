@@ -1,7 +1,7 @@
 import ReelCore
 import ReelNode
 
-// What it listens to.
+// Subscriptions of the client.
 extension SocketClient {
     func forgetSubscribe(_ stream: StreamName) {
         subscribing[stream] = nil
@@ -71,7 +71,7 @@ extension SocketClient {
         }
     }
 
-    /// Whom this connection is charged to.
+    /// The payer of this connection.
     private var payer: Payer { Payer(access ?? Access(nil), origin) }
 
     /// Counts a subscription more, if it is one; throws where the client has as many, or as long filters, as it may.

@@ -1,7 +1,7 @@
 import ReelCore
 
 extension LogError {
-    /// What clients are told: no path, address or error number of the node's machine. `message` is for the operator.
+    /// The sentence for clients. It contains no path, address or error number; `message` is for the operator.
     public var publicMessage: String {
         switch code {
         case .logUnavailable, .forbidden: "the log cannot be reached or written now"

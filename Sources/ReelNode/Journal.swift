@@ -47,7 +47,7 @@ public struct Journal: Sendable {
     /// What an operator must look at.
     public func error(_ event: String, _ fields: KeyValuePairs<String, String> = [:]) { line(.error, event, fields) }
 
-    /// Who was refused, and what an operator has done: a line that no threshold drops.
+    /// Writes an audit line, such as for a refused client. No threshold drops it.
     public func audit(_ event: String, _ fields: KeyValuePairs<String, String> = [:]) { line(.audit, event, fields) }
 
     private func line(_ level: Level, _ event: String, _ fields: KeyValuePairs<String, String>) {

@@ -30,7 +30,7 @@ public struct Problem: Error, Equatable, Sendable {
     public var acks: [UInt8]?
     /// True if no event was ever published to the stream that the request is about.
     package var isUnpublished = false
-    /// Whose token it is, for the operator; clients are not told.
+    /// The subject of the token, for the operator's log. The answer does not contain it.
     package var subject: String?
     /// With 405: the methods that the path has.
     public var allow: [String] = []

@@ -36,7 +36,7 @@ public struct StateRequest: Equatable, Sendable {
     /// What stands before the lines of a snapshot or delta.
     public var preamble: [UInt8] = []
 
-    /// Who is charged for the answer; nil: the node itself asks.
+    /// The payer of the answer; nil: the node itself asks.
     public var payer: Payer?
 
     /// A question; one about outcomes is to be true of all that it asks about.

@@ -3,8 +3,8 @@ import ReelNet
 import ReelNode
 import Synchronization
 
-/// Who waits until a partition is folded up to a seq, on any loop. The folder ends the waits behind each commit; a
-/// timer of its loop ends one whose time has come. Nobody looks again and again.
+/// The questions of all loops that wait until a partition is folded up to a seq. The folder ends waits after each
+/// commit, and a timer of the question's loop ends a wait at its deadline. Nothing polls.
 final class FoldWaits: Sendable {
     private typealias Waits = SeqWaits<LoopBound<() -> Void>>
 

@@ -8,7 +8,7 @@ final class LineAnswer {
     private let shared: SnapshotNode.SharedLines
     private let preamble: [UInt8]
     private let etag: String
-    /// What the reader of a file is counted by.
+    /// The client's share of `SnapshotNode.spoolReaders`; nil if the lines are in memory.
     private let share: OpenAnswers.Place?
     private let withinMs: Int64
     private var timer: LoopTimer?

@@ -83,7 +83,7 @@ final class PartitionKeeper: @unchecked Sendable {
     private let isStopping = Atomic<Bool>(false)
     /// The time that folding and writing have taken, in nanoseconds.
     let foldedNs = Atomic<Int64>(0)
-    /// Who waits until a seq is folded.
+    /// The questions that wait until a seq is folded.
     let waits = FoldWaits()
     private let wake = Wake()
     /// Belongs to the thread.

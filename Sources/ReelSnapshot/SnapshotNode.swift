@@ -18,7 +18,7 @@ public final class SnapshotNode: StateSource {
     let openAnswers: OpenAnswers
     /// Answers too large for memory, each read by all who share it.
     let openSpools: OpenAnswers
-    /// Who reads them.
+    /// The clients that read these answers.
     let spoolReaders: OpenAnswers
     private let limits: LimitMeters
     /// Snapshots and deltas, by what follows which seq in which stream.

@@ -94,11 +94,11 @@ def good(node, results):
 
 def measure(node, attack=None):
     """The p99 of each kind in milliseconds, and the failures, beside an attack or alone."""
-    results, attackers = multiprocessing.Queue(), []
+    results, begun, attackers = multiprocessing.Queue(), multiprocessing.Event(), []
     if attack:
-        attackers.append(multiprocessing.Process(target=attack, args=(node,), daemon=True))
+        attackers.append(multiprocessing.Process(target=attack, args=(node, begun), daemon=True))
         attackers[0].start()
-        time.sleep(1)
+        assert begun.wait(timeout=60), f"{attack.__name__} has not begun"
     client = multiprocessing.Process(target=good, args=(node, results))
     client.start()
     times, failures = results.get(timeout=120)
@@ -109,7 +109,7 @@ def measure(node, attack=None):
     return {kind: sorted(list_)[int(len(list_) * 0.99)] for kind, list_ in times.items()}, failures
 
 
-# Attacks. Each runs until it is killed. -------------------------------------------------------------------------------
+# Attacks. Each sets `begun` once it is under way, and runs until it is killed. ---------------------------------------
 
 def raw(node, head):
     client = socket.create_connection(("127.0.0.1", node.port))
@@ -124,12 +124,13 @@ def quietly(action):
         return None
 
 
-def waits(node):
+def waits(node, begun):
     """1,000 connections wait for a seq that nobody reaches."""
     def begin():
         path = f"/v1/streams/eve/snapshot?epoch={node.epoch}&min_seq=9007199254740991"
         return raw(node, f"GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {node.eve}\r\n\r\n")
     clients = [begin() for _ in range(1000)]
+    begun.set()
     while True:
         time.sleep(0.02)
         old = clients.pop(0)
@@ -137,9 +138,10 @@ def waits(node):
         clients.append(begin())
 
 
-def signatures(node):
+def signatures(node, begun):
     """Tokens with a known key and a wrong signature, 200 a second."""
     head, claims, signature = node.eve.split(".")
+    begun.set()
     while True:
         length = len(base64.urlsafe_b64decode(signature + "=="))
         wrong = base64.urlsafe_b64encode(os.urandom(length)).decode().rstrip("=")
@@ -147,8 +149,9 @@ def signatures(node):
         time.sleep(0.005)
 
 
-def sites(node):
+def sites(node, begun):
     """Requests of 1,000 events of fresh sites each."""
+    begun.set()
     while True:
         batch = [{"site": str(uuid.uuid4()), "op": 0, "type": "noop"} for _ in range(1000)]
         quietly(lambda: node.ask("POST", "/v1/streams/eve/events", events(batch), node.eve))
@@ -180,12 +183,13 @@ def frame(payload, packed=False):
     return first + length + bytes(4) + payload
 
 
-def packed_keys(node):
+def packed_keys(node, begun):
     """1 MiB of JSON with unsorted escaped keys, packed to 4 kB, before hello: 20 connections a second."""
     keys = ["\\u0061" * 320 + f"{i:07d}" for i in range(537)]
     random.shuffle(keys)
     text = '{"t":"hello","x":{' + ",".join(f'"{key}":0' for key in keys) + '},"client":"x"}'
     packed = frame(text.encode(), packed=True)
+    begun.set()
     while True:
         client = quietly(lambda: web_socket(node))
         if client:
@@ -194,7 +198,7 @@ def packed_keys(node):
         time.sleep(0.05)
 
 
-def splices(node):
+def splices(node, begun):
     """A text in 400,000 pieces, and then splices of fresh sites whose base is older than all of them."""
     site, stream = str(uuid.uuid4()), "eve-text"
     publish = lambda list_: node.ask(
@@ -206,6 +210,7 @@ def splices(node):
         triples = [[200000 - 10000 * part - i, 0, "b"] for i in range(10000)]
         publish([{"site": str(uuid.uuid4()), "op": 0, "base": base, "type": "update", "model": "m", "id": "1",
                   "ops": {"t": {"splice": triples}}}])
+    begun.set()
     while True:
         publish([
             {"site": str(uuid.uuid4()), "op": 0, "base": base, "type": "update", "model": "m", "id": "1",
@@ -213,7 +218,7 @@ def splices(node):
         time.sleep(0.5)
 
 
-def slow_readers(node):
+def slow_readers(node, begun):
     """70 readers of a state of 6 MB, 400 bytes a second each."""
     site = str(uuid.uuid4())
     for op in range(30):
@@ -228,13 +233,14 @@ def slow_readers(node):
         client.sendall((f"GET /v1/streams/eve-big/snapshot HTTP/1.1\r\nHost: a\r\n"
                         f"Authorization: Bearer {node.eve}\r\n\r\n").encode())
         clients.append(client)
+    begun.set()
     while True:
         for client in clients:
             quietly(lambda: client.recv(1200))
         time.sleep(3)
 
 
-def bodies(node):
+def bodies(node, begun):
     """Bodies of 8 MB, unsorted keys, with a token; and 60 unfinished ones without."""
     open_ones = [raw(node, "POST /v1/streams/eve/events HTTP/1.1\r\nHost: a\r\nContent-Length: 8000000\r\n\r\n")
                  for _ in range(60)]
@@ -243,15 +249,17 @@ def bodies(node):
     keys = [f"k{i:06d}" for i in range(500000)]
     random.shuffle(keys)
     body = '{"x":{' + ",".join(f'"{key}":0' for key in keys) + "}}"
+    begun.set()
     while True:
         quietly(lambda: node.ask("POST", "/v1/streams/eve/events", body, node.eve))
         time.sleep(0.5)
 
 
-def filters(node):
+def filters(node, begun):
     """Subscriptions with 100 long models each, 1,000 on each of 4 sockets."""
     models = [f"{i:03d}" + "m" * 120 for i in range(100)]
     clients = [web_socket(node, node.eve) for _ in range(4)]
+    begun.set()
     while True:
         for client in clients:
             for number in range(100):
@@ -264,9 +272,10 @@ def filters(node):
         time.sleep(0.1)
 
 
-def idle(node):
+def idle(node, begun):
     """3,000 connections that have asked once, and ask no more."""
     clients = [raw(node, "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n") for _ in range(3000)]
+    begun.set()
     while True:
         time.sleep(1)
 

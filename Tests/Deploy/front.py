@@ -243,7 +243,7 @@ def clients_see_gateways_come_and_go(stack):
     eventually("it is up again", lambda: front.state(third) == "UP")
     front.start(second)
     ask(second, "/set/503")
-    time.sleep(3)
+    eventually("the front has checked it", lambda: front.state(second) == "NOLB")
     assert second not in front.served_by(), "a gateway that starts must be ready before it is asked"
     ask(second, "/set/200")
     eventually("both serve again", lambda: front.served_by() == {second, third})

@@ -16,6 +16,20 @@ final class NeighbourLog: ForwardingLog {
         self.neighbour = Mutex(neighbour)
     }
 
+    /// A neighbour at an address where nobody listens, which has read nothing.
+    convenience init(_ log: any EventLog, id: String = "other", role: String = "gateway", advertised: String? = nil) {
+        let announcement = NodeAnnouncement(
+            id: id,
+            role: role,
+            url: "http://127.0.0.1:1",
+            advertised: advertised,
+            build: "0",
+            positions: [],
+            atMs: 0
+        )
+        self.init(log, announcement)
+    }
+
     /// From now on the neighbour says that it has read the first partition up to there.
     func neighbour(reads seq: Seq) {
         neighbour.withLock { $0.positions = [.init(partition: 0, seq: seq)] }

@@ -14,18 +14,7 @@ import Testing
     let todo = StreamName("todo")!
 
     @Test func clientsAreSentAwayBeforeItEnds() async throws {
-        let log = NeighbourLog(
-            try MemoryLog(),
-            NodeAnnouncement(
-                id: "other",
-                role: "gateway",
-                url: "http://127.0.0.1:1",
-                advertised: "https://b.example",
-                build: "0",
-                positions: [],
-                atMs: 0
-            )
-        )
+        let log = NeighbourLog(try MemoryLog(), advertised: "https://b.example")
         let live = try LiveGateway(log) { $0.node.announceMs = 20 }
         let sockets = [try await live.connect(), try await live.connect()]
         try await live.cluster(contains: "b.example")

@@ -49,18 +49,7 @@ import Testing
         let weak = try keys.token("bob", read: "other", publish: "other")
         let tokens = [good, weak] + refused
         // A snapshot node that is not there: who asks for state is passed on in vain.
-        let log = NeighbourLog(
-            try MemoryLog(),
-            NodeAnnouncement(
-                id: "other",
-                role: "snapshot",
-                url: "http://127.0.0.1:1",
-                advertised: nil,
-                build: "0",
-                positions: [],
-                atMs: 0
-            )
-        )
+        let log = NeighbourLog(try MemoryLog(), role: "snapshot")
         try await LiveGateway.with(log) {
             $0.node.tokens = keys.gate
             $0.node.announceMs = 20

@@ -34,10 +34,10 @@ extension SyncClient {
     /// The smallest limits that a node can be set to are larger. With smaller ones the device would refuse own events
     /// as too large.
     static let (frameBytesMin, eventBytesMin) = (16 << 10, 4 << 10)
-    /// Each epoch has a number that is one higher. A device does not miss so many of them.
+    /// The largest step of the log's number that a device believes. Each new epoch adds one to the number.
     static let numbersMissedMax = 1_000_000
 
-    /// What no node says; nil: all is plausible.
+    /// Returns why no honest node sends this `welcome`; nil if it is plausible.
     private func absurdity(of welcome: ServerFrame.Welcome) -> String? {
         let limits = welcome.limits
         guard limits.frame >= Self.frameBytesMin, limits.event >= Self.eventBytesMin, limits.batch > 0, limits.fetch > 0

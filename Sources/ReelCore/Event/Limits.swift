@@ -14,10 +14,10 @@ public enum Limits {
     public static let fields = 1_024
     /// An object as `{"name":value,…}` of what is visible, in bytes.
     public static let object = 768 << 10
-    /// What an object remembers of the history of its texts: the square of the number of its deleters for each deleted
-    /// element, and `run` for each run but the first of a text. What is beyond it is forgotten before the horizon.
+    /// The largest weight of the history of an object's texts: for each deleted element the square of the number of its
+    /// deleters, and `run` for each run of a text but the first. The fold drops a history that weighs more.
     public static let history = 1 << 20
-    /// The weight of a run: a splice with an old base has to look at each, so their number bounds what an event costs.
+    /// The weight of a run. A splice with an old base visits each newer run, so the number of runs bounds its cost.
     static let run = 16
     /// Fields of one site that are marked as lost.
     static let lostPerSite = 16

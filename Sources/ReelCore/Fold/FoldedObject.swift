@@ -25,7 +25,7 @@ struct FoldedField: Sendable {
         if digest == 0 { digest = line(self) }
     }
 
-    /// What remembering the history of its text costs, at most.
+    /// An upper bound of the weight of the field's text, see `Limits.history`.
     var weight: Int {
         if case .text(let text) = value { text.weight } else { 0 }
     }
@@ -100,7 +100,7 @@ struct FoldedObject: Sendable {
     var isHashed = false
     /// Whether it stands in the list of changes.
     var isListed = false
-    /// What it adds to `Fold.objectBytes`, while `isHashed`; 0 for a tombstone.
+    /// The bytes of the object that `Fold.objectBytes` contains while `isHashed`; 0 for a tombstone.
     var countedBytes: Int32 = 0
     /// The seq at which it was last put into the queue of what ages.
     var queued = Seq.none

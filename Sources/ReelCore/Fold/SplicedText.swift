@@ -8,7 +8,7 @@ struct SplicedText: Sendable {
     private final class Tree: @unchecked Sendable {
         var root = TextNode()
         var summary = TextSummary()
-        /// At least what remembering the text costs.
+        /// An upper bound of the weight of the history.
         var weight = 0
         let written: TextMark?
 
@@ -38,12 +38,12 @@ struct SplicedText: Sendable {
     /// How many bytes their escaped text has, without quotes.
     var bytes: Int { Int(tree.summary.bytes) }
 
-    /// What remembering the text costs, at most (see `Limits.history`). It grows by the most that a splice can add;
-    /// `weigh` makes it exact.
+    /// An upper bound of the weight of the text's history, see `Limits.history`. Each splice adds the most that it can
+    /// add to the weight; `weigh` makes the bound exact.
     var weight: Int { tree.weight }
 
-    /// Makes the weight exact, and forgets what everybody sees by now where that is much. The weight is then a function
-    /// of what happened to the text, not of how the tree stands.
+    /// Makes the weight exact. The exact weight depends on the text's history and not on the shape of the tree. If the
+    /// tree holds many runs that the horizon has made equal, the tree is rebuilt without them.
     mutating func weigh(above horizon: Seq) {
         var (weight, runs, held) = (0, 0, 0)
         var last: TextRun?
@@ -64,7 +64,7 @@ struct SplicedText: Sendable {
         tree.weight = weight
     }
 
-    /// A text holds so many runs more than it has to before it is built anew.
+    /// The number of superfluous runs above which `weigh` rebuilds the tree.
     private static let unsettledRuns = 4_096
 
     /// The same text without what everybody sees by now.

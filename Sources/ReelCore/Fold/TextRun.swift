@@ -58,9 +58,9 @@ struct TextRun: Sendable {
         return weight - before
     }
 
-    /// What remembering its deleted elements costs, of which `Limits.history` is the limit: each of them as often as
-    /// the square of the number of its deleters. More of them than weigh so much alone say nothing more, and come from
-    /// nobody who keeps to the limit.
+    /// The weight of the run's deleted elements, see `Limits.history`: for each the square of the number of its
+    /// deleters. The number of deleters is capped where one element alone passes the limit; only a damaged or forged
+    /// snapshot has more.
     var weight: Int {
         guard isDeleted else { return 0 }
         let deleters = min(1 + deletedAgain.count, Limits.history >> 8)

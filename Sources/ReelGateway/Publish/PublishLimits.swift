@@ -1,15 +1,15 @@
 import ReelCore
 import ReelNode
 
-/// How much one payer may publish to one stream: events and bytes in a second, new sites in an hour.
+/// The rate limits of one payer in one stream: events and bytes per second, new sites per hour.
 struct PublishLimits {
-    /// Whom events are charged to.
+    /// The payer and the stream that events are charged to.
     struct Key: Hashable {
         var payer: Payer
         var stream: StreamName
     }
 
-    /// What a publish takes.
+    /// The units that one publish takes.
     struct Charge {
         var events: Int
         var bytes: Int
@@ -35,7 +35,7 @@ struct PublishLimits {
         newSites = RateLimit(settings.newSitesPerHour.most, inMs: 3_600_000)
     }
 
-    /// Charges all of it or nothing: then the limit that was reached, and why.
+    /// Charges all units or none. Returns the limit that refused the publish, and the error for its client.
     mutating func take(_ charge: Charge, of key: Key, nowMs: Int64) -> (limit: LimitMeters.Limit, error: ReelError)? {
         let words = key.payer.words
         func refusal(_ most: Int, _ what: String, _ waitMs: Int64) -> ReelError {
@@ -67,14 +67,14 @@ struct PublishLimits {
         return nil
     }
 
-    /// What was taken was not used.
+    /// Gives a charge back whose events did not go to the log.
     mutating func giveBack(_ charge: Charge, of key: Key) {
         events.giveBack(charge.events, of: key)
         bytes.giveBack(charge.bytes, of: key)
         newSites.giveBack(charge.newSites, of: key)
     }
 
-    /// Forgets who was quiet for long enough.
+    /// Removes the payers whose buckets are full.
     mutating func tick(nowMs: Int64) {
         events.tick(nowMs: nowMs)
         bytes.tick(nowMs: nowMs)

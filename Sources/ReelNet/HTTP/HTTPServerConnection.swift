@@ -4,7 +4,7 @@ final class HTTPServerConnection: TCPHandler {
     /// Set if the connection ends with the answer that is under way.
     var closesAfterAnswer = false
 
-    /// Where it comes from, as the gate counts it; 0: it is not counted.
+    /// The origin under which the gate counts the connection; 0: the gate does not count it.
     var origin: UInt64
     private let server: HTTPServer
     private let tcp: TCPConnection

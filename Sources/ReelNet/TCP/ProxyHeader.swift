@@ -71,7 +71,7 @@ final class ProxyGreeting {
     fileprivate(set) var bytes: [UInt8] = []
     /// Whether the beginning has not been read yet.
     fileprivate(set) var isOpen = true
-    /// Whose connection it is; nil: the proxy's own.
+    /// The client's address; nil: the connection is the proxy's own.
     fileprivate(set) var client: SocketAddress?
     /// Called with the client's address, before anything of what it sends is handled.
     var named: ((SocketAddress) -> Void)?

@@ -47,7 +47,7 @@ final class TCPConnection: Timed {
     private(set) var state: State = []
     /// The TLS on it, if there is any.
     var tls: TLSSession?
-    /// What a proxy says at its beginning, if it comes from one.
+    /// The PROXY header at the beginning of a connection from a trusted proxy; nil for other connections.
     var greeting: ProxyGreeting?
 
     struct State: OptionSet {

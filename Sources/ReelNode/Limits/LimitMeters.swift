@@ -1,4 +1,4 @@
-/// Counts what clients were refused because they had reached a limit.
+/// Counters of the requests and events that a node refused because a limit was reached.
 public struct LimitMeters: Sendable {
     /// The limits that are counted here; those of connections are counted where they are kept.
     public enum Limit: String, CaseIterable, Sendable {

@@ -1,9 +1,9 @@
 import Glibc
 
-/// The memory that a node takes where nobody has set how much.
+/// The default of a node's memory limit.
 public enum MemoryLimit {
-    /// Three quarters of what the process may have: of the machine's memory, or of what its control group may have if
-    /// that is less.
+    /// Three quarters of the machine's memory, or of the limit of the process's control group if that is lower, in
+    /// bytes.
     public static var standard: Int { Int(clamping: available / 4 * 3) }
 
     private static var available: UInt64 {
@@ -12,7 +12,7 @@ public enum MemoryLimit {
         return groupLimits.reduce(machine > 0 ? machine : .max, min)
     }
 
-    /// What the process's control groups may have, of versions 1 and 2; a container sees its own at the root.
+    /// The memory limits of the process's control groups, versions 1 and 2. A container sees its own group at the root.
     private static var groupLimits: [UInt64] {
         var paths = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
         for line in (text(of: "/proc/self/cgroup") ?? "").split(separator: "\n") where line.hasPrefix("0::/") {

@@ -1,14 +1,15 @@
 public import ReelNet
 
-/// Who is charged for what a client takes of a node that all share. Not the site: every reader of a stream can name it.
+/// The party that a node charges for a client's share of common resources. It is never a site: every reader of a stream
+/// can name the site of another client.
 public enum Payer: Hashable, Sendable {
     /// The subject of its token.
     case subject(String)
     /// On a node without keys: its address, of IPv6 the first 64 bits.
     case address(UInt64)
 
-    /// The origin of a client that has reset its connection: what it sent before is still read, and the kernel does not
-    /// say any more from where it came.
+    /// The origin of a client that has reset its connection. The node still reads what the client sent before, but the
+    /// kernel no longer names the client's address.
     public static let unknownOrigin = UInt64.max
 
     /// The payer for a client with these rights and this `SocketAddress.origin`.
@@ -16,8 +17,8 @@ public enum Payer: Hashable, Sendable {
         self = access.subject.map { .subject($0) } ?? .address(origin)
     }
 
-    /// Whether it is a client without a token on the node's own machine: of an operator, or behind a proxy that does
-    /// not say for whom it asks.
+    /// True for a client without a token on the node's own machine: a program of the operator, or a client of a local
+    /// proxy that does not forward addresses.
     public var isLocal: Bool {
         switch self {
         case .subject: false
@@ -35,20 +36,20 @@ public enum Payer: Hashable, Sendable {
     }
 }
 
-/// How much one payer may take.
+/// The largest amount of a resource for one payer.
 public struct PayerLimit: Hashable, Sendable {
     /// 0: there is no limit.
     public var most: Int
     /// Whether it holds for `Payer.isLocal` too.
     public var countsLocal: Bool
 
-    /// What an operator has set, which holds for everybody.
+    /// A limit that the operator has set. It holds for every payer.
     public init(_ most: Int) {
         self.most = most
         countsLocal = true
     }
 
-    /// What holds where nobody has set anything.
+    /// A default limit. It does not hold for local payers.
     public static func standard(_ most: Int) -> PayerLimit {
         var limit = PayerLimit(most)
         limit.countsLocal = false

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// How much each payer holds now of something that all share.
+/// The number of units of a common resource that each payer holds now.
 public final class PayerShares: Sendable {
-    /// How much each may hold.
+    /// The largest number of units for one payer.
     public let limit: PayerLimit
     private let held = Mutex<[Payer: Int]>([:])
 
@@ -11,7 +11,7 @@ public final class PayerShares: Sendable {
         self.limit = limit
     }
 
-    /// Counts one more for a payer; false: it holds as much as it may.
+    /// Takes one unit for a payer. Returns false if the payer holds its limit.
     public func take(for payer: Payer) -> Bool {
         guard limit.holds(for: payer) else { return true }
         return held.withLock { held in
@@ -21,7 +21,7 @@ public final class PayerShares: Sendable {
         }
     }
 
-    /// What a payer took is free again.
+    /// Gives units of a payer back.
     public func giveBack(_ count: Int = 1, of payer: Payer) {
         guard count > 0, limit.holds(for: payer) else { return }
         held.withLock { held in

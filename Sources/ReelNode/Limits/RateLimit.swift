@@ -1,4 +1,4 @@
-/// How much each payer may take in a time. What was not used is saved for that time once.
+/// A token bucket for each payer: units per period. A bucket holds at most the units of one period.
 public struct RateLimit<Payer: Hashable & Sendable>: Sendable {
     /// The nanoseconds that each unit costs its payer.
     private let unitNs: Int64
@@ -7,14 +7,14 @@ public struct RateLimit<Payer: Hashable & Sendable>: Sendable {
     /// The moment until which each payer's time is used up; entries in the past are removed.
     private var takenNs: [Payer: Int64] = [:]
 
-    /// So much in so many milliseconds; 0: there is no limit.
+    /// A limit of `most` units in a period of `ms` milliseconds; 0 units: no limit.
     public init(_ most: Int, inMs ms: Int64 = 1_000) {
         savedNs = ms * 1_000_000
         unitNs = most > 0 ? max(1, savedNs / Int64(most)) : 0
     }
 
-    /// Takes so much for a payer, or says after how many milliseconds it may be taken. One who was quiet may take
-    /// anything at once, and waits longer then.
+    /// Takes units for a payer. Returns nil if it did, else the milliseconds after which the payer may retry. A payer
+    /// with a full bucket may take any number at once, and then waits longer.
     public mutating func take(_ count: Int, of payer: Payer, nowMs: Int64) -> Int64? {
         guard unitNs > 0, count > 0 else { return nil }
         let nowNs = nowMs * 1_000_000
@@ -27,12 +27,12 @@ public struct RateLimit<Payer: Hashable & Sendable>: Sendable {
         return nil
     }
 
-    /// What was taken was not used.
+    /// Gives units back that a payer took and did not use.
     public mutating func giveBack(_ count: Int, of payer: Payer) {
         takenNs[payer]? -= Int64(count) * unitNs
     }
 
-    /// Forgets who was quiet for long enough.
+    /// Removes the payers whose buckets are full.
     public mutating func tick(nowMs: Int64) {
         guard !takenNs.isEmpty else { return }
         takenNs = takenNs.filter { $0.value > nowMs * 1_000_000 }

@@ -22,8 +22,8 @@ public final class Metrics: Sendable {
     /// A node's metrics, none yet.
     public init() {}
 
-    /// A number that only grows. The same name with other labels joins the family.
-    /// Who registers the same again, such as another role of the process, gets the same counter.
+    /// A number that only grows. The same name with other labels joins the family. A second registration of the same
+    /// name and labels, such as by another role of the process, returns the same counter.
     public func counter(_ name: String, _ help: String, labels: [String: String] = [:]) -> Counter {
         let text = text(of: labels)
         let known = families.withLock { families in

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What Prometheus' clients say of every process, under the names that they use.
+/// The `process_*` metrics that Prometheus client libraries export.
 enum ProcessMetrics {
     /// The time of the first call, which is the process's start as far as the node knows it.
     private static let startedSeconds = Int(WallClock.nowMs() / 1_000)

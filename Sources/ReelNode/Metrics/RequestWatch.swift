@@ -2,8 +2,8 @@ public import ReelCore
 public import ReelNet
 import Synchronization
 
-/// Counts the requests of a node by route and status with the time to the first byte of each answer, and tells the
-/// operator who was refused for want of a right. The loops of the node share it.
+/// Counts requests by route and status, measures the time to the first byte of each answer, and writes audit lines for
+/// clients without the right that they need. The loops of a node share it.
 public final class RequestWatch: Sendable {
     private struct Kind: Hashable {
         var route: String

@@ -44,7 +44,7 @@ public struct TokenGrant: Hashable, Sendable {
 
 /// Why a token is refused. It never says anything of the token itself but which rule it breaks.
 public struct TokenRefusal: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What is wrong with a token, as metrics name it.
+    /// The reason of a refusal, as the metric's label names it.
     public enum Reason: String, CaseIterable, Sendable {
         /// There is none.
         case missing

@@ -1,21 +1,21 @@
-/// Tokens whose signature was right, so that it is not computed again for each request. Bounded: of two generations the
-/// older one goes when the younger one is full.
+/// A cache of tokens whose signature was verified. It has two generations; when the younger one is full, the older one
+/// is dropped.
 struct VerifiedTokens: Sendable {
     private static let generationMax = 2_048
 
     private var young: [String: TokenGrant] = [:]
     private var old: [String: TokenGrant] = [:]
-    /// How often they were forgotten.
+    /// The number of times that the cache was emptied.
     private(set) var generation = 0
 
-    /// What a token gives that was verified before and holds at this second.
+    /// The grant of a cached token that has not expired at `now`, in seconds of the Unix epoch.
     mutating func grant(_ token: String, now: Int64) -> TokenGrant? {
         guard let grant = young[token] ?? old[token], now < grant.expiresAt else { return nil }
         if young[token] == nil { keep(token, grant) }
         return grant
     }
 
-    /// Forgets all, since the keys have changed.
+    /// Empties the cache, since the keys have changed.
     mutating func forget() {
         (young, old) = ([:], [:])
         generation += 1

@@ -1,8 +1,7 @@
 public import ReelCore
 
-/// Who waits until a seq is reached, and for how long at most. The waits are ordered by seq and by deadline: neither a
-/// batch nor a tick looks at one whose time has not come, so a million waits for a seq that never comes cost nothing
-/// until they end.
+/// A set of waits for a seq, each with a deadline. Two heaps order the waits by seq and by deadline, so a batch or a
+/// tick visits only the waits that end. A million waits for a seq that never comes cost no time until their deadlines.
 public struct SeqWaits<Waiter> {
     /// Names a wait, so that it can be given up.
     public struct Ticket: Hashable, Sendable {
