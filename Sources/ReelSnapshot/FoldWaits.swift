@@ -19,13 +19,19 @@ final class FoldWaits: Sendable {
         isFolded: () -> Bool,
         then: @escaping () -> Void
     ) {
-        let waiter = LoopBound(then, on: loop)
+        var timer: LoopTimer?
+        let end = {
+            timer?.cancel()
+            timer = nil
+            then()
+        }
+        let waiter = LoopBound(end, on: loop)
         let ticket = waits.withLock { $0.add(waiter, for: seq, untilMs: .max) }
         if isFolded() {
             waits.withLock { $0.cancel(ticket) }?.value()
             return
         }
-        loop.timer(after: .milliseconds(max(0, ms))) { [self] in
+        timer = loop.timer(after: .milliseconds(max(0, ms))) { [self] in
             waits.withLock { $0.cancel(ticket) }?.value()
         }
     }

@@ -13,6 +13,9 @@ final class FolderLock: Sendable {
         guard descriptor >= 0 else {
             throw SnapshotError(.internal, "cannot open \(path): \(String(cString: strerror(errno)))")
         }
+        // A file of an earlier build, which any user of the machine could lock.
+        var file = stat()
+        if fstat(descriptor, &file) == 0, file.st_mode & 0o777 == 0o644 { fchmod(descriptor, 0o600) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let reason = errno
             throw SnapshotError(

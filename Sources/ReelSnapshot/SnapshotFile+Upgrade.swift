@@ -10,6 +10,16 @@ extension SnapshotFile {
     /// The form of the file before the rows of streams had `StreamFigures`.
     static let formatWithoutFigures: Int64 = 4
 
+    /// Throws `Unusable` if an object of a file of format 3 or 4 may have more runs than the fold allows since
+    /// format 5. A new fold of the log then makes such a text plain at the event that passed the limit. A run has at
+    /// least three bytes in a row, so a shorter row has no more than 65,537 runs.
+    static func checkRuns(in connection: Connection) throws {
+        let large = try connection.integer("SELECT count(*) FROM object WHERE length(data) > \(3 * 65_537)") ?? 0
+        guard large == 0 else {
+            throw Unusable(reason: "found \(large) large objects, folded without the limit of a text's runs")
+        }
+    }
+
     /// Makes a file of format 4 one of this format, in one transaction. Each stream gets its figures when it is
     /// next written to: its row, and the row's hash, stay as they are until then.
     static func addFigures(to connection: Connection) throws {

@@ -76,6 +76,7 @@ final class SnapshotFile {
         let isNew = try connection.integer("SELECT count(*) FROM sqlite_schema") == 0
         let found = isNew ? Self.format : try Self.verify(connection, identity)
         let isOld = found == Self.formatWithoutHashes
+        if found != Self.format { try Self.checkRuns(in: connection) }
         if found == Self.formatWithoutFigures { try Self.addFigures(to: connection) }
         if isNew {
             try connection.begin()

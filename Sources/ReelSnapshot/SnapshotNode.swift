@@ -238,8 +238,10 @@ public final class SnapshotNode: StateSource {
 
     func tooManyAnswers() -> Problem {
         limits.met(.answers)
-        var problem = Problem(.overloaded, "\(settings.openAnswers) answers are under way, expected fewer")
-        problem.limit = settings.openAnswers
+        var problem = Problem(
+            .overloaded,
+            "as many answers are under way as there may be, in all or for this client; ask again"
+        )
         problem.retryMs = 1_000
         return problem
     }

@@ -74,11 +74,11 @@ import Testing
         #expect(first.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 200"))
         let second = try begin("192.0.2.1")
         #expect(second.receiveAll().hasPrefix("HTTP/1.1 503"))
-        // The proxy's own connections, and those of others that it passes on.
-        let others = try [begin("192.0.2.2"), begin(nil), begin(nil)]
+        // The proxy's own connections, those of others that it passes on, and one that claims to be local.
+        let others = try [begin("192.0.2.2"), begin(nil), begin(nil), begin("127.0.0.1")]
         for other in others { #expect(other.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 200")) }
         first.reset()
-        try await eventually("its place is free") { gate.open == 3 }
+        try await eventually("its place is free") { gate.open == 4 }
         let third = try begin("192.0.2.1")
         #expect(third.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 200"))
     }

@@ -60,7 +60,8 @@ import Testing
     @Test(arguments: [
         ("for=203.0.113.7", "203.0.113.7"), ("for=\"203.0.113.7:99\";proto=https", "203.0.113.7"),
         ("For=\"[2001:db8::7]:99\"", "2001:db8::7"), ("for=6.6.6.6, for=203.0.113.7, for=10.0.0.9", "203.0.113.7"),
-        ("for=unknown", nil), ("for=_hidden, for=10.0.0.9", "10.0.0.9"), ("proto=https", nil), ("for=[::1", nil),
+        ("for=127.0.0.1", nil), ("for=\"[::1]\", for=10.0.0.9", "10.0.0.9"), ("for=unknown", nil),
+        ("for=_hidden, for=10.0.0.9", "10.0.0.9"), ("proto=https", nil), ("for=[::1", nil),
         ("for=\u{202e}1.1.1.1", nil), ("", nil),
         (Array(repeating: "for=6.6.6.6", count: 100).joined(separator: ",") + ",for=7.7.7.7", "7.7.7.7"),
     ]) func forwarded(value: String, client: String?) throws {

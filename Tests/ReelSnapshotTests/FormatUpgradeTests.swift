@@ -104,6 +104,18 @@ struct FormatUpgradeTests {
         #expect(try list(stored).first?.objects == nil, "no event of the other stream has come")
     }
 
+    @Test("an older file with an object that may have too many runs is not upgraded but made from the log again")
+    func tooManyRuns() async throws {
+        let stored = try await withoutFigures()
+        let file = try Connection(path: stored.lab.path(0), mode: .readWrite)
+        try file.execute("UPDATE object SET data = zeroblob(200000)")
+        let error = #expect(throws: SnapshotFile.Unusable.self) {
+            try SnapshotFile(path: stored.lab.path(0), identity: stored.lab.identity(0))
+        }
+        #expect(error?.reason.contains("runs") == true)
+        #expect(try format(stored) == 4)
+    }
+
     @Test("a file without hashes of which a stream has another digest is not given any")
     func damaged() async throws {
         let stored = try await older()

@@ -86,6 +86,7 @@ extension GatewayLoop {
 
     /// Charges the events to a payer, or refuses them if it has published too many. The result is what was charged.
     private func charge(_ offers: inout [PublishLedger.Offer], to key: PublishLimits.Key) -> PublishLimits.Charge? {
+        guard share.settings.limitsPublishes(of: key.payer) else { return nil }
         guard offers.allSatisfy({ $0.refusal == nil }) else { return nil }
         let charge = PublishLimits.Charge(offers)
         guard let refused = share.publishLimits.withLock({ $0.take(charge, of: key, nowMs: nowMs) }) else {

@@ -1,6 +1,14 @@
 import ReelCore
 import ReelNode
 
+extension GatewaySettings {
+    /// True if a limit on publishes holds for the payer.
+    func limitsPublishes(of payer: Payer) -> Bool {
+        publishesPerSecond.holds(for: payer) || publishBytesPerSecond.holds(for: payer)
+            || newSitesPerHour.holds(for: payer)
+    }
+}
+
 /// The rate limits of one payer in one stream: events and bytes per second, new sites per hour.
 struct PublishLimits {
     /// The payer and the stream that events are charged to.

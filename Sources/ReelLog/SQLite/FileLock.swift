@@ -13,6 +13,9 @@ final class FileLock: Sendable {
         self.path = path
         descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw LogError(errno: errno, "open \(path)") }
+        // A file of an earlier build, which any user of the machine could lock.
+        var file = stat()
+        if fstat(descriptor, &file) == 0, file.st_mode & 0o777 == 0o644 { fchmod(descriptor, 0o600) }
         var byte: UInt8 = 10
         guard lseek(descriptor, 0, SEEK_END) > 0 || pwrite(descriptor, &byte, 1, 0) == 1 else {
             throw LogError(errno: errno, "write \(path)")

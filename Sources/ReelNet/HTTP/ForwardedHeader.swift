@@ -28,8 +28,10 @@ enum ForwardedHeader {
             } else if let colon = node.firstIndex(of: ":") {
                 node = String(node[..<colon])
             }
-            guard SocketAddress.isNumeric(node) else { return nil }
-            return try? SocketAddress(node, port: 0)
+            // A loopback address is never another machine's client.
+            guard SocketAddress.isNumeric(node), let address = try? SocketAddress(node, port: 0), !address.isLoopback
+            else { return nil }
+            return address
         }
         return nil
     }

@@ -88,7 +88,8 @@ extension TCPConnection {
         case .absent: rest = greeting.bytes[...]
         case .header(let client, let length):
             rest = greeting.bytes[length...]
-            greeting.client = client
+            // A loopback address is never another machine's client: then the connection counts as the proxy's own.
+            greeting.client = client.flatMap { $0.isLoopback ? nil : $0 }
         }
         greeting.isOpen = false
         greeting.bytes = []

@@ -1,11 +1,11 @@
 /// A token bucket for each payer: units per period. A bucket holds at most the units of one period.
-public struct RateLimit<Payer: Hashable & Sendable>: Sendable {
+public struct RateLimit<Key: Hashable & Sendable>: Sendable {
     /// The nanoseconds that each unit costs its payer.
     private let unitNs: Int64
     /// The nanoseconds that a payer saves at most.
     private let savedNs: Int64
     /// The moment until which each payer's time is used up; entries in the past are removed.
-    private var takenNs: [Payer: Int64] = [:]
+    private var takenNs: [Key: Int64] = [:]
 
     /// A limit of `most` units in a period of `ms` milliseconds; 0 units: no limit.
     public init(_ most: Int, inMs ms: Int64 = 1_000) {
@@ -15,7 +15,7 @@ public struct RateLimit<Payer: Hashable & Sendable>: Sendable {
 
     /// Takes units for a payer. Returns nil if it did, else the milliseconds after which the payer may retry. A payer
     /// with a full bucket may take any number at once, and then waits longer.
-    public mutating func take(_ count: Int, of payer: Payer, nowMs: Int64) -> Int64? {
+    public mutating func take(_ count: Int, of payer: Key, nowMs: Int64) -> Int64? {
         guard unitNs > 0, count > 0 else { return nil }
         let nowNs = nowMs * 1_000_000
         let startNs = max(nowNs, takenNs[payer] ?? nowNs)
@@ -28,7 +28,7 @@ public struct RateLimit<Payer: Hashable & Sendable>: Sendable {
     }
 
     /// Gives units back that a payer took and did not use.
-    public mutating func giveBack(_ count: Int, of payer: Payer) {
+    public mutating func giveBack(_ count: Int, of payer: Key) {
         takenNs[payer]? -= Int64(count) * unitNs
     }
 
