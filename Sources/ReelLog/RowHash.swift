@@ -17,6 +17,7 @@ package struct RowHash: Equatable, Sendable {
         case object = 13
         case site = 14
         case event = 15
+        case waiting = 16
     }
 
     /// The hash of the parts that were added.

@@ -18,6 +18,10 @@ final class CachedStream {
     var lastMs: Int64?
     /// The number of the batch that changed it last.
     var batch: Int64 = 0
+    /// The time that folding it has taken in that batch.
+    var spent = Duration.zero
+    /// Its records that wait for its next turn.
+    var waiting = WaitingEvents()
     /// How much of the folder's memory it counts for.
     var held = 0
     /// The sites that had not ended when its rows were written last.
@@ -32,6 +36,10 @@ final class CachedStream {
         self.fold = fold
         writtenSites = fold.liveSites
     }
+
+    /// True if the stream may fold another event in this batch, in which its turn is so long. Each turn is one event at
+    /// least.
+    func hasTurn(of turn: Duration) -> Bool { spent < turn || spent == .zero }
 
     /// Writes the rows that changed since the last time. Inside a transaction; `row` is room to be used again. Returns
     /// true if the number of sites that have not ended is another one.

@@ -3,17 +3,68 @@ import ReelNet
 import ReelNode
 import Synchronization
 
-/// The questions of all loops that wait until a partition is folded up to a seq. The folder ends waits after each
+/// The questions of all loops that wait until a stream is folded up to a seq. The folder ends waits after each
 /// commit, and a timer of the question's loop ends a wait at its deadline. Nothing polls.
 final class FoldWaits: Sendable {
-    private typealias Waits = SeqWaits<LoopBound<() -> Void>>
+    /// A question that waits. Its ticket is used under the lock only.
+    private final class Wait: @unchecked Sendable {
+        let stream: StreamName
+        let seq: Seq
+        let then: LoopBound<() -> Void>
+        var ticket: SeqWaits<Wait>.Ticket?
+        /// True if the seq was read, and the stream waits for its turn.
+        var isParked = false
 
-    private let waits = Mutex(Waits())
+        init(_ stream: StreamName, _ seq: Seq, _ then: LoopBound<() -> Void>) {
+            (self.stream, self.seq, self.then) = (stream, seq, then)
+        }
+    }
 
-    /// Calls back on the loop once `folded` was told of this seq, at the latest after so many milliseconds. `isFolded`
-    /// is asked once more when the wait has begun, so that no commit is missed. On the loop.
+    private struct State {
+        /// The waits for seqs that were not read.
+        var unread = SeqWaits<Wait>()
+        /// The waits for seqs that were read, of streams that are folded less far.
+        var parked: [StreamName: SeqWaits<Wait>] = [:]
+
+        mutating func begin(_ wait: Wait) {
+            wait.ticket = unread.add(wait, for: wait.seq, untilMs: .max)
+        }
+
+        /// True if the wait has not ended before.
+        mutating func end(_ wait: Wait) -> Bool {
+            guard let ticket = wait.ticket.take() else { return false }
+            _ = wait.isParked ? parked[wait.stream]?.cancel(ticket) : unread.cancel(ticket)
+            if parked[wait.stream]?.isEmpty == true { parked[wait.stream] = nil }
+            return true
+        }
+
+        /// Ends the waits that have what they wait for.
+        mutating func folded(to status: PartitionKeeper.Status) -> [Wait] {
+            var ended: [Wait] = []
+            for wait in unread.reached(status.readSeq) {
+                if wait.seq <= status.seq(of: wait.stream) {
+                    ended.append(wait)
+                } else {
+                    wait.isParked = true
+                    wait.ticket = parked[wait.stream, default: SeqWaits()].add(wait, for: wait.seq, untilMs: .max)
+                }
+            }
+            for stream in parked.keys {
+                ended += parked[stream]?.reached(status.seq(of: stream)) ?? []
+                if parked[stream]?.isEmpty == true { parked[stream] = nil }
+            }
+            for wait in ended { wait.ticket = nil }
+            return ended
+        }
+    }
+
+    private let state = Mutex(State())
+
+    /// Calls back on the loop once the stream is folded up to this seq, at the latest after so many milliseconds.
+    /// `isFolded` is asked once more when the wait has begun, so that no commit is missed. On the loop.
     func reach(
         _ seq: Seq,
+        of stream: StreamName,
         withinMs ms: Int64,
         on loop: EventLoop,
         isFolded: () -> Bool,
@@ -25,20 +76,20 @@ final class FoldWaits: Sendable {
             timer = nil
             then()
         }
-        let waiter = LoopBound(end, on: loop)
-        let ticket = waits.withLock { $0.add(waiter, for: seq, untilMs: .max) }
+        let wait = Wait(stream, seq, LoopBound(end, on: loop))
+        state.withLock { $0.begin(wait) }
         if isFolded() {
-            waits.withLock { $0.cancel(ticket) }?.value()
+            if state.withLock({ $0.end(wait) }) { end() }
             return
         }
         timer = loop.timer(after: .milliseconds(max(0, ms))) { [self] in
-            waits.withLock { $0.cancel(ticket) }?.value()
+            if state.withLock({ $0.end(wait) }) { end() }
         }
     }
 
-    /// The partition is folded up to here. From the folder's thread.
-    func folded(to seq: Seq) {
-        let ended = waits.withLock { $0.reached(seq) }
-        for waiter in ended { waiter.loop.execute { waiter.value() } }
+    /// The partition is folded to here. From the folder's thread.
+    func folded(to status: PartitionKeeper.Status) {
+        let ended = state.withLock { $0.folded(to: status) }
+        for wait in ended { wait.then.loop.execute { wait.then.value() } }
     }
 }

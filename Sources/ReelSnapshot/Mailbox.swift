@@ -20,6 +20,15 @@ final class Mailbox: LogSink, Sendable {
         var bytes = 0
         var failure: LogError?
         var isClosed = false
+
+        var isEmpty: Bool { batches.isEmpty && failure == nil && !isClosed }
+
+        mutating func take() -> Mail {
+            if isClosed { return .closed }
+            guard !batches.isEmpty else { return failure.map { .failed($0) } ?? .closed }
+            defer { (batches, records, bytes) = ([], 0, 0) }
+            return .batches(batches)
+        }
     }
 
     private let (recordsMax, bytesMax): (Int, Int)
@@ -50,11 +59,13 @@ final class Mailbox: LogSink, Sendable {
 
     /// Waits until there is something.
     func take() -> Mail {
-        state.wait(until: { !$0.batches.isEmpty || $0.failure != nil || $0.isClosed }) { state in
-            if state.isClosed { return .closed }
-            guard !state.batches.isEmpty else { return state.failure.map { .failed($0) } ?? .closed }
-            defer { (state.batches, state.records, state.bytes) = ([], 0, 0) }
-            return .batches(state.batches)
-        }
+        state.wait(until: { !$0.isEmpty }) { $0.take() }
+    }
+
+    /// What there is now; nil: nothing. Does not wait.
+    func takeNow() -> Mail? {
+        var mail: Mail?
+        state.change { if !$0.isEmpty { mail = $0.take() } }
+        return mail
     }
 }

@@ -6,6 +6,9 @@ import ReelSQLite
 /// Folds one partition: applies the log's records to the streams in memory, and writes what changed, with the position,
 /// in one transaction. It belongs to one thread at a time. After an error it is thrown away; another one goes on from
 /// the file.
+///
+/// Streams are folded in turns: a stream that has taken its time in a batch waits with the rest of its records, and
+/// the others are folded and written without it.
 final class PartitionFolder {
     /// Why it cannot go on.
     enum Stop: Error {
@@ -17,8 +20,9 @@ final class PartitionFolder {
 
     /// What one batch was.
     struct Report {
-        /// Consecutive seqs that it accounted for.
+        /// Consecutive seqs that were read.
         var seqs = 0
+        /// Events folded.
         var events = 0
         /// What became of them.
         var outcomes = OutcomeTally()
@@ -39,10 +43,16 @@ final class PartitionFolder {
     private var changed: [CachedStream] = []
     private var newStream: Int64
     private var batch: Int64 = 0
-    /// The last seq that the file holds.
+    /// The last seq that the file holds, of all streams that do not wait.
     private var stored: Seq
-    /// The last record that was folded.
+    /// The last record that was read.
     private var last: Witness?
+    /// The streams whose records wait for a turn.
+    private var waiting: [CachedStream] = []
+    /// The time that one stream may take of a transaction.
+    var turn: Duration
+    /// When the last event was folded.
+    private var clock = ContinuousClock.now
     /// Objects, tombstones, sites and streams in memory.
     private var held = 0
     /// The index has every event from this seq on.
@@ -54,7 +64,7 @@ final class PartitionFolder {
     /// The streams that have many sites, as of the last transaction.
     private(set) var crowd: SiteCrowd
 
-    /// The next seq to fold.
+    /// The next seq to read.
     private(set) var next: Seq
     /// The seq behind the seeds that were folded; 0: there were none.
     private var seedsEnd: Seq
@@ -66,15 +76,39 @@ final class PartitionFolder {
     /// Where in its life the partition is.
     var phase: PartitionRules.Phase { rules.phase }
 
-    /// Goes on where the file says.
-    init(file: SnapshotFile, identity: SnapshotFile.Identity, settings: SnapshotSettings) throws {
+    /// The next seq to fold: what lies before it is folded in all streams.
+    var floor: Seq { waiting.lazy.compactMap(\.waiting.next).min() ?? next }
+
+    /// The streams that wait, and the next seq to fold of each.
+    var waitingSeqs: [StreamName: Seq] {
+        Dictionary(uniqueKeysWithValues: waiting.map { ($0.name, $0.waiting.next ?? next) })
+    }
+
+    /// The records that wait.
+    var waitingCount: Int { waiting.reduce(0) { $0 + $1.waiting.count } }
+
+    /// True if no more records may wait: the next ones are read once some of these are folded.
+    var isCrowded: Bool {
+        waitingCount >= settings.queuedEvents
+            || waiting.reduce(0) { $0 + $1.waiting.bytes } >= settings.queuedBytes
+    }
+
+    /// Goes on where the file says. The log is the one that was folded; of it the records are read again that waited
+    /// when the file was written.
+    init(
+        file: SnapshotFile,
+        identity: SnapshotFile.Identity,
+        settings: SnapshotSettings,
+        log: any EventLog
+    ) throws {
         self.file = file
         self.identity = identity
         self.settings = settings
+        turn = settings.turn
         let position = try StoredPosition(reading: file.connection)
-        next = position.next
+        next = position.read
         seedsEnd = position.seedsEnd
-        stored = position.seq
+        stored = position.read - 1
         last = position.last
         oldestEvent = position.oldestEvent
         lastBarrier = position.lastBarrier
@@ -82,12 +116,36 @@ final class PartitionFolder {
         rules = PartitionRules(partition: identity.partition, of: identity.partitions, phase: position.phase)
         crowd = try SiteCrowd(of: identity.partition, seq: position.seq, in: file.connection)
         newStream = (try file.connection.integer("SELECT max(id) FROM stream") ?? 0) + 1
+        if position.read > position.next { try restoreWaiting(position, from: log) }
+    }
+
+    private func restoreWaiting(_ position: StoredPosition, from log: any EventLog) throws {
+        let streams = Dictionary(uniqueKeysWithValues: position.waiting.map { ($0.key.key, ($0.key, $0.value)) })
+        // Seeds never wait.
+        var rules = PartitionRules(partition: identity.partition, of: identity.partitions, phase: .open)
+        try log.scan(identity.partition, from: position.next, to: position.read - 1) { records in
+            for entry in records.entries {
+                try records.withRecord(entry) { key, value throws in
+                    var record = WaitingEvents.Record(seq: entry.seq, value: Array(value))
+                    var owner = Array(key)
+                    switch rules.read(key: key, value: value, into: &event) {
+                    case .event: break
+                    case .barrier(let barrier):
+                        guard case .retire(_, let name) = barrier else { return }
+                        (owner, record.barrier) = (name.key, barrier)
+                    default: return
+                    }
+                    guard let (name, next) = streams[owner], record.seq >= next else { return }
+                    put(record, into: try cached(name, asOf: next - 1))
+                }
+            }
+        }
     }
 
     /// Folds `entries` of a batch, which account for the seqs up to `end`, and writes what they changed; of what a
-    /// barrier stops that is not known, all before it.
+    /// barrier stops that is not known, all before it. Streams that waited get a turn as well.
     func fold(_ entries: ArraySlice<RecordBatch.Entry>, of records: RecordBatch, upTo end: Seq) throws -> Report {
-        batch += 1
+        beginTurns()
         var report = Report()
         let start = next
         for entry in entries {
@@ -107,10 +165,36 @@ final class PartitionFolder {
             next = end
         }
         report.seqs = Int(next - start)
-        if report.seqs == 0, report.unknownBarrier != nil { return report }
+        if report.seqs == 0, waiting.isEmpty, report.unknownBarrier != nil { return report }
+        try endTurns(&report)
+        return report
+    }
+
+    /// Gives each stream that waits a turn, and writes what changed.
+    func foldWaiting() throws -> Report {
+        beginTurns()
+        var report = Report()
+        try endTurns(&report)
+        return report
+    }
+
+    private func beginTurns() {
+        batch += 1
+        clock = .now
+    }
+
+    /// Gives the streams that wait a turn, and writes what changed.
+    private func endTurns(_ report: inout Report) throws {
+        for stream in waiting {
+            touch(stream)
+            // A stream that began to wait in this batch has had its turn.
+            while stream.hasTurn(of: turn), let record = stream.waiting.popFirst() {
+                try fold(record, in: stream, &report)
+            }
+        }
+        waiting.removeAll(where: \.waiting.isEmpty)
         try write()
         evict()
-        return report
     }
 
     /// Seqs at which there is no record; the range may be empty.
@@ -125,18 +209,23 @@ final class PartitionFolder {
         switch rules.read(key: key, value: value, into: &event) {
         case .event:
             let stream = try stream(key)
-            let outcome = StoredOutcome(stream.fold.apply(event, value, seq: seq))
-            stream.events.append(seq, value, outcome)
-            report.outcomes.add(outcome)
-            if stream.events.isFull { try writeEvents(of: stream) }
-            report.events += 1
+            if stream.waiting.isEmpty, stream.hasTurn(of: turn) {
+                try foldEvent(value, seq, in: stream, &report)
+            } else {
+                put(WaitingEvents.Record(seq: seq, value: Array(value)), into: stream)
+            }
         case .seed(let seed):
             let stream = try stream(key)
             _ = stream.fold.apply(seed, value, seq: seq)
             seedsEnd = seq + 1
         case .barrier(let barrier):
             if case .retire(_, let name) = barrier, rules.partition(of: name) == identity.partition {
-                try stream(named: name).fold.apply(barrier, seq: seq)
+                let stream = try stream(named: name)
+                if stream.waiting.isEmpty {
+                    stream.fold.apply(barrier, seq: seq)
+                } else {
+                    put(WaitingEvents.Record(seq: seq, value: [], barrier: barrier), into: stream)
+                }
             }
             // It holds for all streams, also those not in memory: the position says so.
             var chunk = EventChunk()
@@ -149,6 +238,38 @@ final class PartitionFolder {
             report.voids.add(void, seq: seq, key: key)
         }
         return true
+    }
+
+    /// Folds the event that `event` holds.
+    private func foldEvent(_ value: Bytes, _ seq: Seq, in stream: CachedStream, _ report: inout Report) throws {
+        let outcome = StoredOutcome(stream.fold.apply(event, value, seq: seq))
+        stream.events.append(seq, value, outcome)
+        report.outcomes.add(outcome)
+        if stream.events.isFull { try writeEvents(of: stream) }
+        report.events += 1
+        let now = ContinuousClock.now
+        stream.spent += now - clock
+        clock = now
+    }
+
+    // MARK: Streams that wait
+
+    private func put(_ record: WaitingEvents.Record, into stream: CachedStream) {
+        if stream.waiting.isEmpty { waiting.append(stream) }
+        stream.waiting.append(record)
+    }
+
+    /// Folds a record that has waited.
+    private func fold(_ record: WaitingEvents.Record, in stream: CachedStream, _ report: inout Report) throws {
+        if let barrier = record.barrier {
+            stream.fold.apply(barrier, seq: record.seq)
+        } else {
+            try record.value.withUnsafeBytes { value in
+                // It was an event when it was read.
+                try event.parse(value)
+                try foldEvent(value, record.seq, in: stream, &report)
+            }
+        }
     }
 
     // MARK: Streams
@@ -165,25 +286,33 @@ final class PartitionFolder {
         if let latest, latest.key.withUnsafeBytes({ $0.equals(key) }) {
             stream = latest
         } else {
-            stream = try find(key)
+            // The rules have let only valid names through.
+            guard let name = StreamName(bytes: key) else {
+                throw SnapshotError(.internal, "found a key that is no stream")
+            }
+            stream = try cached(name, asOf: stored)
             latest = stream
         }
-        if stream.batch != batch {
-            stream.batch = batch
-            changed.append(stream)
-        }
+        touch(stream)
         return stream
     }
 
-    private func find(_ key: Bytes) throws -> CachedStream {
-        // The rules have let only valid names through.
-        guard let name = StreamName(bytes: key) else { throw SnapshotError(.internal, "found a key that is no stream") }
+    /// Begins the stream's turn in this batch.
+    private func touch(_ stream: CachedStream) {
+        guard stream.batch != batch else { return }
+        stream.batch = batch
+        stream.spent = .zero
+        changed.append(stream)
+    }
+
+    /// The stream of this name, which the file holds as of a seq where it is not in memory.
+    private func cached(_ name: StreamName, asOf seq: Seq) throws -> CachedStream {
         if let known = streams[name] { return known }
         let stream: CachedStream
         if let stored = try StoredStream(
             name,
             identity: identity,
-            seq: stored,
+            seq: seq,
             in: file.connection,
             listsChanges: true
         ) {
@@ -207,7 +336,8 @@ final class PartitionFolder {
     /// needed, so that it is not done for every batch.
     private func evict() {
         guard held > settings.cachedObjects else { return }
-        for stream in streams.values.sorted(by: { $0.batch < $1.batch }) where streams.count > 1 {
+        let idle = streams.values.filter(\.waiting.isEmpty).sorted { $0.batch < $1.batch }
+        for stream in idle where streams.count > 1 {
             guard held > settings.cachedObjects / 4 * 3 else { break }
             held -= stream.held
             streams[stream.name] = nil
@@ -230,10 +360,13 @@ final class PartitionFolder {
         }
         changed.removeAll(keepingCapacity: true)
         // Seeds are no events: the index begins behind them.
-        oldestEvent = max(oldestEvent, next - settings.keptEvents, seedsEnd)
+        let floor = floor
+        oldestEvent = max(oldestEvent, floor - settings.keptEvents, seedsEnd)
         try file.trimEvents(before: oldestEvent)
         let position = StoredPosition(
-            next: next,
+            next: floor,
+            read: next,
+            waiting: waitingSeqs,
             phase: rules.phase,
             last: last,
             seedsEnd: seedsEnd,

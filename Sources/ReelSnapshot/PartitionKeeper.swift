@@ -10,8 +10,14 @@ import Synchronization
 final class PartitionKeeper: @unchecked Sendable {
     /// How the partition stands, for those who ask.
     struct Status: Sendable {
-        /// The last seq that the file holds; −1: none.
+        /// The last seq that the file holds of all streams; −1: none.
         var seq = Seq.none
+        /// The last seq that was read. The file holds it of all streams but those that wait.
+        var readSeq = Seq.none
+        /// The streams that wait, and the next seq to fold of each.
+        var waiting: [StreamName: Seq] = [:]
+        /// The records that wait.
+        var waitingCount = 0
         /// Why it does not go on; nil: it does.
         var problem: SnapshotError?
         /// Where in its life the partition is.
@@ -37,6 +43,9 @@ final class PartitionKeeper: @unchecked Sendable {
             }
         }
 
+        /// The last seq that the file holds of a stream.
+        func seq(of stream: StreamName) -> Seq { waiting[stream].map { $0 - 1 } ?? max(seq, readSeq) }
+
         /// The seq that an answer to this question must be true of. Without a bound that the client names, it is all
         /// that there was when the file was compared.
         func seqNeeded(by request: StateRequest) -> Seq {
@@ -57,6 +66,14 @@ final class PartitionKeeper: @unchecked Sendable {
                 ? nil : SnapshotError(.nodeBehind, "this node has not compared its file with the log yet")
         }
 
+        /// Takes what the folder has committed.
+        fileprivate mutating func note(_ folder: PartitionFolder) {
+            (seq, readSeq) = (folder.floor - 1, folder.next - 1)
+            (waiting, waitingCount) = (folder.waitingSeqs, folder.waitingCount)
+            phase = folder.phase
+            crowd = folder.crowd
+        }
+
         /// What a problem of the log means to readers; nil: nothing.
         fileprivate static func refusal(by problem: SnapshotError) -> SnapshotError? {
             switch problem.code {
@@ -67,6 +84,9 @@ final class PartitionKeeper: @unchecked Sendable {
             }
         }
     }
+
+    /// The longest turn of a stream.
+    private static let turnMax = Duration.milliseconds(50)
 
     let identity: SnapshotFile.Identity
     let place: FilePlace
@@ -80,6 +100,7 @@ final class PartitionKeeper: @unchecked Sendable {
     private let mailbox = Mutex<Mailbox?>(nil)
     private let doubts = Mutex<StateReader.Damage?>(nil)
     private let warnings = Mutex(LineLimiter(lines: 1, windowMs: 60_000))
+    private let slowStreams = Mutex(LineLimiter(lines: 1, windowMs: 60_000))
     private let isStopping = Atomic<Bool>(false)
     /// The time that folding and writing have taken, in nanoseconds.
     let foldedNs = Atomic<Int64>(0)
@@ -206,17 +227,15 @@ final class PartitionKeeper: @unchecked Sendable {
             $0.last = position.last
             $0.seq = max($0.seq, position.seq)
         }
-        let folder = try PartitionFolder(file: file, identity: identity, settings: settings)
         var verifier = try TailVerifier.resuming(position, partition: identity.partition, of: log, bounds)
+        let folder = try PartitionFolder(file: file, identity: identity, settings: settings, log: log)
         status.withLock {
             // After a full disk or an outage of the log the goal stays: the state may be old, but it is complete.
             if !$0.isVerified { $0.goal = bounds.last }
-            $0.seq = folder.next - 1
-            $0.phase = folder.phase
             $0.isVerified = true
-            $0.crowd = folder.crowd
+            $0.note(folder)
         }
-        waits.folded(to: folder.next - 1)
+        waits.folded(to: now)
         // What was lost was brought back.
         if loss != nil { setWell() }
         crowdWatch.look(at: folder.crowd, journal)
@@ -229,7 +248,10 @@ final class PartitionKeeper: @unchecked Sendable {
             tail.cancel()
         }
         while !isStopping.load(ordering: .sequentiallyConsistent) {
-            switch mailbox.take() {
+            // While records wait, their streams get turns, whether or not others come.
+            let mail = folder.waitingCount == 0 ? mailbox.take() : folder.isCrowded ? nil : mailbox.takeNow()
+            switch mail {
+            case nil: try foldWaiting(with: folder)
             case .closed: return
             case .failed(let error): throw error
             case .batches(let batches):
@@ -258,15 +280,38 @@ final class PartitionKeeper: @unchecked Sendable {
             let part = rest.prefix(settings.batchEvents)
             rest = rest.dropFirst(part.count)
             let end = rest.first?.seq ?? batch.seqs.upperBound
-            let begun = ContinuousClock.now
-            let report = try folder.fold(part, of: batch, upTo: end)
-            let (seconds, attoseconds) = (ContinuousClock.now - begun).components
-            foldedNs.add(seconds * 1_000_000_000 + attoseconds / 1_000_000_000, ordering: .relaxed)
-            metrics.commits.record(folder.commitTime)
-            if let time = folder.checkpointTime { metrics.checkpoints.record(time) }
-            if report.seqs > 0 { note(report, folder) }
-            if let seq = report.unknownBarrier { throw PartitionFolder.Stop.unknownBarrier(seq) }
+            let report = try timed(folder) { try folder.fold(part, of: batch, upTo: end) }
+            if let seq = report.unknownBarrier {
+                while folder.waitingCount > 0, !isStopping.load(ordering: .sequentiallyConsistent) {
+                    try foldWaiting(with: folder)
+                }
+                throw PartitionFolder.Stop.unknownBarrier(seq)
+            }
+            while folder.isCrowded, !isStopping.load(ordering: .sequentiallyConsistent) {
+                try foldWaiting(with: folder)
+            }
         } while !rest.isEmpty && !isStopping.load(ordering: .sequentiallyConsistent)
+    }
+
+    private func foldWaiting(with folder: PartitionFolder) throws {
+        _ = try timed(folder) { try folder.foldWaiting() }
+    }
+
+    /// Runs one transaction of the fold, and notes what it did.
+    private func timed(
+        _ folder: PartitionFolder,
+        _ body: () throws -> PartitionFolder.Report
+    ) throws -> PartitionFolder.Report {
+        let begun = ContinuousClock.now
+        let report = try body()
+        let (seconds, attoseconds) = (ContinuousClock.now - begun).components
+        foldedNs.add(seconds * 1_000_000_000 + attoseconds / 1_000_000_000, ordering: .relaxed)
+        // So writing takes a fifth of the time at most, also of a stream whose large rows each transaction writes anew.
+        folder.turn = min(Self.turnMax, max(settings.turn, folder.commitTime * 4))
+        metrics.commits.record(folder.commitTime)
+        if let time = folder.checkpointTime { metrics.checkpoints.record(time) }
+        if report.seqs > 0 || report.events > 0 { note(report, folder) }
+        return report
     }
 
     private func lookWhetherItIsOpen(_ folder: PartitionFolder) {
@@ -278,7 +323,7 @@ final class PartitionKeeper: @unchecked Sendable {
     private func lookWhetherItIsWell(_ folder: PartitionFolder) throws(LogError) {
         // A file that took the place of the log's is found by the tail only.
         guard status.withLock({ $0.problem.map { $0.code != .epochChanged } ?? false }) else { return }
-        guard try log.bounds(identity.partition).last == folder.next - 1 else { return }
+        guard try log.bounds(identity.partition).last == folder.floor - 1 else { return }
         setWell()
     }
 
@@ -296,17 +341,30 @@ final class PartitionKeeper: @unchecked Sendable {
     }
 
     private func note(_ report: PartitionFolder.Report, _ folder: PartitionFolder) {
-        setWell {
-            $0.seq = folder.next - 1
-            $0.phase = folder.phase
-            $0.crowd = folder.crowd
-        }
-        waits.folded(to: folder.next - 1)
+        setWell { $0.note(folder) }
+        waits.folded(to: now)
+        sayWhichWait()
         crowdWatch.look(at: folder.crowd, journal)
         lookWhetherItIsOpen(folder)
         metrics.events.add(report.events)
         metrics.add(report.outcomes)
         metrics.voids.note(report.voids, in: identity.partition)
+    }
+
+    /// A stream that waits is named once a minute.
+    private func sayWhichWait() {
+        let status = now
+        guard let (stream, next) = status.waiting.min(by: { $0.value < $1.value }),
+            let unsaid = slowStreams.withLock({ $0.admit(nowMs: WallClock.nowMs()) })
+        else { return }
+        journal.warning(
+            "stream is folded slowly",
+            [
+                "partition": "\(identity.partition)", "stream": stream.description, "seq": "\(next - 1)",
+                "read_to": "\(status.readSeq)", "waiting_streams": "\(status.waiting.count)",
+                "waiting_events": "\(status.waitingCount)", "lines_left_out": "\(unsaid)",
+            ]
+        )
     }
 
     // MARK: When something fails

@@ -115,7 +115,8 @@ public final class SnapshotArchive: StateArchive {
             of: identity.partitions,
             epoch: identity.epoch,
             next: position.next,
-            phase: position.phase
+            // What waits lies before the end of the epoch.
+            phase: position.waiting.isEmpty ? position.phase : .open
         )
         let names = try connection.prepare("SELECT name FROM stream NOT INDEXED")
         while try names.step() {
@@ -123,7 +124,7 @@ public final class SnapshotArchive: StateArchive {
                 let stored = try StoredStream(
                     name,
                     identity: identity,
-                    seq: position.seq,
+                    seq: position.of(name).seq,
                     in: connection,
                     format: position.format
                 )

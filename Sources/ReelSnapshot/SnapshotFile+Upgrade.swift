@@ -10,6 +10,9 @@ extension SnapshotFile {
     /// The form of the file before the rows of streams had `StreamFigures`.
     static let formatWithoutFigures: Int64 = 4
 
+    /// The form of the file before streams were folded in turns: all were folded equally far.
+    static let formatWithoutTurns: Int64 = 5
+
     /// Throws `Unusable` if an object of a file of format 3 or 4 may have more runs than the fold allows since
     /// format 5. A new fold of the log then makes such a text plain at the event that passed the limit. A run has at
     /// least three bytes in a row, so a shorter row has no more than 65,537 runs.
@@ -20,13 +23,16 @@ extension SnapshotFile {
         }
     }
 
-    /// Makes a file of format 4 one of this format, in one transaction. Each stream gets its figures when it is
-    /// next written to: its row, and the row's hash, stay as they are until then.
-    static func addFigures(to connection: Connection) throws {
+    /// Makes a file of format 4 or 5 one of this format, in one transaction. Each stream of format 4 gets its figures
+    /// when it is next written to: its row, and the row's hash, stay as they are until then.
+    static func upgrade(_ connection: Connection, from found: Int64) throws {
         try connection.begin()
-        try connection.execute("ALTER TABLE stream ADD COLUMN objects INTEGER")
-        try connection.execute("ALTER TABLE stream ADD COLUMN bytes INTEGER")
-        try connection.execute("ALTER TABLE stream ADD COLUMN at INTEGER")
+        if found == formatWithoutFigures {
+            try connection.execute("ALTER TABLE stream ADD COLUMN objects INTEGER")
+            try connection.execute("ALTER TABLE stream ADD COLUMN bytes INTEGER")
+            try connection.execute("ALTER TABLE stream ADD COLUMN at INTEGER")
+        }
+        try createWaiting(connection)
         let row = try connection.prepare("UPDATE meta SET value = ?, hash = ? WHERE name = 'format'")
         row.bind(1, format)
         row.bind(2, Array("format".utf8).withUnsafeBytes { StoredRow.meta($0, format) })

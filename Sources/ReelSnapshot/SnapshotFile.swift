@@ -12,14 +12,16 @@ import ReelSQLite
 /// | `object` | an object or a tombstone of a stream, as the fold stores it |
 /// | `site` | a site of a stream, as the fold stores it |
 /// | `event` | events of one stream that follow each other, by the seq of the last one; and each barrier |
+/// | `waiting` | a stream whose events wait for their turn, by its name, and the next seq to fold of it |
 ///
 /// The last column of each row is its hash (`StoredRow`).
 ///
 /// All of it can be made anew from the log, so a commit does not wait for the disk. It belongs to one thread at a time.
 final class SnapshotFile {
     /// The form of the tables and rows; a file of another form is put aside.
-    static let format: Int64 = 5
+    static let format: Int64 = 6
 
+    /// The tables that each format has.
     static let tables = ["meta", "stream", "object", "site", "event"]
 
     /// Stands in place of a stream's number where a barrier stands in the index.
@@ -65,6 +67,9 @@ final class SnapshotFile {
     private let deleteSite: Statement
     private let putEvents: Statement
     private let trimEvents: Statement
+    private let putWaiting: Statement
+    /// True if the table `waiting` may have rows.
+    private var hasWaiting = true
 
     /// Opens the file for writing, or makes it, for the log of this number. Throws `Unusable` where it is damaged or
     /// somebody else's. `willUpgrade` is called before the rows of an older file get hashes, which takes a while.
@@ -76,8 +81,8 @@ final class SnapshotFile {
         let isNew = try connection.integer("SELECT count(*) FROM sqlite_schema") == 0
         let found = isNew ? Self.format : try Self.verify(connection, identity)
         let isOld = found == Self.formatWithoutHashes
-        if found != Self.format { try Self.checkRuns(in: connection) }
-        if found == Self.formatWithoutFigures { try Self.addFigures(to: connection) }
+        if found <= Self.formatWithoutFigures { try Self.checkRuns(in: connection) }
+        if found < Self.format, !isOld { try Self.upgrade(connection, from: found) }
         if isNew {
             try connection.begin()
             try Self.createTables(connection)
@@ -102,6 +107,7 @@ final class SnapshotFile {
         deleteSite = try connection.prepare("DELETE FROM site WHERE stream = ? AND key = ?")
         putEvents = try connection.prepare("INSERT OR REPLACE INTO event VALUES (?, ?, ?, ?, ?, ?)")
         trimEvents = try connection.prepare("DELETE FROM event WHERE last < ?")
+        putWaiting = try connection.prepare("INSERT INTO waiting VALUES (?, ?, ?)")
         if isNew { try describe(identity, number) } else if isOld { try finishUpgrade() }
     }
 
@@ -132,6 +138,14 @@ final class SnapshotFile {
                 before INTEGER NOT NULL, data BLOB NOT NULL, hash INTEGER NOT NULL);
             CREATE INDEX event_of_stream ON event (stream, last);
             """
+        )
+        try createWaiting(connection)
+    }
+
+    /// Makes the table that files have since format 6. Inside a transaction.
+    static func createWaiting(_ connection: Connection) throws(SQLiteError) {
+        try connection.execute(
+            "CREATE TABLE waiting (name TEXT PRIMARY KEY, next INTEGER NOT NULL, hash INTEGER NOT NULL) WITHOUT ROWID"
         )
     }
 
@@ -165,7 +179,7 @@ final class SnapshotFile {
     @discardableResult
     static func verify(_ connection: Connection, _ identity: Identity) throws -> Int64 {
         let meta = try StoredMeta(reading: connection)
-        let known = meta.isHashed ? [format, formatWithoutFigures] : [formatWithoutHashes]
+        let known = meta.isHashed ? [format, formatWithoutTurns, formatWithoutFigures] : [formatWithoutHashes]
         guard let found = meta["format"], known.contains(found) else {
             let found = meta["format"].map { "\($0)" } ?? "none"
             throw Unusable(reason: "found format \(found), expected \(formatWithoutHashes) to \(format)")
@@ -193,6 +207,19 @@ final class SnapshotFile {
         putMeta.bind(2, value)
         putMeta.bind(3, name.withUTF8 { StoredRow.meta(Bytes($0), value) })
         try putMeta.run()
+    }
+
+    /// Writes which streams wait, in place of what was written before.
+    func setWaiting(_ waiting: [StreamName: Seq]) throws {
+        if hasWaiting { try connection.execute("DELETE FROM waiting") }
+        for (name, next) in waiting {
+            var text = name.description
+            putWaiting.bind(1, text)
+            putWaiting.bind(2, next)
+            putWaiting.bind(3, text.withUTF8 { StoredRow.waiting(Bytes($0), next) })
+            try putWaiting.run()
+        }
+        hasWaiting = !waiting.isEmpty
     }
 
     func setStream(

@@ -66,6 +66,13 @@ struct SnapshotMetrics: Sendable {
                 labels: ["partition": "\(keeper.identity.partition)"]
             ) { Int(keeper.now.seq) }
         }
+        for keeper in keepers {
+            metrics.gauge(
+                "reel_snapshot_waiting_events",
+                "Events that were read and wait for the turn of their stream.",
+                labels: ["partition": "\(keeper.identity.partition)"]
+            ) { keeper.now.waitingCount }
+        }
         metrics.gauge(
             "reel_snapshot_largest_stream_sites",
             "Sites of the stream that has the most; those that have ended do not count."

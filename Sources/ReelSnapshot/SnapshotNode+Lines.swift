@@ -13,7 +13,7 @@ extension SnapshotNode {
         _ keeper: PartitionKeeper,
         _ exchange: HTTPExchange
     ) {
-        let (epoch, reader) = (log.epoch, reader(of: keeper))
+        let (epoch, reader, stream) = (log.epoch, reader(of: keeper), request.stream)
         do throws(Problem) {
             try Self.check(keeper, epoch, request)
         } catch {
@@ -25,7 +25,7 @@ extension SnapshotNode {
         }
         exchange.loop.offload {
             Result { () throws(Problem) in
-                do { return try reader.seq() } catch { throw Self.problem(of: error, keeper) }
+                do { return try reader.seq(of: stream) } catch { throw Self.problem(of: error, keeper) }
             }
         } then: { [self] seq in
             switch seq {

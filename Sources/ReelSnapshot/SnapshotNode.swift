@@ -120,7 +120,7 @@ public final class SnapshotNode: StateSource {
     public func canAnswer(_ request: StateRequest) -> Bool {
         let status = keepers[request.stream.partition(of: log.partitions)].now
         return status.refusal == nil && status.lastingStop == nil
-            && (request.seqMin != .none || status.seq >= status.goal)
+            && (request.seqMin != .none || status.seq(of: request.stream) >= status.goal)
     }
 
     /// Returns once every file was compared with the log, or it is known why one cannot be, or after a time. A
@@ -158,7 +158,9 @@ public final class SnapshotNode: StateSource {
             // Only what a node lacks may come while it is waited for.
             if error.code != .nodeBehind { return exchange.respond(error.response) }
         }
-        reach(request.seqMin, keeper, on: exchange.loop) { [self] in answer(request, keeper, exchange) }
+        reach(request.seqMin, of: request.stream, keeper, on: exchange.loop) { [self] in
+            answer(request, keeper, exchange)
+        }
     }
 
     private func answer(_ request: StateRequest, _ keeper: PartitionKeeper, _ exchange: HTTPExchange) {
@@ -218,20 +220,22 @@ public final class SnapshotNode: StateSource {
         StateReader(place: keeper.place, identity: keeper.identity, folder: settings.folder, seqMin: seqMin)
     }
 
-    /// Calls back once a partition is folded up to a seq; also after a while without, at the latest after `withinMs`.
+    /// Calls back once a stream is folded up to a seq; also after a while without, at the latest after `withinMs`.
     func reach(
         _ seq: Seq,
+        of stream: StreamName,
         _ keeper: PartitionKeeper,
         withinMs: Int64 = .max,
         on loop: EventLoop,
         then: @escaping () -> Void
     ) {
-        guard keeper.now.seq < seq else { return then() }
+        guard keeper.now.seq(of: stream) < seq else { return then() }
         keeper.waits.reach(
             seq,
+            of: stream,
             withinMs: min(settings.reachMs, withinMs),
             on: loop,
-            isFolded: { keeper.now.seq >= seq },
+            isFolded: { keeper.now.seq(of: stream) >= seq },
             then: then
         )
     }
@@ -255,7 +259,7 @@ public final class SnapshotNode: StateSource {
             Result { () throws(Problem) in
                 try Self.check(keeper, log.epoch, nil)
                 do {
-                    let ends = try reader.ends()
+                    let ends = try reader.ends(of: stream)
                     return (first: Self.first(of: log, partition, ends), head: ends.head)
                 } catch {
                     throw Self.problem(of: error, keeper)
@@ -360,9 +364,10 @@ public final class SnapshotNode: StateSource {
         try check(keeper, epoch, request.kind.epoch)
         let status = keeper.now
         let needed = status.seqNeeded(by: request)
+        let seq = status.seq(of: request.stream)
         // The state of a fold that has stopped for good becomes ever older.
-        if status.seq < needed {
-            var problem = StateReader.behind(status.seq, needed)
+        if seq < needed {
+            var problem = StateReader.behind(seq, needed)
             if let stop = status.problem {
                 problem.detail += "; folding has stopped: \(stop.code.rawValue): \(stop.message)"
             }
@@ -371,10 +376,10 @@ public final class SnapshotNode: StateSource {
         guard request.seqMin == .none, let stop = status.lastingStop else { return }
         var problem = Problem(
             .nodeBehind,
-            "this node has folded to seq \(status.seq); folding has stopped: \(stop.code.rawValue): \(stop.reason);"
+            "this node has folded to seq \(seq); folding has stopped: \(stop.code.rawValue): \(stop.reason);"
                 + " ask another node"
         )
-        problem.seq = status.seq
+        problem.seq = seq
         throw problem
     }
 

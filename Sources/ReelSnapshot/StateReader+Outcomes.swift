@@ -16,7 +16,7 @@ extension StateReader {
     /// it no longer has, and `bad_request` where another event stands. For duplicates it looks for the copies that were
     /// consumed.
     func outcomes(of acks: [ServerFrame.Acked], in stream: StreamName) throws -> [AckOutcome] {
-        try reading { connection, position in
+        try reading(stream) { connection, position in
             guard let highest = acks.map(\.seq).max(), highest <= position.seq else {
                 throw SnapshotError(.nodeBehind, "this node has folded to seq \(position.seq); ask again")
             }

@@ -26,7 +26,7 @@ extension StateReader {
     /// At most `limit` sites of a stream, from the first one whose last event lies behind `after` on, with the time of
     /// that event where the index of events has it.
     func sites(of stream: StreamName, after: Seq, limit: Int) throws -> SitesPage {
-        try reading { connection, position in
+        try reading(stream) { connection, position in
             guard after <= position.seq else { throw Self.behind(position.seq, after) }
             var page = SitesPage(seq: position.seq, next: position.following, to: position.seq)
             guard

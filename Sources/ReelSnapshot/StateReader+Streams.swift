@@ -11,7 +11,7 @@ extension StateReader {
         bound: StreamName?,
         limit: Int
     ) throws -> [ListedStream] {
-        try reading { connection, _ in
+        try reading(nil) { connection, _ in
             let rows = try connection.prepare(
                 """
                 SELECT \(StoredRow.streamColumns) FROM stream INDEXED BY sqlite_autoindex_stream_1

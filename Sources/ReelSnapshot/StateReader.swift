@@ -29,23 +29,23 @@ struct StateReader: Sendable {
         var isUnpublished = false
     }
 
-    /// The position that answers are true of at this moment.
-    func seq() throws -> Seq {
-        try reading { _, position in position.seq }
+    /// The position that answers about a stream are true of at this moment.
+    func seq(of stream: StreamName) throws -> Seq {
+        try reading(stream) { _, position in position.seq }
     }
 
-    /// What a file holds of its partition.
+    /// What a file holds of a stream's partition.
     struct Ends {
         /// The index has every event from this seq on.
         var indexed: Seq
         /// The seq behind the seeds; 0: there are none.
         var seedsEnd: Seq
-        /// The last seq that was folded; −1: none.
+        /// The last seq that was folded of the stream; −1: none.
         var head: Seq
     }
 
-    func ends() throws -> Ends {
-        try reading { _, position in
+    func ends(of stream: StreamName) throws -> Ends {
+        try reading(stream) { _, position in
             Ends(indexed: position.oldestEvent, seedsEnd: position.seedsEnd, head: position.seq)
         }
     }
@@ -75,12 +75,12 @@ struct StateReader: Sendable {
 
     /// True if an event was ever published to the stream.
     func knows(_ stream: StreamName) throws -> Bool {
-        try reading { connection, _ in try StoredStream.row(of: stream, in: connection) != nil }
+        try reading(stream) { connection, _ in try StoredStream.row(of: stream, in: connection) != nil }
     }
 
-    /// A stream as of the file's position, and true if no event was ever published to it.
+    /// A stream as of its position in the file, and true if no event was ever published to it.
     private func read(_ stream: StreamName) throws -> (Fold, Bool) {
-        try reading { connection, position in
+        try reading(stream) { connection, position in
             let stored = try StoredStream(stream, identity: identity, seq: position.seq, in: connection)?.fold
             var fold = stored ?? Fold(stream: stream, partition: identity.partition, epoch: identity.epoch)
             if let following = position.following {
@@ -94,7 +94,7 @@ struct StateReader: Sendable {
 
     /// One object or tombstone; nil if there is none.
     func object(of stream: StreamName, model: String, id: String) throws -> ObjectState? {
-        try reading { connection, position -> ObjectState? in
+        try reading(stream) { connection, position -> ObjectState? in
             guard let row = try StoredStream.row(of: stream, in: connection) else { return nil }
             let (key, number) = (StoredStream.key(model: model, id: id), row.integer(0))
             let find = try connection.prepare("SELECT data, hash FROM object WHERE stream = ? AND key = ?")
@@ -130,7 +130,7 @@ struct StateReader: Sendable {
         limit: Int,
         bytes: Int = EventsReply.pieceBytes
     ) throws -> (chunk: EventsChunk, head: Seq) {
-        try reading { connection, position in
+        try reading(stream) { connection, position in
             let oldest = position.oldestEvent
             guard after + 1 >= oldest else {
                 var problem = Problem(.truncated, "found after \(after), expected at least \(oldest - 1)")
@@ -227,8 +227,8 @@ struct StateReader: Sendable {
         }
     }
 
-    /// Runs `body` in one consistent read of the file.
-    func reading<R>(_ body: (Connection, StoredPosition) throws -> R) throws -> R {
+    /// Runs `body` in one consistent read of the file, with the position of a stream; nil: with that of all streams.
+    func reading<R>(_ stream: StreamName?, _ body: (Connection, StoredPosition) throws -> R) throws -> R {
         let file = place.current
         do {
             let (connection, position) = try place.beginRead()
@@ -239,8 +239,9 @@ struct StateReader: Sendable {
             guard !position.isInsideSeeds else {
                 throw SnapshotError(.nodeBehind, "this node is still reading what the epoch begins with; ask again")
             }
-            guard position.seq >= seqMin else { throw Self.behind(position.seq, seqMin) }
-            return try body(connection, position)
+            let own = stream.map(position.of) ?? position
+            guard own.seq >= seqMin else { throw Self.behind(own.seq, seqMin) }
+            return try body(connection, own)
         } catch let error where SnapshotFile.isDamage(error) {
             throw Damage(file: file, reason: "\(error)")
         }

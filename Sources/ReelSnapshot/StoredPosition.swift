@@ -4,11 +4,15 @@ import ReelSQLite
 
 /// How far a file has been folded, and what the barriers up to there have said.
 struct StoredPosition {
-    /// The next seq to fold.
+    /// The next seq to fold: what lies before it is folded in all streams.
     var next: Seq = 0
+    /// The next seq to read: what lies between `next` and it is folded but for the streams in `waiting`.
+    var read: Seq = 0
+    /// The streams whose events wait for their turn, and the next seq to fold of each.
+    var waiting: [StreamName: Seq] = [:]
     /// Where in its life the partition is.
     var phase = PartitionRules.Phase.seeds
-    /// The last record that was folded, by which the log is known again; nil: there was none.
+    /// The last record that was read, by which the log is known again; nil: there was none.
     var last: Witness?
     /// The seq behind the seeds that were folded; 0: there were none.
     var seedsEnd: Seq = 0
@@ -23,8 +27,20 @@ struct StoredPosition {
     /// The form of the file's rows: another one where an older build wrote it.
     var format = SnapshotFile.format
 
-    /// The last seq folded.
+    /// The last seq that is folded in all streams.
     var seq: Seq { next - 1 }
+
+    /// The position of one stream, as if the file had no other.
+    func of(_ stream: StreamName) -> StoredPosition {
+        var position = self
+        position.waiting = [:]
+        if let next = waiting[stream] {
+            (position.next, position.read, position.phase) = (next, next, .open)
+        } else {
+            position.next = read
+        }
+        return position
+    }
 
     /// The epoch that follows, once the end of this one was folded.
     var following: Epoch? {
@@ -37,6 +53,8 @@ struct StoredPosition {
 
     init(
         next: Seq,
+        read: Seq,
+        waiting: [StreamName: Seq],
         phase: PartitionRules.Phase,
         last: Witness?,
         seedsEnd: Seq,
@@ -44,6 +62,8 @@ struct StoredPosition {
         lastBarrier: Seq
     ) {
         self.next = next
+        self.read = read
+        self.waiting = waiting
         self.phase = phase
         self.last = last
         self.seedsEnd = seedsEnd
@@ -55,6 +75,8 @@ struct StoredPosition {
     init(reading connection: Connection) throws {
         let meta = try StoredMeta(reading: connection)
         next = meta["next"] ?? 0
+        read = max(next, meta["read"] ?? next)
+        if read > next { waiting = try Self.waiting(in: connection) }
         seedsEnd = meta["seeds"] ?? 0
         number = meta["number"]
         deployment = meta["deployment"].map { Deployment(UInt64(bitPattern: $0)) }
@@ -72,9 +94,25 @@ struct StoredPosition {
             }
     }
 
+    /// The streams that wait, each row compared with its hash.
+    private static func waiting(in connection: Connection) throws -> [StreamName: Seq] {
+        var waiting: [StreamName: Seq] = [:]
+        let rows = try connection.prepare("SELECT name, next, hash FROM waiting")
+        while try rows.step() {
+            try StoredRow.check(StoredRow.waiting(rows.bytes(0), rows.integer(1)), rows, 2, "of `waiting`")
+            guard let name = StreamName(rows.text(0)) else {
+                throw SnapshotFile.Unusable(reason: "found a stream without a name that waits")
+            }
+            waiting[name] = rows.integer(1)
+        }
+        return waiting
+    }
+
     /// Writes it, but for the log's number and deployment. Inside a transaction.
     func write(to file: SnapshotFile) throws {
         try file.setMeta("next", next)
+        try file.setMeta("read", read)
+        try file.setWaiting(waiting)
         try file.setMeta(SnapshotFile.indexBegin, oldestEvent)
         try file.setMeta("barrier", lastBarrier)
         if let last {

@@ -17,6 +17,13 @@ enum StoredRow {
         return hash.stored
     }
 
+    static func waiting(_ name: Bytes, _ next: Seq) -> Int64 {
+        var hash = RowHash(of: .waiting)
+        hash.add(name)
+        hash.add(next)
+        return hash.stored
+    }
+
     static func stream(
         _ id: Int64,
         name: Bytes,

@@ -90,7 +90,7 @@ struct StoredStream {
             digest = UInt64(bitPattern: row.integer(3))
             sites = Int(row.integer(4))
             lastEvent = row.integer(5)
-            lastMs = format == SnapshotFile.format ? StoredRow.figures(row)?.atMs : nil
+            lastMs = format > SnapshotFile.formatWithoutFigures ? StoredRow.figures(row)?.atMs : nil
             var loader = try FoldLoader(
                 stream: name,
                 partition: identity.partition,

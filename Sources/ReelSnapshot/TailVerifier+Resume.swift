@@ -15,24 +15,26 @@ extension TailVerifier {
         _ bounds: LogBounds
     ) throws -> TailVerifier {
         let rules = PartitionRules(partition: partition, of: log.partitions, phase: position.phase)
-        var verifier = TailVerifier(rules, next: position.next, last: position.last)
+        // Between `next` and here only the streams that wait are read again.
+        let seq = position.read - 1
+        var verifier = TailVerifier(rules, next: position.read, last: position.last)
         guard bounds.first <= position.next else { throw LogError.belowTheFirst(position.next, first: bounds.first) }
-        guard position.next > 0 else { return verifier }
-        guard position.seq <= bounds.last else {
+        guard position.read > 0 else { return verifier }
+        guard seq <= bounds.last else {
             throw LogError(
                 .aheadOfLog,
-                "this node has folded partition \(partition) to seq \(position.seq), the log ends at \(bounds.last):"
+                "this node has folded partition \(partition) to seq \(seq), the log ends at \(bounds.last):"
                     + " it has lost what it had",
                 seq: bounds.last
             )
         }
-        let last = position.last?.seq ?? position.seq
+        let last = position.last?.seq ?? seq
         // What was trimmed cannot be compared.
         guard last >= bounds.first else { return verifier }
         let from = max(bounds.first, last - readAgain)
         verifier = TailVerifier(rules, next: from)
-        try log.scan(partition, from: from, to: position.seq) { try verifier.take($0) }
-        guard verifier.last == position.last, verifier.next == position.next else {
+        try log.scan(partition, from: from, to: seq) { try verifier.take($0) }
+        guard verifier.last == position.last, verifier.next == position.read else {
             throw LogError(
                 .diverged,
                 "partition \(partition) was rolled back and written again: its record at seq \(last) is not the one"

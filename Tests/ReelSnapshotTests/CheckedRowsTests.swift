@@ -24,7 +24,7 @@ struct CheckedRowsTests {
                     try stored.reader.object(of: StoredFile.todo, model: "m", id: "task")
                 }
                 #expect(try stored.reader.object(of: StoredFile.notes, model: "m", id: "o3") == other)
-                #expect(try stored.reader.seq() == 89)
+                #expect(try stored.reader.seq(of: StoredFile.todo) == 89)
             }
         }
         let title = try #require(try stored.reader.object(of: StoredFile.todo, model: "m", id: "task"))
@@ -165,7 +165,9 @@ struct CheckedRowsTests {
             let start = try #require(stored.bytes[..<end].range(of: Data(row.array(0)), options: .backwards)).lowerBound
             for place in start..<end {
                 try stored.flipping([place]) { () throws in
-                    #expect(throws: StateReader.Damage.self, "\(name), byte \(place)") { try stored.reader.seq() }
+                    #expect(throws: StateReader.Damage.self, "\(name), byte \(place)") {
+                        try stored.reader.seq(of: StoredFile.todo)
+                    }
                 }
             }
         }

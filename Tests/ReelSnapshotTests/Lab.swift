@@ -16,6 +16,8 @@ struct Lab {
         folder = try Folder()
         settings = SnapshotSettings(folder: folder.path)
         settings.batchEvents = 7
+        // No stream waits for a turn, however slow the machine is.
+        settings.turn = .seconds(1_000)
         try EpochFolders.make(log.epoch, in: folder.path)
     }
 
@@ -37,7 +39,7 @@ struct Lab {
 
     /// Without a thread: the folder of a partition's file, for tests that hand it batches.
     func folder(_ partition: Int, _ file: SnapshotFile) throws -> PartitionFolder {
-        try PartitionFolder(file: file, identity: identity(partition), settings: settings)
+        try PartitionFolder(file: file, identity: identity(partition), settings: settings, log: log)
     }
 
     func reach(_ node: SnapshotNode, _ partition: Int, _ seq: Seq) async throws {

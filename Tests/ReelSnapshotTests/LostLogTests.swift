@@ -144,6 +144,8 @@ struct LostLogTests {
         lab.log.trim(0, before: 30)
         let position = StoredPosition(
             next: 0,
+            read: 0,
+            waiting: [:],
             phase: .seeds,
             last: nil,
             seedsEnd: 0,

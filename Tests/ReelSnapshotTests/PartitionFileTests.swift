@@ -164,7 +164,7 @@ struct PartitionFileTests {
     @Test("a new file of a later log is inside the seeds from the first moment") func newFileOfALaterLog() throws {
         let lab = try Lab(partitions: 1)
         _ = try SnapshotFile(path: lab.path(0), identity: lab.identity(0), number: 1)
-        let error = #expect(throws: SnapshotError.self) { try lab.reader(0).seq() }
+        let error = #expect(throws: SnapshotError.self) { try lab.reader(0).seq(of: todo) }
         #expect(error?.code == .nodeBehind)
     }
 

@@ -73,8 +73,11 @@ func foldOfLog(_ log: any EventLog, _ stream: StreamName, to last: Seq) throws -
         let batch = try log.read(partition, from: next, to: last, bytes: 1 << 20)
         for entry in batch.entries {
             batch.withRecord(entry) { key, value in
-                if case .event = rules.read(key: key, value: value, into: &event), Array(key) == stream.key {
-                    _ = fold.apply(event, value, seq: entry.seq)
+                switch rules.read(key: key, value: value, into: &event) {
+                case .event where Array(key) == stream.key: _ = fold.apply(event, value, seq: entry.seq)
+                case .barrier(.retire(let before, stream)):
+                    fold.apply(.retire(before: before, stream: stream), seq: entry.seq)
+                default: break
                 }
             }
         }

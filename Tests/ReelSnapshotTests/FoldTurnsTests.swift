@@ -1,0 +1,193 @@
+import ReelCore
+import ReelLog
+import ReelNet
+import ReelNode
+import ReelSQLite
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ReelSnapshot
+
+/// The streams of a partition are folded in turns: one that takes long waits, and the others go on.
+@Suite(.timeLimit(.minutes(5)))
+struct FoldTurnsTests {
+    private static let names = ["todo", "notes", "quick"]
+
+    /// A partition whose streams take one event a turn.
+    private func lab() throws -> Lab {
+        var lab = try Lab(partitions: 1)
+        lab.settings.turn = .zero
+        return lab
+    }
+
+    private func name(_ text: String) throws -> StreamName { try #require(StreamName(text)) }
+
+    private func open(_ lab: Lab) throws -> PartitionFolder {
+        try lab.folder(0, SnapshotFile(path: lab.path(0), identity: lab.identity(0)))
+    }
+
+    private func fold(_ lab: Lab, from next: Seq, with folder: PartitionFolder) throws {
+        let batch = try lab.log.read(0, from: next, to: .max, bytes: 1 << 20)
+        _ = try folder.fold(batch.entries[...], of: batch, upTo: batch.seqs.upperBound)
+    }
+
+    /// Appends `count` events of streams that a seed chooses, with barriers that retire sites between them.
+    private func fill(_ log: MemoryLog, _ count: Int, seed: UInt64) async throws {
+        var numbers = SeededNumbers(seed)
+        var writers = Self.names.indices.map { Writer(seed: seed &+ UInt64($0)) }
+        for seq in 0..<Seq(count) {
+            // Most events are of the first stream.
+            let index = max(0, Int.random(in: -4..<3, using: &numbers))
+            if seq % 40 == 39 {
+                let retire = #"{"retire":{"before":\#(seq - 20),"stream":"\#(Self.names[index])"},"type":"barrier"}"#
+                try await log.append([retire], key: "~reel", to: 0)
+            } else {
+                try await log.append([writers[index].event(at: seq)], key: Self.names[index], to: 0)
+            }
+        }
+    }
+
+    @Test("a stream that has used its turn waits, and the others are folded beyond it")
+    func othersGoOn() async throws {
+        let lab = try lab()
+        var writers = [Writer(seed: 1), Writer(seed: 2)]
+        try await lab.log.append((0..<50).map { writers[0].event(at: $0) }, key: "todo", to: 0)
+        try await lab.log.append([writers[1].event(at: 50)], key: "quick", to: 0)
+        let folder = try open(lab)
+        try fold(lab, from: 0, with: folder)
+        let (todo, quick) = (try name("todo"), try name("quick"))
+        #expect(folder.floor == 1 && folder.next == 51 && folder.waitingCount == 49)
+        #expect(try lab.reader(0).seq(of: todo) == 0)
+        #expect(try lab.reader(0).seq(of: quick) == 50)
+        var late = lab.reader(0)
+        late.seqMin = 50
+        #expect(try late.lines(of: quick, after: .none).seq == 50)
+        #expect(throws: Problem.self) { try late.lines(of: todo, after: .none) }
+        #expect(try lab.reader(0).page(of: todo, after: .none, limit: 100).head == 0)
+        var turns = 0
+        while folder.waitingCount > 0 {
+            _ = try folder.foldWaiting()
+            turns += 1
+        }
+        #expect(turns == 49 && folder.floor == 51)
+        let lines = try late.lines(of: todo, after: .none)
+        #expect(try lines.text == foldOfLog(lab.log, todo, to: 50).lines)
+        #expect(try late.page(of: todo, after: .none, limit: 100).chunk.count == 50)
+    }
+
+    @Test("each answer is true of its stream's seq, however turns, restarts and reads mix", arguments: 1...8)
+    func anyMix(seed: UInt64) async throws {
+        var lab = try lab()
+        lab.settings.cachedObjects = 30
+        try await fill(lab.log, 150, seed: seed)
+        var numbers = SeededNumbers(seed)
+        var folder = try open(lab)
+        while folder.next < 150 || folder.waitingCount > 0 {
+            switch Int.random(in: 0..<6, using: &numbers) {
+            case 0: folder = try open(lab)
+            case 1...3 where folder.next < 150:
+                let batch = try lab.log.read(
+                    0,
+                    from: folder.next,
+                    to: min(149, folder.next + Seq.random(in: 0..<30, using: &numbers)),
+                    bytes: 1 << 20
+                )
+                _ = try folder.fold(batch.entries[...], of: batch, upTo: batch.seqs.upperBound)
+            default: _ = try folder.foldWaiting()
+            }
+            for text in Self.names {
+                let stream = try name(text)
+                let lines = try lab.reader(0).lines(of: stream, after: .none)
+                #expect(lines.seq == folder.waitingSeqs[stream].map { $0 - 1 } ?? folder.next - 1)
+                guard lines.seq >= 0 else { continue }
+                #expect(try lines.text == foldOfLog(lab.log, stream, to: lines.seq).lines)
+            }
+        }
+        let archive = try SnapshotArchive(folders: [lab.folder.path], of: nil)
+        #expect(try archive.state(of: 0)?.fold.next == 150)
+    }
+
+    @Test("a new epoch that begins with a file in which streams wait folds the rest of each stream from the log")
+    func archive() async throws {
+        let lab = try lab()
+        try await fill(lab.log, 200, seed: 7)
+        let folder = try open(lab)
+        try fold(lab, from: 0, with: folder)
+        #expect(folder.waitingCount > 50)
+        let archive = try SnapshotArchive(folders: [lab.folder.path], of: nil)
+        var state = try #require(try archive.state(of: 0)).fold
+        #expect(state.next == folder.floor)
+        let batch = try lab.log.read(0, from: state.next, to: .max, bytes: 1 << 20)
+        for entry in batch.entries {
+            batch.withRecord(entry) { key, value in _ = state.read(key: key, value: value, seq: entry.seq) }
+        }
+        for text in Self.names {
+            let stream = try name(text)
+            var fold = try #require(state.streams[stream])
+            fold.advance(to: 199)
+            #expect(try fold.lines == foldOfLog(lab.log, stream, to: 199).lines)
+        }
+    }
+
+    @Test("a node answers about a stream once that stream is folded, before and after a restart")
+    func node() async throws {
+        var lab = try lab()
+        lab.settings.batchEvents = 400
+        lab.settings.queuedEvents = 100
+        try await fill(lab.log, 300, seed: 3)
+        for run in 1...2 {
+            let node = try lab.node()
+            defer { node.close() }
+            try await eventually("run \(run) reads all") { node.keepers[0].now.readSeq == 299 }
+            for text in Self.names {
+                let stream = try name(text)
+                try await eventually("\(text) is folded") { node.keepers[0].now.seq(of: stream) == 299 }
+                let lines = try lab.reader(0).lines(of: stream, after: .none)
+                #expect(try lines.text == foldOfLog(lab.log, stream, to: lines.seq).lines)
+            }
+            try await lab.reach(node, 0, 299)
+            let status = node.keepers[0].now
+            #expect(status.waiting.isEmpty && status.waitingCount == 0 && status.problem == nil)
+        }
+    }
+
+    @Test("a question waits for its own stream: not for a slower one, and no shorter than its own is folded")
+    func waits() async throws {
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        let ended = Mutex<[String]>([])
+        let (todo, quick) = (try name("todo"), try name("quick"))
+        let waits = FoldWaits()
+        func onLoop(_ body: @escaping @Sendable () -> Void) async {
+            await withCheckedContinuation { continuation in
+                loop.execute {
+                    body()
+                    continuation.resume()
+                }
+            }
+        }
+        await onLoop {
+            for (stream, seq) in [(todo, Seq(5)), (quick, 5), (todo, 9), (quick, 30)] {
+                waits.reach(seq, of: stream, withinMs: 1_000_000, on: loop, isFolded: { false }) {
+                    ended.withLock { $0.append("\(stream) \(seq)") }
+                }
+            }
+        }
+        func told(_ seq: Seq, read: Seq, waiting: [StreamName: Seq]) async -> [String] {
+            var status = PartitionKeeper.Status()
+            (status.seq, status.readSeq, status.waiting) = (seq, read, waiting)
+            waits.folded(to: status)
+            await onLoop {}
+            return ended.withLock { ended in
+                defer { ended = [] }
+                return ended
+            }
+        }
+        #expect(await told(2, read: 20, waiting: [todo: 3]) == ["quick 5"])
+        #expect(await told(5, read: 21, waiting: [todo: 6]) == ["todo 5"])
+        #expect(await told(5, read: 22, waiting: [todo: 6]) == [])
+        #expect(await told(25, read: 25, waiting: [:]) == ["todo 9"])
+        #expect(await told(30, read: 30, waiting: [:]) == ["quick 30"])
+    }
+}
