@@ -16,6 +16,7 @@ final class SnapshotHTTP: HTTPHandler {
     private let router: Router<Endpoint>
     private let tokens: TokenGate?
     private let origins: OriginRules
+    private let bodies = LargeBodies()
 
     /// `tokens`: who may read what; nil: everybody everything.
     init(_ node: SnapshotNode, answers: NodeAnswers, tokens: TokenGate?, origins: OriginRules) {
@@ -49,9 +50,17 @@ final class SnapshotHTTP: HTTPHandler {
             let access = try access(match, request.head)
             switch match.endpoint {
             case .state(let route):
-                var question = try StateRequest(route, match, request)
-                question.payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
-                node.respond(to: question, exchange)
+                let payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
+                bodies.read(request, of: payer, exchange) { _ throws(Problem) in
+                    try StateRequest(route, match, request)
+                } then: { [node] question in
+                    switch question {
+                    case .success(var question):
+                        question.payer = payer
+                        node.respond(to: question, exchange)
+                    case .failure(let problem): exchange.respond(problem.response)
+                    }
+                }
             case .node(let endpoint):
                 exchange.respond(answers.response(endpoint, request.head, from: exchange.client, tokens: tokens))
             case .streams: node.respond(to: try StreamListRequest(match, request.head), for: access, exchange)

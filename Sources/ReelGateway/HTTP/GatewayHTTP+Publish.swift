@@ -14,12 +14,25 @@ extension GatewayHTTP {
         case required
     }
 
-    /// `POST …/events`: answers with the acks, and with what became of the events.
+    /// What the body of a request holds.
+    private struct Body: Sendable {
+        var publish: ClientFrame.Publish
+        /// The one-request site that was made for the events; nil: they name their own.
+        var ownSite: Site?
+        /// Of a sync: the seq that the client has.
+        var after = Seq.none
+        /// The events as they were checked and stamped; nil: the loop does that.
+        var checked: [Result<PublishLedger.Offer, ReelError>]?
+    }
+
+    /// `POST …/events`: answers with the acks, and with what became of the events. `failed` answers with what is thrown
+    /// later.
     func publish(
         _ match: Router<Endpoint>.Match,
         _ request: HTTPRequest,
         _ exchange: HTTPExchange,
-        _ access: Access
+        _ access: Access,
+        failed: @escaping (Problem) -> Void
     ) throws(Problem) {
         let stream = try match.stream
         let wish: OutcomeWish =
@@ -29,23 +42,25 @@ extension GatewayHTTP {
             default: .required
             }
         let key = try IdempotencyKey(request.head.headers)
-        var publish = try read(request) { (object, most) throws(ReelError) in
-            ClientFrame.Publish(
-                stream: stream,
-                epoch: try object.epoch(),
-                events: try object.required("events", try object.events(atMost: most))
-            )
-        }
-        guard !publish.events.isEmpty else { throw Problem(.badRequest, "found no events, expected at least one") }
-        let own = try OneRequest(
-            publish.events,
-            site: key?.site(of: access.subject, in: stream) ?? .randomOneRequest(),
-            hasKey: key != nil
-        )
-        if let own { publish.events = own.events }
-        let sent = publish
-        try take(publish, exchange, access, ownSite: own?.site) { [self] acks in
-            answer(sent, acks, hasKey: key != nil, wish, exchange, access)
+        let keySite = key?.site(of: access.subject, in: stream)
+        read(request, of: stream, exchange, access) { most throws(Problem) in
+            var publish = try request.json { (object) throws(ReelError) in
+                ClientFrame.Publish(
+                    stream: stream,
+                    epoch: try object.epoch(),
+                    events: try object.required("events", try object.events(atMost: most))
+                )
+            }
+            guard !publish.events.isEmpty else { throw Problem(.badRequest, "found no events, expected at least one") }
+            let own = try OneRequest(publish.events, site: keySite ?? .randomOneRequest(), hasKey: keySite != nil)
+            if let own { publish.events = own.events }
+            return Body(publish: publish, ownSite: own?.site)
+        } then: { [self] body throws(Problem) in
+            try take(body, exchange, access) { [self] acks in
+                answer(body.publish, acks, hasKey: keySite != nil, wish, exchange, access)
+            }
+        } failed: {
+            failed($0)
         }
     }
 
@@ -110,17 +125,29 @@ extension GatewayHTTP {
         _ stream: StreamName,
         _ request: HTTPRequest,
         _ exchange: HTTPExchange,
-        _ access: Access
+        _ access: Access,
+        failed: @escaping (Problem) -> Void
     ) throws(Problem) {
         guard try IdempotencyKey(request.head.headers) == nil else {
             throw Problem(.badRequest, "found Idempotency-Key, which only `POST …/events` knows")
         }
-        let (publish, epoch, after) = try read(request) { (object, most) throws(ReelError) in
-            let epoch = try object.required("epoch", try object.epoch())
-            let events = try object.events(atMost: most) ?? []
-            let publish = ClientFrame.Publish(stream: stream, epoch: epoch, events: events)
-            return (publish, epoch, try object.required("after", try object.integer("after", from: -1)))
+        read(request, of: stream, exchange, access) { most throws(Problem) in
+            try request.json { (object) throws(ReelError) in
+                let epoch = try object.required("epoch", try object.epoch())
+                let events = try object.events(atMost: most) ?? []
+                let after = try object.required("after", try object.integer("after", from: -1))
+                return Body(publish: ClientFrame.Publish(stream: stream, epoch: epoch, events: events), after: after)
+            }
+        } then: { [self] body throws(Problem) in
+            try sync(body, exchange, access)
+        } failed: {
+            failed($0)
         }
+    }
+
+    private func sync(_ body: Body, _ exchange: HTTPExchange, _ access: Access) throws(Problem) {
+        let (stream, after) = (body.publish.stream, body.after)
+        let epoch = body.publish.epoch ?? gateway.share.epoch
         func answer(_ acks: [ServerFrame.Acked]) {
             let kind: StateRequest.Kind = after == .none ? .snapshot(epoch: epoch) : .delta(after: after, epoch: epoch)
             var question = StateRequest(kind, of: stream)
@@ -135,8 +162,8 @@ extension GatewayHTTP {
             guard exchange.isOpen else { return }
             do throws(Problem) {
                 if let refusal { throw Problem(refusal) }
-                if publish.events.isEmpty { return answer([]) }
-                try take(publish, exchange, access, then: answer)
+                if body.publish.events.isEmpty { return answer([]) }
+                try take(body, exchange, access, then: answer)
             } catch {
                 if isWaiting { failure = error } else { exchange.respond(error.response) }
             }
@@ -145,40 +172,56 @@ extension GatewayHTTP {
         if let failure { throw failure }
     }
 
-    /// What a request holds, which may have so many events.
-    private func read<R>(
+    /// Reads a body with `parse`, which is given the largest number of events. Of a large body the events are also
+    /// checked and stamped on the thread that reads it.
+    private func read(
         _ request: HTTPRequest,
-        _ body: (_ object: JSONObject, _ most: Int) throws(ReelError) -> R
-    ) throws(Problem) -> R {
-        let most = gateway.share.settings.batch
-        do throws(Problem) {
-            return try request.json { (object) throws(ReelError) in try body(object, most) }
-        } catch {
-            var problem = error
-            if problem.code == .limit { problem.limit = most }
-            throw problem
+        of stream: StreamName,
+        _ exchange: HTTPExchange,
+        _ access: Access,
+        _ parse: @escaping @Sendable (_ most: Int) throws(Problem) -> Body,
+        then: @escaping (Body) throws(Problem) -> Void,
+        failed: @escaping (Problem) -> Void
+    ) {
+        let settings = gateway.share.settings
+        let stamp = gateway.stamp(for: access, stream)
+        let payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
+        bodies.read(request, of: payer, exchange) { isLarge throws(Problem) in
+            do throws(Problem) {
+                var body = try parse(settings.batch)
+                var intake = EventIntake(limit: settings.eventBytes)
+                if isLarge { body.checked = intake.offers(body.publish, stamp) }
+                return body
+            } catch {
+                var problem = error
+                if problem.code == .limit { problem.limit = settings.batch }
+                throw problem
+            }
+        } then: { result in
+            do throws(Problem) { try then(try result.get()) } catch { failed(error) }
         }
     }
 
     /// Publishes, and calls back once all is durable; else the exchange is told why not.
     private func take(
-        _ publish: ClientFrame.Publish,
+        _ body: Body,
         _ exchange: HTTPExchange,
         _ access: Access,
-        ownSite: Site? = nil,
         then: @escaping ([ServerFrame.Acked]) -> Void
     ) throws(Problem) {
         // A position may have been waited for since it was looked at.
         if access.hasExpired(nowMs: gateway.loop.wallMs) { throw Problem(ReelError.tokenExpired) }
+        let publish = body.publish
         let waiting = HTTPPublish(gateway, publish.stream, exchange, count: publish.events.count, then: then)
         gateway.publishes[waiting.number] = waiting
         gateway.publish(
             publish,
+            checked: body.checked,
             with: access,
             from: waiting.number,
             exchange.client?.origin ?? Payer.unknownOrigin,
             ref: nil,
-            ownSite: ownSite,
+            ownSite: body.ownSite,
             refusesUseless: true
         ) { waiting.nacked($0) }
     }

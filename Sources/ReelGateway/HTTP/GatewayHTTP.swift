@@ -15,6 +15,7 @@ final class GatewayHTTP: HTTPHandler {
     private let passage: StatePassage
     private let router: Router<Endpoint>
     private let origins: OriginRules
+    let bodies = LargeBodies()
 
     init(_ gateway: GatewayLoop, answers: NodeAnswers, passage: StatePassage) {
         self.gateway = gateway
@@ -46,24 +47,37 @@ final class GatewayHTTP: HTTPHandler {
         answers.requests.watch(exchange, route: nil)
         guard origins.admit(exchange) else { return }
         var route: String?
+        let fail = { [answers] (problem: Problem, route: String?) in
+            answers.requests.audit(problem.code, route, exchange.client, subject: problem.subject)
+            exchange.respond(problem.response)
+        }
         do throws(Problem) {
             let match = try router.match(request.head)
-            route = match.pattern
+            let pattern = match.pattern
+            route = pattern
             answers.requests.watch(exchange, route: route)
             let access = try access(match, request.head)
             switch match.endpoint {
             case .socket, .echo:
                 throw Problem(.badRequest, "found a plain request, expected a WebSocket's handshake")
-            case .publish: try publish(match, request, exchange, access)
-            case .sync: try sync(try match.stream, request, exchange, access)
+            case .publish: try publish(match, request, exchange, access) { fail($0, pattern) }
+            case .sync: try sync(try match.stream, request, exchange, access) { fail($0, pattern) }
             case .events: try events(match, exchange, access)
             case .block: try block(match, exchange, access)
             case .head: try head(try match.stream, exchange)
             case .state(let route):
-                var question = try StateRequest(route, match, request)
-                question.payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
                 if let divergence = gateway.share.divergence { throw Problem(divergence) }
-                ask(question, exchange)
+                let payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
+                bodies.read(request, of: payer, exchange) { _ throws(Problem) in
+                    try StateRequest(route, match, request)
+                } then: { [self] question in
+                    switch question {
+                    case .success(var question):
+                        question.payer = payer
+                        ask(question, exchange)
+                    case .failure(let problem): fail(problem, pattern)
+                    }
+                }
             case .streams: try list(StreamListRequest(match, request.head), exchange, access)
             case .crowdedStreams:
                 let streams = gateway.share.state?.crowdedStreams ?? []
@@ -73,8 +87,7 @@ final class GatewayHTTP: HTTPHandler {
                 exchange.respond(answers.response(endpoint, request.head, from: exchange.client, tokens: tokens))
             }
         } catch {
-            answers.requests.audit(error.code, route, exchange.client, subject: error.subject)
-            exchange.respond(error.response)
+            fail(error, route)
         }
     }
 

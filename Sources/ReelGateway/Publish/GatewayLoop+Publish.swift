@@ -7,9 +7,11 @@ extension GatewayLoop {
     /// Checks, stamps and takes a publish, whole or not at all, on behalf of a connection or request of this number,
     /// from this address. What can be answered at once is answered; `unnamed` is told of events that name no site and
     /// op. `ownSite`: the one-request site that this node has made for them. `refusesUseless`: what the fold surely
-    /// does not consume is refused; a device learns that from its own fold, which takes another site then.
+    /// does not consume is refused; a device learns that from its own fold, which takes another site then. `checked`:
+    /// the events as another thread has checked and stamped them; nil: that is done here.
     func publish(
         _ publish: ClientFrame.Publish,
+        checked: [Result<PublishLedger.Offer, ReelError>]? = nil,
         with access: Access,
         from number: Int,
         _ address: @autoclosure () -> UInt64,
@@ -19,7 +21,7 @@ extension GatewayLoop {
         unnamed: (ReelError) -> Void
     ) {
         let partition = publish.stream.partition(of: share.partitions)
-        let stamp = EventIntake.Stamp(by: access.subject, atMs: loop.wallMs, base: rings[partition].head)
+        let stamp = stamp(for: access, publish.stream)
         let refusal =
             access.refusalToPublish(publish.stream) ?? share.refusal(of: partition) ?? epochRefusal(publish.epoch)
             ?? memoryRefusal
@@ -31,7 +33,10 @@ extension GatewayLoop {
             sent.withUnsafeBytes { bytes in
                 do throws(ReelError) {
                     if let refusal { throw refusal }
-                    let offer = try take(bytes, stamp, hasEpoch: publish.epoch != nil)
+                    let offer =
+                        if let checked { try checked[index].get() } else {
+                            try intake.offer(bytes, stamp, hasEpoch: publish.epoch != nil)
+                        }
                     guard !offer.site.isOneRequest || offer.site == ownSite else { throw Self.oneRequestSite }
                     if let refusal = self.refusal(ofBytes: offer.value.count, in: publish.stream) { throw refusal }
                     if let refusal = uselessness(offer.value, offer.site, offer.op) { throw refusal }
@@ -69,6 +74,12 @@ extension GatewayLoop {
         answer(settled)
     }
 
+    /// What is added to a client's events of a stream now.
+    func stamp(for access: Access, _ stream: StreamName) -> EventIntake.Stamp {
+        let partition = stream.partition(of: share.partitions)
+        return EventIntake.Stamp(by: access.subject, atMs: loop.wallMs, base: rings[partition].head)
+    }
+
     private static let oneRequestSite = ReelError(
         .badEvent,
         "found a site of UUID version 8, which only gateways make; expected another version, such as 4"
@@ -95,23 +106,6 @@ extension GatewayLoop {
         share.meters.limits.met(refused.limit, offers.count)
         for index in offers.indices { offers[index].refusal = refused.error }
         return nil
-    }
-
-    private func take(
-        _ sent: UnsafeRawBufferPointer,
-        _ stamp: EventIntake.Stamp,
-        hasEpoch: Bool
-    ) throws(ReelError) -> PublishLedger.Offer {
-        var value: [UInt8] = []
-        value.reserveCapacity(sent.count + 48)
-        try intake.take(sent, stamp: stamp, into: &value)
-        guard hasEpoch || !intake.namesSeqs else {
-            throw ReelError(
-                .badEvent,
-                "found a base or a guard in a publish without epoch, expected the epoch of its seqs"
-            )
-        }
-        return PublishLedger.Offer(site: intake.event.site, op: intake.event.op, value: value)
     }
 
     /// Why the log does not take an event of so many bytes; nil: it does.

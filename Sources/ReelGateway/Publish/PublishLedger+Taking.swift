@@ -3,7 +3,7 @@ import ReelNode
 
 extension PublishLedger {
     /// An event that was checked, made canonical and stamped.
-    struct Offer {
+    struct Offer: Sendable {
         var site: Site
         var op: Op
         /// The record's value.

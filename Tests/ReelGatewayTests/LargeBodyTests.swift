@@ -1,0 +1,145 @@
+import Foundation
+import ReelCore
+import ReelLog
+import ReelNet
+import ReelNode
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ReelGateway
+
+/// Bodies that are too large to be read on a loop.
+@Suite(.timeLimit(.minutes(15))) struct LargeBodyTests {
+    private static let padding = String(repeating: " ", count: LargeBodies.smallBytes)
+    private static let site = "00000000-0000-4000-8000-000000000001"
+
+    /// What an answer says, without what differs from one publish to the next.
+    private func gist(_ answer: HTTPResponse) throws -> String {
+        let members = try answer.members
+        let acks = (members["acks"] as? [[String: Any]] ?? []).map { "\($0["op"] ?? "") \($0["outcome"] ?? "")" }
+        let rest = ["code", "detail", "index", "limit"].map { "\($0) \(members[$0] ?? "")" }
+        return "\(answer.status) \(acks) \(rest)"
+    }
+
+    @Test("a large body is answered as a small one with the same content")
+    func sameAnswers() async throws {
+        try await StateWay.each { live in
+            let named = { (op: Int) in #"{"type":"noop","site":"\#(Self.site)","op":\#(op)}"# }
+            let contents: [(path: String, body: String)] = [
+                ("/events", #"{"events":[{"type":"noop"},{"type":"noop"}]}"#),
+                ("/events", #"{"events":[{"type":"noop"},{"type":"nothing"}]}"#),
+                ("/events", #"{"events":[\#(named(0)),{"type":"noop"}]}"#),
+                ("/events", #"{"events":[{"type":"update","model":"m","id":"1","base":3}]}"#),
+                ("/events", #"{"events":[\#(Array(repeating: "{}", count: 1_001).joined(separator: ","))]}"#),
+                ("/events", #"{"events":[]}"#),
+                ("/events", #"{"events":[{"type":noop}]}"#),
+                ("/sync", #"{"epoch":"\#(live.log.epoch)","after":7777,"events":[]}"#),
+                ("/sync", #"{"after":-1,"events":[]}"#),
+                ("/outcomes", #"{"epoch":"\#(live.log.epoch)","acks":[]}"#),
+                ("/outcomes", #"{"epoch":"\#(live.log.epoch)"}"#),
+            ]
+            for (path, body) in contents {
+                let small = try await live.ask("POST", "/v1/streams/todo" + path, body: body)
+                let large = try await live.ask("POST", "/v1/streams/todo" + path, body: body + Self.padding)
+                #expect(try gist(small) == gist(large), "\(path) \(body.prefix(80))")
+            }
+            let events = (0..<900).map { named($0).replacing("noop", with: "insert").dropLast() + extra($0) }
+            let body = #"{"events":[\#(events.joined(separator: ","))]}"#
+            #expect(body.utf8.count > LargeBodies.smallBytes)
+            let answer = try await live.ask("POST", "/v1/streams/large/events?outcome=1", body: body)
+            let acks = try #require(try answer.members["acks"] as? [[String: Any]])
+            #expect(acks.count == 900 && acks.allSatisfy { $0["outcome"] as? String == "applied" })
+        }
+    }
+
+    private func extra(_ number: Int) -> String { #","model":"m","id":"\#(number)","fields":{"a":\#(number)}}"# }
+
+    /// Which large bodies are being read, which may be ended, and which requests were answered.
+    private final class Gate: Sendable {
+        struct State {
+            var begun: [String] = []
+            var open: Set<String> = []
+            var answered: [String] = []
+        }
+
+        private let state = Mutex(State())
+
+        var begun: [String] { state.withLock { $0.begun.sorted() } }
+        var answered: [String] { state.withLock { $0.answered.sorted() } }
+        func answer(_ name: String) { state.withLock { $0.answered.append(name) } }
+        func open(_ names: String...) { state.withLock { $0.open = Set(names) } }
+
+        func pass(_ name: String) {
+            state.withLock { $0.begun.append(name) }
+            while !state.withLock({ $0.open.contains(name) }) { usleep(500) }
+        }
+    }
+
+    /// Reads each body; the reading of a large one lasts until the test says so.
+    private final class Reading: HTTPHandler {
+        private let bodies = LargeBodies()
+        private let gate: Gate
+
+        init(_ gate: Gate) { self.gate = gate }
+
+        func respond(to request: HTTPRequest, _ exchange: HTTPExchange) {
+            let name = request.head.target
+            let payer = Payer.subject(String(name.dropFirst().prefix(1)))
+            bodies.read(request, of: payer, exchange) { [gate] isLarge throws(Problem) in
+                if isLarge { gate.pass(name) }
+            } then: { [gate] _ in
+                gate.answer(name)
+                exchange.respond(HTTPResponse(status: 200))
+            }
+        }
+
+        func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision { .refuse(HTTPResponse(status: 404)) }
+        func refusal(of violation: HTTPViolation) -> HTTPResponse { HTTPResponse(status: violation.status) }
+    }
+
+    @Test("two large bodies of a client are read at once, its others wait, and small ones do not")
+    func turns() async throws {
+        let loop = try EventLoop()
+        defer {
+            loop.stop()
+            loop.join()
+        }
+        let gate = Gate()
+        let address = try loop.sync {
+            let server = HTTPServer(on: loop, .patient, handler: Reading(gate))
+            return try server.listen(on: try SocketAddress("127.0.0.1", port: 0))
+        }
+        let clients = try EventLoop()
+        defer {
+            clients.stop()
+            clients.join()
+        }
+        let http = try clients.sync { LoopBound(HTTPClient(on: clients), on: clients) }
+        func send(_ name: String, _ bytes: Int) throws {
+            try clients.sync {
+                var request = HTTPClientRequest(
+                    "POST",
+                    host: address.host,
+                    port: address.port,
+                    target: name,
+                    body: Array(repeating: 32, count: bytes)
+                )
+                request.timeout = LiveGateway.patience
+                _ = http.value.send(request) { _ in }
+            }
+        }
+        let large = LargeBodies.smallBytes + 1
+        for number in 1...2 { try send("/a\(number)", large) }
+        try await eventually("two are under way") { gate.begun == ["/a1", "/a2"] }
+        for number in 3...4 { try send("/a\(number)", large) }
+        try send("/b1", LargeBodies.smallBytes)
+        try await eventually("the small one is answered") { gate.answered == ["/b1"] }
+        #expect(gate.begun == ["/a1", "/a2"])
+        gate.open("/a2")
+        try await eventually("the next one of the client begins") { gate.begun.count == 3 && gate.answered.count == 2 }
+        gate.open("/a1", "/a2", "/a3", "/a4", "/c1")
+        try send("/c1", large)
+        try await eventually("all are answered") { gate.answered == ["/a1", "/a2", "/a3", "/a4", "/b1", "/c1"] }
+    }
+}
