@@ -143,7 +143,7 @@ final class PartitionFolder {
     }
 
     /// Folds `entries` of a batch, which account for the seqs up to `end`, and writes what they changed; of what a
-    /// barrier stops that is not known, all before it. Streams that waited get a turn as well.
+    /// barrier stops that is not known, all before it. Records of streams that wait are put behind those that wait.
     func fold(_ entries: ArraySlice<RecordBatch.Entry>, of records: RecordBatch, upTo end: Seq) throws -> Report {
         beginTurns()
         var report = Report()
@@ -165,8 +165,9 @@ final class PartitionFolder {
             next = end
         }
         report.seqs = Int(next - start)
-        if report.seqs == 0, waiting.isEmpty, report.unknownBarrier != nil { return report }
-        try endTurns(&report)
+        if report.seqs == 0, report.unknownBarrier != nil { return report }
+        try write()
+        evict()
         return report
     }
 
@@ -174,20 +175,8 @@ final class PartitionFolder {
     func foldWaiting() throws -> Report {
         beginTurns()
         var report = Report()
-        try endTurns(&report)
-        return report
-    }
-
-    private func beginTurns() {
-        batch += 1
-        clock = .now
-    }
-
-    /// Gives the streams that wait a turn, and writes what changed.
-    private func endTurns(_ report: inout Report) throws {
         for stream in waiting {
             touch(stream)
-            // A stream that began to wait in this batch has had its turn.
             while stream.hasTurn(of: turn), let record = stream.waiting.popFirst() {
                 try fold(record, in: stream, &report)
             }
@@ -195,6 +184,12 @@ final class PartitionFolder {
         waiting.removeAll(where: \.waiting.isEmpty)
         try write()
         evict()
+        return report
+    }
+
+    private func beginTurns() {
+        batch += 1
+        clock = .now
     }
 
     /// Seqs at which there is no record; the range may be empty.

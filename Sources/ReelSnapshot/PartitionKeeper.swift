@@ -247,9 +247,13 @@ final class PartitionKeeper: @unchecked Sendable {
             mailbox.close()
             tail.cancel()
         }
+        var isTurnOfWaiting = false
         while !isStopping.load(ordering: .sequentiallyConsistent) {
-            // While records wait, their streams get turns, whether or not others come.
-            let mail = folder.waitingCount == 0 ? mailbox.take() : folder.isCrowded ? nil : mailbox.takeNow()
+            // What comes and what waits take turns, each in a transaction of its own: what comes is mostly short.
+            let mail =
+                folder.waitingCount == 0
+                ? mailbox.take() : folder.isCrowded || isTurnOfWaiting ? nil : mailbox.takeNow()
+            isTurnOfWaiting = mail != nil
             switch mail {
             case nil: try foldWaiting(with: folder)
             case .closed: return
@@ -306,8 +310,9 @@ final class PartitionKeeper: @unchecked Sendable {
         let report = try body()
         let (seconds, attoseconds) = (ContinuousClock.now - begun).components
         foldedNs.add(seconds * 1_000_000_000 + attoseconds / 1_000_000_000, ordering: .relaxed)
-        // So writing takes a fifth of the time at most, also of a stream whose large rows each transaction writes anew.
-        folder.turn = min(Self.turnMax, max(settings.turn, folder.commitTime * 4))
+        // So writing takes half of the time at most. Until all is folded that there was at the start nobody waits.
+        let isBehind = folder.floor <= status.withLock(\.goal)
+        folder.turn = isBehind ? Self.turnMax : min(Self.turnMax, max(settings.turn, folder.commitTime))
         metrics.commits.record(folder.commitTime)
         if let time = folder.checkpointTime { metrics.checkpoints.record(time) }
         if report.seqs > 0 || report.events > 0 { note(report, folder) }

@@ -4,8 +4,8 @@ public struct SnapshotSettings: Sendable {
     public var folder: String
     /// Events that are folded and written in one transaction at most.
     public var batchEvents = 4_096
-    /// The time that one stream may take of a transaction, or one event. It is four times the time that the last
-    /// transaction took to write, if that is longer, and at most 50 ms. The stream's other events wait.
+    /// The time that one stream may take of a transaction, or one event. It is as long as the last transaction took to
+    /// write, if that is longer, and at most 50 ms. The stream's other events wait.
     public var turn = Duration.milliseconds(5)
     /// Events that wait between the log and the fold at most.
     public var queuedEvents = 16_384

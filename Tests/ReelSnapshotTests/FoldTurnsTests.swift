@@ -135,18 +135,20 @@ struct FoldTurnsTests {
         var lab = try lab()
         lab.settings.batchEvents = 400
         lab.settings.queuedEvents = 100
-        try await fill(lab.log, 300, seed: 3)
         for run in 1...2 {
             let node = try lab.node()
             defer { node.close() }
-            try await eventually("run \(run) reads all") { node.keepers[0].now.readSeq == 299 }
+            try await eventually("run \(run) has begun") { node.keepers[0].now.isVerified }
+            try await fill(lab.log, 150, seed: UInt64(run))
+            let last = Seq(150 * run - 1)
+            try await eventually("run \(run) reads all") { node.keepers[0].now.readSeq == last }
             for text in Self.names {
                 let stream = try name(text)
-                try await eventually("\(text) is folded") { node.keepers[0].now.seq(of: stream) == 299 }
+                try await eventually("\(text) is folded") { node.keepers[0].now.seq(of: stream) == last }
                 let lines = try lab.reader(0).lines(of: stream, after: .none)
                 #expect(try lines.text == foldOfLog(lab.log, stream, to: lines.seq).lines)
             }
-            try await lab.reach(node, 0, 299)
+            try await lab.reach(node, 0, last)
             let status = node.keepers[0].now
             #expect(status.waiting.isEmpty && status.waitingCount == 0 && status.problem == nil)
         }
