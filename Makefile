@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup setup-kafka libraries build demo demo-kafka failover test simulate mutants test-kafka test-conformance test-deploy faults soak bench bench-gateway bench-kafka bench-attack lint fuzz clean
+.PHONY: help setup setup-kafka libraries build demo demo-kafka failover test simulate mutants test-kafka test-conformance test-deploy faults soak bench bench-gateway bench-kafka bench-attack soak-attack lint fuzz clean
 
 # The C libraries under Sources/Libraries, as pkg-config names them, and the one line that installs them on Debian.
 # README.md shows the same line; the suite Tidy holds the two together.
@@ -96,6 +96,9 @@ bench-kafka: setup build ## Measure on three real brokers (KAFKA_HOME), beside l
 
 bench-attack: build ## Measure what a good client notices of attacks on a node, in about three minutes (ONLY=waits for one)
 	@python3 Tests/Attack/attack.py .build/release/reel $(ONLY)
+
+soak-attack: build ## Run all attacks at once on a node for MINUTES=10, and watch its memory and descriptors
+	@python3 Tests/Attack/attack.py .build/release/reel all $${MINUTES:-10}
 
 lint: setup ## The formatter's rules and the house's own (the suite Tidy)
 	swift format lint --strict --recursive --parallel Sources Tests Package.swift

@@ -1,0 +1,117 @@
+import Foundation
+import ReelLab
+import TestSupport
+import Testing
+
+@testable import reel
+
+/// Limits of clients that come through HAProxy, with deploy/haproxy.cfg, to a node.
+@Suite(
+    .enabled(
+        if: Installed.haproxy && Installed.has("curl"),
+        "haproxy or curl is missing, so no limit was tried through a proxy: apt-get install haproxy curl"
+    )
+)
+struct ProxyLimitTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder(prefix: "reel-proxy-") }
+
+    /// HAProxy before a node. Without `sendsAddresses` it does not tell the node who asks.
+    private func front(_ node: NodeProcess, sendsAddresses: Bool) async throws -> (
+        process: ChildProcess, port: HeldPort
+    ) {
+        var config = try String(contentsOf: repository.appending(path: "deploy/haproxy.cfg"), encoding: .utf8)
+        let line = "    default-server send-proxy-v2 check-send-proxy\n"
+        #expect(config.contains(line))
+        if !sendsAddresses { config = config.replacing(line, with: "") }
+        let path = folder.path + "/haproxy.cfg"
+        try config.write(toFile: path, atomically: true, encoding: .utf8)
+        let ports = [try HeldPort(), try HeldPort(), try HeldPort(), try HeldPort()]
+        let names = ["FRONT", "STATS", "GATEWAY_2", "GATEWAY_3"]
+        let variables = zip(names, ports).map { "\($0)=127.0.0.1:\($1.number)" } + ["GATEWAY_1=127.0.0.1:\(node.port)"]
+        let process = try ChildProcess(
+            "/bin/bash",
+            ["-c", "exec env \(variables.joined(separator: " ")) haproxy -f '\(path)'"],
+            errorLog: folder.path + "/haproxy.log"
+        )
+        try await eventually("the front has a gateway") {
+            (try? await Asker.ask("GET", port: ports[0].number, "/readyz", body: ""))?.status == 200
+        }
+        return (process, ports[0])
+    }
+
+    /// The status of a publish of so many events, from this address.
+    private func publish(_ count: Int, _ port: HeldPort, from address: String, token: String? = nil) async throws
+        -> String
+    {
+        let events = Array(repeating: #"{"type":"noop"}"#, count: count).joined(separator: ",")
+        let authorization = token.map { "-H 'Authorization: Bearer \($0)'" } ?? ""
+        return try await Shell.output(
+            "curl -sS -o /dev/null -w '%{http_code}' --interface \(address) \(authorization)"
+                + " -d '{\"events\":[\(events)]}' -H 'Content-Type: application/json'"
+                + " 'http://127.0.0.1:\(port.number)/v1/streams/todo/events?outcome=0'"
+        )
+    }
+
+    private func node(_ words: [String]) async throws -> NodeProcess {
+        let node = try NodeProcess(["serve", "--data", folder.path + "/data"] + words, in: folder)
+        try await node.becomesReady()
+        return node
+    }
+
+    @Test("behind a trusted proxy each address has its own limit; behind another one all clients have one together")
+    func addresses() async throws {
+        for isTrusted in [true, false] {
+            let words = ["--publishes-per-second", "1"] + (isTrusted ? ["--trusted-proxies", "127.0.0.1"] : [])
+            let node = try await node(words)
+            defer { node.process.killNow() }
+            let front = try await front(node, sendsAddresses: isTrusted)
+            defer { front.process.killNow() }
+            // The limit of one a second is passed for minutes.
+            #expect(try await publish(500, front.port, from: "127.0.0.2") == "200")
+            #expect(try await publish(1, front.port, from: "127.0.0.2") == "429")
+            #expect(try await publish(1, front.port, from: "127.0.0.3") == (isTrusted ? "200" : "429"))
+            let page = String(decoding: try await node.ask("GET", "/metrics").body, as: UTF8.self)
+            #expect(page.contains("reel_limited_total{limit=\"publishes\"} \(isTrusted ? 1 : 2)\n"))
+        }
+    }
+
+    @Test("a node that does not trust the proxy refuses its PROXY header, and the proxy has no gateway")
+    func stranger() async throws {
+        let node = try await node([])
+        defer { node.process.killNow() }
+        let answer = try await Shell.output(
+            "printf 'PROXY TCP4 10.0.0.1 10.0.0.2 1 2\\r\\nGET /healthz HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n'"
+                + " | curl -sS --http0.9 telnet://127.0.0.1:\(node.port) | head -1"
+        )
+        #expect(answer.hasPrefix("HTTP/1.1 400"), "\(answer)")
+        #expect(try await node.ask("GET", "/healthz").status == 200)
+    }
+
+    @Test("a token's subject has one limit from all addresses, and two subjects of one address have two")
+    func subjects() async throws {
+        let (secret, half) = (folder.path + "/secret.json", folder.path + "/public.json")
+        func run(_ words: [String]) async throws -> String {
+            let run = try await BuiltProgram.run(words)
+            #expect(run.code == 0, "\(run)")
+            return run.output
+        }
+        try await run(["token", "keys"]).write(toFile: secret, atomically: true, encoding: .utf8)
+        try await run(["token", "keys", "--public", secret]).write(toFile: half, atomically: true, encoding: .utf8)
+        var tokens: [String: String] = [:]
+        for subject in ["ann", "bob"] {
+            let words = ["token", "make", "--keys", secret, "--sub", subject, "--publish", "*", "--for", "3600"]
+            tokens[subject] = try await run(words).trimmingCharacters(in: .whitespacesAndNewlines)
+        }
+        let words = ["--publishes-per-second", "1", "--trusted-proxies", "127.0.0.1", "--keys", half]
+        let node = try await node(words)
+        defer { node.process.killNow() }
+        let front = try await front(node, sendsAddresses: true)
+        defer { front.process.killNow() }
+        #expect(try await publish(500, front.port, from: "127.0.0.2", token: tokens["ann"]) == "200")
+        #expect(try await publish(1, front.port, from: "127.0.0.3", token: tokens["ann"]) == "429")
+        #expect(try await publish(1, front.port, from: "127.0.0.2", token: tokens["bob"]) == "200")
+        #expect(try await publish(1, front.port, from: "127.0.0.2") == "401")
+    }
+}
