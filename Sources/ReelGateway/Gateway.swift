@@ -101,7 +101,8 @@ public final class Gateway: Sendable {
                         of: log,
                         settings,
                         state: state,
-                        own: gateway.share.nodeID
+                        own: gateway.share.nodeID,
+                        journal: journal
                     )
                     let http = GatewayHTTP(gateway, answers: answers, passage: passage)
                     let server = HTTPServer(
@@ -224,7 +225,7 @@ public final class Gateway: Sendable {
                 let told = ReelError(error.code, error.message)
                 if isFenced, error.code == .internal {
                     share.stopped(partition, told)
-                    for part in parts { part.loop.execute { part.value.gateway.stopped(partition, told) } }
+                    for part in parts { part.loop.execute { part.value.gateway.stopped(partition, told.forClients) } }
                     return
                 }
                 guard !isFenced else { return share.diverged(told) }

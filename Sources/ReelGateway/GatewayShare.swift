@@ -188,7 +188,7 @@ final class GatewayShare: Sendable {
     var backlog: Backlog { standing.withLock { $0.backlog } }
 
     /// Why nothing is served any more: the log is not what was read before.
-    var divergence: ReelError? { standing.withLock { $0.divergence } }
+    var divergence: ReelError? { standing.withLock { $0.divergence }?.forClients }
 
     /// The epoch that follows in a partition, once this one has ended there.
     func next(_ partition: Int) -> Epoch? { end(partition)?.next }
@@ -203,15 +203,17 @@ final class GatewayShare: Sendable {
             $0.divergence ?? $0.witnessed[partition] ?? $0.standstill(of: partition)
                 ?? $0.ends[partition].map { ReelError.ended($0.next) }
         }
-        return refusal ?? state?.loss(of: partition)
+        return refusal?.forClients ?? state?.loss(of: partition)
     }
 
     /// Why a partition is not read any further; nil: it is.
-    func stop(of partition: Int) -> ReelError? { standing.withLock { $0.stop(of: partition) } }
+    func stop(of partition: Int) -> ReelError? { standing.withLock { $0.stop(of: partition) }?.forClients }
 
     /// Why the gateway cannot read on in a partition: reading has stopped for good, or met a damaged record. Nil: it
     /// reads on.
-    func standstill(of partition: Int) -> ReelError? { standing.withLock { $0.standstill(of: partition) } }
+    func standstill(of partition: Int) -> ReelError? {
+        standing.withLock { $0.standstill(of: partition) }?.forClients
+    }
 
     /// The last seq that a partition held when the node started; −1: none.
     func goal(_ partition: Int) -> Seq { standing.withLock { $0.progress.goals[partition] } }
@@ -352,7 +354,7 @@ final class GatewayShare: Sendable {
             standing.divergence = error
             return standing.onDivergence
         }
-        for tell in listeners { tell(error) }
+        for tell in listeners { tell(error.forClients) }
     }
 
     /// Calls back once the log is not what was read before.
@@ -386,6 +388,13 @@ final class GatewayShare: Sendable {
 }
 
 extension ReelError {
+    /// The same error of the log with the sentence for clients.
+    var forClients: ReelError {
+        var error = self
+        error.message = LogError(code, message).publicMessage
+        return error
+    }
+
     /// Who asks was somebody, and is nobody any more.
     static let tokenExpired = ReelError(.unauthorized, "the token has expired")
 
