@@ -93,18 +93,28 @@ final class SnapshotHTTP: HTTPHandler {
     }
 
     func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision {
-        .refuse(Problem(.notFound, "a snapshot node has no socket; ask a gateway").response)
+        let problem = Problem(.notFound, "a snapshot node has no socket; ask a gateway")
+        answers.requests.refused(problem, nil, offer.client)
+        return .refuse(problem.response)
     }
 
     /// Refuses a request by its route, `Origin` and token, before its body is read.
-    func refusal(of head: HTTPRequestHead) -> HTTPResponse? {
-        origins.refusal(of: head) { () throws(Problem) in _ = try access(try router.match(head), head) }
+    func refusal(of head: HTTPRequestHead, from client: SocketAddress?) -> HTTPResponse? {
+        var route: String?
+        return origins.refusal(of: head) { () throws(Problem) in
+            let match = try router.match(head)
+            route = match.pattern
+            _ = try access(match, head)
+        } refused: {
+            answers.requests.refused($0, route, client)
+        }
     }
 
     func isHealthCheck(_ head: HTTPRequestHead) -> Bool { NodeEndpoint.isHealthCheck(head) }
 
     func refusal(of violation: HTTPViolation) -> HTTPResponse {
-        Problem(violation).response
+        answers.requests.count(nil, violation.status)
+        return Problem(violation).response
     }
 }
 

@@ -115,40 +115,59 @@ final class GatewayHTTP: HTTPHandler {
 
     func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision {
         do throws(Problem) {
-            // Whatever a browser says of its page: where the page may not use this node, it gets no socket.
-            _ = try origins.fields(for: offer.head)
-            switch try router.match(offer.head).endpoint {
-            case .socket: break
-            case .echo: return .accept(subprotocol: nil, maxMessage: EchoSocket.messageBytes, handler: EchoSocket())
-            default: throw Problem(.badRequest, "found a WebSocket's handshake, expected a plain request")
-            }
-            guard offer.subprotocols.contains("reel.v1") else {
-                let found = offer.subprotocols.isEmpty ? "no subprotocol" : offer.subprotocols.joined(separator: ", ")
-                throw Problem(.badRequest, "found \(found), expected the subprotocol reel.v1")
-            }
-            if gateway.share.isLeaving {
-                throw Problem(.overloaded, "this node ends")
-            }
-            return .accept(
-                subprotocol: "reel.v1",
-                // Before `hello` the client may be anybody. `SocketClient.enter` raises the limit.
-                maxMessage: min(SocketClient.helloBytes, gateway.share.settings.frameBytes),
-                handler: SocketClient(gateway, access: try socketAccess(offer.head))
-            )
+        var route: String?
+            let decision = try accept(offer, &route)
+            answers.requests.count(route, 101)
+            return decision
         } catch {
             return .refuse(error.response)
+            answers.requests.refused(error, route, offer.client)
         }
     }
 
     /// Refuses a request by its route, `Origin` and token, before its body is read.
-    func refusal(of head: HTTPRequestHead) -> HTTPResponse? {
-        origins.refusal(of: head) { () throws(Problem) in _ = try access(try router.match(head), head) }
+    /// Throws why there is no WebSocket for this client. `route` becomes the pattern that the request has taken.
+    private func accept(_ offer: WebSocketOffer, _ route: inout String?) throws(Problem) -> WebSocketDecision {
+        // Whatever a browser says of its page: where the page may not use this node, it gets no socket.
+        _ = try origins.fields(for: offer.head)
+        let match = try router.match(offer.head)
+        route = match.pattern
+        switch match.endpoint {
+        case .socket: break
+        case .echo: return .accept(subprotocol: nil, maxMessage: EchoSocket.messageBytes, handler: EchoSocket())
+        default: throw Problem(.badRequest, "found a WebSocket's handshake, expected a plain request")
+        }
+        guard offer.subprotocols.contains("reel.v1") else {
+            let found = offer.subprotocols.isEmpty ? "no subprotocol" : offer.subprotocols.joined(separator: ", ")
+            throw Problem(.badRequest, "found \(found), expected the subprotocol reel.v1")
+        }
+        if gateway.share.isLeaving {
+            throw Problem(.overloaded, "this node ends")
+        }
+        return .accept(
+            subprotocol: "reel.v1",
+            // Before `hello` the client may be anybody. `SocketClient.enter` raises the limit.
+            maxMessage: min(SocketClient.helloBytes, gateway.share.settings.frameBytes),
+            handler: SocketClient(gateway, access: try socketAccess(offer.head))
+        )
+    }
+
+    func refusal(of head: HTTPRequestHead, from client: SocketAddress?) -> HTTPResponse? {
+        var route: String?
+        return origins.refusal(of: head) { () throws(Problem) in
+            let match = try router.match(head)
+            route = match.pattern
+            _ = try access(match, head)
+        } refused: {
+            answers.requests.refused($0, route, client)
+        }
     }
 
     func isHealthCheck(_ head: HTTPRequestHead) -> Bool { NodeEndpoint.isHealthCheck(head) }
 
     func refusal(of violation: HTTPViolation) -> HTTPResponse {
-        Problem(violation).response
+        answers.requests.count(nil, violation.status)
+        return Problem(violation).response
     }
 
     /// Answers from this process, or passes the question on: also where this process has state, but not yet as much as

@@ -132,6 +132,9 @@ public struct Access: Sendable {
         return ReelError(.forbidden, "the token does not give the stream \(stream) to publish to")
     }
 
+    /// Returns true if the stream may be published to; counts nothing.
+    public func mayPublish(_ stream: StreamName) -> Bool { grant?.mayPublish(stream) ?? true }
+
     /// Returns true if the sites of the stream may be listed.
     public func mayInspect(_ stream: StreamName) -> Bool { grant?.mayInspect(stream) ?? true }
 
@@ -139,9 +142,11 @@ public struct Access: Sendable {
     public func requireInspect(_ stream: StreamName) throws(Problem) {
         guard !mayInspect(stream) else { return }
         countRefusal()
-        throw Problem(
-            .forbidden,
-            "the token does not give the right `inspect` for the stream \(stream), which listing its sites needs"
+        throw problem(
+            ReelError(
+                .forbidden,
+                "the token does not give the right `inspect` for the stream \(stream), which listing its sites needs"
+            )
         )
     }
 
