@@ -53,7 +53,7 @@ final class SnapshotHTTP: HTTPHandler {
                 question.payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
                 node.respond(to: question, exchange)
             case .node(let endpoint):
-                exchange.respond(answers.response(endpoint, request.head, from: exchange.client, tokens: tokens))
+                exchange.respond(answers.response(endpoint, request.head, from: exchange.client))
             case .streams: node.respond(to: try StreamListRequest(match, request.head), for: access, exchange)
             case .crowdedStreams:
                 exchange.respond(try CrowdedStream.response(node.crowdedStreams, of: node.log.epoch, for: access))
@@ -79,8 +79,10 @@ final class SnapshotHTTP: HTTPHandler {
     /// The rights of the client; throws unless they include what the request needs.
     private func access(_ match: Router<Endpoint>.Match, _ head: HTTPRequestHead) throws(Problem) -> Access {
         switch match.endpoint {
-        case .node(let endpoint) where !endpoint.isGuarded: return Access(nil)
-        case .node, .streams, .crowdedStreams: return try Access(tokens, head)
+        case .node(let endpoint):
+            try answers.check(endpoint, head)
+            return Access(nil)
+        case .streams, .crowdedStreams: return try Access(tokens, head)
         case .state(let route):
             let access = try Access(tokens, head)
             try access.require(route, of: try match.stream)

@@ -69,8 +69,7 @@ final class GatewayHTTP: HTTPHandler {
                 let streams = gateway.share.state?.crowdedStreams ?? []
                 exchange.respond(try CrowdedStream.response(streams, of: gateway.share.epoch, for: access))
             case .node(let endpoint):
-                let tokens = gateway.share.settings.node.tokens
-                exchange.respond(answers.response(endpoint, request.head, from: exchange.client, tokens: tokens))
+                exchange.respond(answers.response(endpoint, request.head, from: exchange.client))
             }
         } catch {
             answers.requests.audit(error.code, route, exchange.client, subject: error.subject)
@@ -83,7 +82,9 @@ final class GatewayHTTP: HTTPHandler {
         let tokens = gateway.share.settings.node.tokens
         switch match.endpoint {
         case .socket, .echo: return Access(nil)
-        case .node(let endpoint): return endpoint.isGuarded ? try Access(tokens, head) : Access(nil)
+        case .node(let endpoint):
+            try answers.check(endpoint, head)
+            return Access(nil)
         case .publish:
             let access = try Access(tokens, head)
             try access.requirePublish(try match.stream)
@@ -114,18 +115,17 @@ final class GatewayHTTP: HTTPHandler {
     }
 
     func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision {
-        do throws(Problem) {
         var route: String?
+        do throws(Problem) {
             let decision = try accept(offer, &route)
             answers.requests.count(route, 101)
             return decision
         } catch {
-            return .refuse(error.response)
             answers.requests.refused(error, route, offer.client)
+            return .refuse(error.response)
         }
     }
 
-    /// Refuses a request by its route, `Origin` and token, before its body is read.
     /// Throws why there is no WebSocket for this client. `route` becomes the pattern that the request has taken.
     private func accept(_ offer: WebSocketOffer, _ route: inout String?) throws(Problem) -> WebSocketDecision {
         // Whatever a browser says of its page: where the page may not use this node, it gets no socket.
@@ -152,6 +152,7 @@ final class GatewayHTTP: HTTPHandler {
         )
     }
 
+    /// Refuses a request by its route, `Origin` and token, before its body is read.
     func refusal(of head: HTTPRequestHead, from client: SocketAddress?) -> HTTPResponse? {
         var route: String?
         return origins.refusal(of: head) { () throws(Problem) in

@@ -13,8 +13,9 @@ import Testing
 
     private func folded(_ node: NodeProcess, to seq: Seq) async throws {
         try await eventually("\(node.name) has folded seq \(seq)") {
-            guard let answer = try? await node.ask("GET", "/metrics"), answer.status == 200 else { return false }
-            return text(answer).contains("reel_snapshot_seq{partition=\"0\"} \(seq)\n")
+            guard let answer = try? await node.ask("GET", "/readyz"), answer.status == 200 else { return false }
+            let folded = text(answer).components(separatedBy: #""role":"snapshot""#).last ?? ""
+            return folded.contains(#""partition":0,"ready":true,"seq":\#(seq),"#)
         }
     }
 
