@@ -238,7 +238,7 @@ public final class Gateway: Sendable {
                 let told = ReelError(error.code, error.message)
                 if isFenced, error.code == .internal {
                     share.stopped(partition, told)
-                    for part in parts { part.loop.execute { part.value.gateway.stopped(partition, told.forClients) } }
+                    for part in parts { part.loop.execute { part.value.gateway.stopped(partition, told) } }
                     return
                 }
                 guard !isFenced else { return share.diverged(told) }

@@ -56,7 +56,7 @@ final class GatewayShare: Sendable {
 
         /// Why the gateway cannot read on in a partition: reading has stopped for good, or met a damaged record.
         func standstill(of partition: Int) -> ReelError? {
-            stop(of: partition) ?? losses[partition].flatMap { $0.code == .damaged ? $0 : nil }
+            stop(of: partition) ?? losses[partition].flatMap { $0.code == .damaged ? $0.forClients : nil }
         }
 
         /// How the gateway stands in each partition.
@@ -200,20 +200,18 @@ final class GatewayShare: Sendable {
     func refusal(of partition: Int) -> ReelError? {
         let refusal = standing.withLock {
             // What cannot be read back is never acknowledged.
-            $0.divergence ?? $0.witnessed[partition] ?? $0.standstill(of: partition)
+            ($0.divergence ?? $0.witnessed[partition])?.forClients ?? $0.standstill(of: partition)
                 ?? $0.ends[partition].map { ReelError.ended($0.next) }
         }
-        return refusal?.forClients ?? state?.loss(of: partition)
+        return refusal ?? state?.loss(of: partition)
     }
 
     /// Why a partition is not read any further; nil: it is.
-    func stop(of partition: Int) -> ReelError? { standing.withLock { $0.stop(of: partition) }?.forClients }
+    func stop(of partition: Int) -> ReelError? { standing.withLock { $0.stop(of: partition) } }
 
     /// Why the gateway cannot read on in a partition: reading has stopped for good, or met a damaged record. Nil: it
     /// reads on.
-    func standstill(of partition: Int) -> ReelError? {
-        standing.withLock { $0.standstill(of: partition) }?.forClients
-    }
+    func standstill(of partition: Int) -> ReelError? { standing.withLock { $0.standstill(of: partition) } }
 
     /// The last seq that a partition held when the node started; −1: none.
     func goal(_ partition: Int) -> Seq { standing.withLock { $0.progress.goals[partition] } }
