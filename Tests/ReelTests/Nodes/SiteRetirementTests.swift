@@ -54,6 +54,7 @@ import Testing
         try await sites.append([SiteLog.event(site: 0, op: 1, base: 4)])
         let run = try await BuiltProgram.run(retire + ["--token", inspector])
         #expect(run.code == 0, "\(run)")
+        #expect(run.errors.contains(#"event="operator command" command="site retire" user="#), "\(run)")
         try await sites.append([SiteLog.event(site: 0, op: 2, base: 5)])
         try await folded(node, to: 7)
         let after = try await BuiltProgram.run(["site", "list"] + place + ["--token", inspector, "--json"])
