@@ -15,6 +15,8 @@ public final class Gateway: Sendable {
 
     /// Where it listens.
     public let address: SocketAddress
+    /// Where it answers its operator, if that is a port of its own.
+    public let admin: AdminPort?
     let share: GatewayShare
     let announcer: Announcer
     let parts: [LoopBound<Part>]
@@ -65,13 +67,20 @@ public final class Gateway: Sendable {
         )
         self.share = share
         let url = Mutex(settings.node.nodeURL ?? "")
+        let adminURL = Mutex<String?>(nil)
         let announcer = Announcer(log: log, journal: journal, ends: { share.ends }) {
-            share.announcement(url: url.withLock { $0 })
+            var node = share.announcement(url: url.withLock { $0 })
+            node.adminURL = adminURL.withLock { $0 }
+            return node
         }
         self.announcer = announcer
-        let answers = NodeAnswers(log: current, announcer: announcer, metrics: metrics, journal: journal) {
-            share.health
-        }
+        let answers = NodeAnswers(
+            settings.node,
+            log: current,
+            announcer: announcer,
+            metrics: metrics,
+            journal: journal
+        ) { share.health }
         HealthWatch.register({ share.health }, metrics)
         let peers = PeerMemory()
         var parts: [LoopBound<Part>] = []
@@ -101,7 +110,8 @@ public final class Gateway: Sendable {
                         of: log,
                         settings,
                         state: state,
-                        own: gateway.share.nodeID
+                        own: gateway.share.nodeID,
+                        journal: journal
                     )
                     let http = GatewayHTTP(gateway, answers: answers, passage: passage)
                     let server = HTTPServer(
@@ -144,12 +154,16 @@ public final class Gateway: Sendable {
                     part.loop.execute { part.value.server.accept(socket) }
                 }
             }
+            admin = try AdminPort(settings.node, answers: answers, journal: journal)
         } catch {
             for part in parts { part.loop.stop() }
             for part in parts { part.loop.join() }
             throw error
         }
         url.withLock { [address] in $0 = settings.node.url(address) }
+        adminURL.withLock { [address, admin] in
+            $0 = admin.flatMap { settings.node.adminURL($0.address, of: settings.node.url(address)) }
+        }
         let brake = TailBrake(loops: all.count)
         self.brake = brake
         feeds = starts.enumerated().map { partition, start in
@@ -265,6 +279,7 @@ public final class Gateway: Sendable {
         for feed in feeds { feed.stop() }
         for part in parts { part.loop.stop() }
         for part in parts { part.loop.join() }
+        admin?.close()
     }
 }
 

@@ -56,7 +56,7 @@ final class GatewayShare: Sendable {
 
         /// Why the gateway cannot read on in a partition: reading has stopped for good, or met a damaged record.
         func standstill(of partition: Int) -> ReelError? {
-            stop(of: partition) ?? losses[partition].flatMap { $0.code == .damaged ? $0 : nil }
+            stop(of: partition) ?? losses[partition].flatMap { $0.code == .damaged ? $0.forClients : nil }
         }
 
         /// How the gateway stands in each partition.
@@ -188,7 +188,7 @@ final class GatewayShare: Sendable {
     var backlog: Backlog { standing.withLock { $0.backlog } }
 
     /// Why nothing is served any more: the log is not what was read before.
-    var divergence: ReelError? { standing.withLock { $0.divergence } }
+    var divergence: ReelError? { standing.withLock { $0.divergence }?.forClients }
 
     /// The epoch that follows in a partition, once this one has ended there.
     func next(_ partition: Int) -> Epoch? { end(partition)?.next }
@@ -200,7 +200,7 @@ final class GatewayShare: Sendable {
     func refusal(of partition: Int) -> ReelError? {
         let refusal = standing.withLock {
             // What cannot be read back is never acknowledged.
-            $0.divergence ?? $0.witnessed[partition] ?? $0.standstill(of: partition)
+            ($0.divergence ?? $0.witnessed[partition])?.forClients ?? $0.standstill(of: partition)
                 ?? $0.ends[partition].map { ReelError.ended($0.next) }
         }
         return refusal ?? state?.loss(of: partition)
@@ -352,7 +352,7 @@ final class GatewayShare: Sendable {
             standing.divergence = error
             return standing.onDivergence
         }
-        for tell in listeners { tell(error) }
+        for tell in listeners { tell(error.forClients) }
     }
 
     /// Calls back once the log is not what was read before.
@@ -386,6 +386,13 @@ final class GatewayShare: Sendable {
 }
 
 extension ReelError {
+    /// The same error of the log with the sentence for clients.
+    var forClients: ReelError {
+        var error = self
+        error.message = LogError(code, message).publicMessage
+        return error
+    }
+
     /// Who asks was somebody, and is nobody any more.
     static let tokenExpired = ReelError(.unauthorized, "the token has expired")
 

@@ -32,9 +32,12 @@ extension SocketClient {
             self.access = renewed
             sayWelcome(ref: ref)
             for entry in gateway.subscriptions.all(of: self) {
-                if let refusal = renewed.refusalToRead(entry.stream) { gateway.end(entry, refusal) }
+                guard let refusal = renewed.refusalToRead(entry.stream) else { continue }
+                audit(refusal.code, "renew")
+                gateway.end(entry, refusal)
             }
         } catch {
+            audit(error.code, "renew")
             refuse(ServerFrame.Failure(error), ref: ref)
         }
     }

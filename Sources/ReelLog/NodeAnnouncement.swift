@@ -43,6 +43,8 @@ public struct NodeAnnouncement: Equatable, Sendable {
     public var role: String
     /// Where other nodes reach it.
     public var url: String
+    /// Where others reach its operator's port; nil: it has none, or only its own machine reaches it.
+    public var adminURL: String?
     /// What clients are told (`--advertise`); nil: nothing.
     public var advertised: String?
     /// The version of the program.
@@ -96,7 +98,7 @@ public struct NodeAnnouncement: Equatable, Sendable {
     public static func == (a: NodeAnnouncement, b: NodeAnnouncement) -> Bool {
         (a.id, a.role, a.url, a.advertised, a.build, a.epoch) == (b.id, b.role, b.url, b.advertised, b.build, b.epoch)
             && (a.positions, a.folded, a.isReady, a.stops) == (b.positions, b.folded, b.isReady, b.stops)
-            && (a.atMs, a.hasLeft) == (b.atMs, b.hasLeft)
+            && (a.adminURL, a.atMs, a.hasLeft) == (b.adminURL, b.atMs, b.hasLeft)
     }
 
     /// How far the node is in the partitions of a log; nothing if it reads another one.

@@ -98,8 +98,9 @@ public final class Announcer: Sendable {
     }
 
     /// The body of `GET /v1/cluster`: every node that announced itself lately, by id. A node's positions are those that
-    /// it has announced. How far it is behind is told of positions that the log has.
-    func clusterBody(of log: CurrentLog) -> [UInt8] {
+    /// it has announced. How far it is behind is told of positions that the log has. `id`: of the node that answers;
+    /// nil: it is not said.
+    func clusterBody(of log: CurrentLog, at id: String?) -> [UInt8] {
         let (announced, clamped) = known.withLock { ($0.announced, $0.nodes) }
         let (nodes, nowMs) = (announced.sorted { $0.id < $1.id }, WallClock.nowMs())
         let heads = AnnouncedHeads(
@@ -112,10 +113,12 @@ public final class Announcer: Sendable {
         body.member("number", log.number)
         body.member("deployment", log.deployment.description)
         body.member("partitions", log.partitions)
+        body.member("node", id)
         body.objects("nodes", nodes) { object, node in
             object.member("id", node.id)
             object.member("role", node.role)
             object.member("url", node.url)
+            object.member("admin", node.adminURL)
             object.member("advertised", node.advertised)
             object.member("build", node.build)
             object.member("at", Self.said(node.atMs))

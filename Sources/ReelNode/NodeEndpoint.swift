@@ -2,13 +2,16 @@ public import ReelCore
 public import ReelLog
 public import ReelNet
 
-/// The routes that every node has.
-public enum NodeEndpoint: Sendable {
-    /// `/v1/cluster`, `/healthz`, `/readyz`, `/metrics`, `/openapi.yaml`.
-    case cluster, health, readiness, metrics, description
+/// The routes that every node has, with their paths.
+public enum NodeEndpoint: String, CaseIterable, Sendable {
+    case cluster = "/v1/cluster"
+    case health = "/healthz"
+    case readiness = "/readyz"
+    case metrics = "/metrics"
+    case description = "/openapi.yaml"
 
-    /// Whether a node with keys wants to see a token. Load balancers and monitors have none.
-    public var isGuarded: Bool { self == .cluster }
+    /// True if only an operator may ask. Load balancers ask for the health, and have no token.
+    var isForOperators: Bool { self == .cluster || self == .metrics }
 
     /// Whether a request is a health check: `GET` or `HEAD` of `/healthz` or `/readyz`.
     public static func isHealthCheck(_ head: HTTPRequestHead) -> Bool {
@@ -19,11 +22,7 @@ public enum NodeEndpoint: Sendable {
 extension Router {
     /// Adds the routes that every node has.
     public mutating func addNodeRoutes(_ endpoint: (NodeEndpoint) -> Endpoint) {
-        add("GET", "/v1/cluster", endpoint(.cluster))
-        add("GET", "/healthz", endpoint(.health))
-        add("GET", "/readyz", endpoint(.readiness))
-        add("GET", "/metrics", endpoint(.metrics))
-        add("GET", "/openapi.yaml", endpoint(.description))
+        for node in NodeEndpoint.allCases { add("GET", node.rawValue, endpoint(node)) }
     }
 }
 
@@ -33,17 +32,22 @@ public struct NodeAnswers: Sendable {
     private let announcer: Announcer
     private let metrics: Metrics
     private let health: @Sendable () -> NodeHealth
+    private let tokens: TokenGate?
+    private let hasAdminPort: Bool
     /// Watches the node's requests.
     public let requests: RequestWatch
 
     /// `health` says how the node does now; it is called for each request.
     public init(
+        _ settings: NodeSettings,
         log: CurrentLog,
         announcer: Announcer,
         metrics: Metrics,
         journal: Journal,
         health: @escaping @Sendable () -> NodeHealth
     ) {
+        tokens = settings.tokens
+        hasAdminPort = settings.adminListen != nil
         self.log = log
         self.announcer = announcer
         self.metrics = metrics
@@ -51,21 +55,44 @@ public struct NodeAnswers: Sendable {
         requests = RequestWatch(metrics, journal: journal)
     }
 
-    /// The answer to a request of one of these routes. On a node with keys, `/readyz` says more to a client that has a
-    /// valid token or asks from the same machine.
+    /// Throws unless the clients' port answers this route to the client: `not_found` for an operator's path that is on
+    /// the operator's port, and on a node with keys 401 or 403 unless the token gives the right `admin` for `*`.
+    public func check(_ endpoint: NodeEndpoint, _ request: HTTPRequestHead) throws(Problem) {
+        guard endpoint.isForOperators else { return }
+        guard !hasAdminPort else {
+            throw Problem(.notFound, "\(endpoint.rawValue) is answered only on the operator's port (--admin-listen)")
+        }
+        try Access(tokens, request).requireAdmin()
+    }
+
+    /// The answer of the clients' port to a request of one of these routes. `/readyz` says less where there is an
+    /// operator's port, and on a node with keys unless the client has the right `admin` or asks from the same machine.
     public func response(
         _ endpoint: NodeEndpoint,
         _ request: HTTPRequestHead,
-        from client: SocketAddress?,
-        tokens: TokenGate?
+        from client: SocketAddress?
     ) -> HTTPResponse {
-        func isOperator() -> Bool {
-            guard let tokens, client?.isLoopback != true else { return true }
-            return request.headers["authorization"] != nil && (try? Access(tokens, request)) != nil
-        }
+        let isOperator = !hasAdminPort && (client?.isLoopback == true || Self.isOperator(request, tokens))
+        return response(endpoint, isOperator: isOperator)
+    }
+
+    /// True if there are no keys, or the request has a token with the right `admin` for `*`.
+    static func isOperator(_ request: HTTPRequestHead, _ tokens: TokenGate?) -> Bool {
+        guard let tokens else { return true }
+        guard request.headers["authorization"] != nil else { return false }
+        return (try? Access(tokens, request))?.isAdmin ?? false
+    }
+
+    /// The answer to a request that may have it. `isOperator`: its client may know files and addresses. `id`: of this
+    /// node, where `/v1/cluster` says it; the clients' port may stand behind a proxy for several nodes.
+    func response(
+        _ endpoint: NodeEndpoint,
+        isOperator: @autoclosure () -> Bool,
+        id: String? = nil
+    ) -> HTTPResponse {
         switch endpoint {
         case .cluster:
-            return .json(announcer.clusterBody(of: log))
+            return .json(announcer.clusterBody(of: log, at: id))
         case .health:
             return .json(Array(#"{"healthy":true}"#.utf8))
         case .readiness:

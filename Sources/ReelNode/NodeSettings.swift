@@ -7,6 +7,8 @@ public struct NodeSettings: Sendable {
     public var id = Hex64.text(.random(in: .min ... .max))
     /// Where the node listens, `HOST:PORT`; port 0 takes a free one.
     public var listen = "127.0.0.1:7350"
+    /// Where the node answers its operator, `HOST:PORT`; nil: where it answers clients.
+    public var adminListen: String?
     /// The URL that clients are told; nil: none.
     public var advertise: String?
     /// The URL by which other nodes reach this one; nil: that of the address it listens on.

@@ -69,13 +69,19 @@ public struct OriginRules: Hashable, Sendable {
     }
 
     /// Returns the refusal of a request by these rules or by the error that `check` throws; nil: it is not refused.
-    public func refusal(of request: HTTPRequestHead, _ check: () throws(Problem) -> Void) -> HTTPResponse? {
+    /// `refused` is called with the reason.
+    public func refusal(
+        of request: HTTPRequestHead,
+        _ check: () throws(Problem) -> Void,
+        refused: (Problem) -> Void
+    ) -> HTTPResponse? {
         var headers = HTTPHeaders()
         do throws(Problem) {
             headers = try fields(for: request)
             try check()
             return nil
         } catch {
+            refused(error)
             var response = error.response
             for field in headers.fields { response.headers.add(field.name, field.value) }
             return response

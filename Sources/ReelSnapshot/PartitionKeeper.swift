@@ -79,7 +79,7 @@ final class PartitionKeeper: @unchecked Sendable {
             switch problem.code {
             case .diverged, .aheadOfLog, .epochChanged: problem
             // What it has is whole, but nobody can go on from there.
-            case .truncated: SnapshotError(.nodeBehind, problem.message)
+            case .truncated: SnapshotError(.nodeBehind, problem.message, told: problem.publicMessage)
             default: nil
             }
         }
@@ -145,7 +145,7 @@ final class PartitionKeeper: @unchecked Sendable {
     var loss: ReelError? {
         status.withLock { status in
             guard let problem = status.problem, problem.code.isLoss else { return nil }
-            return ReelError(problem.code, problem.message)
+            return ReelError(problem.code, problem.publicMessage)
         }
     }
 
@@ -169,11 +169,14 @@ final class PartitionKeeper: @unchecked Sendable {
     }
 
     /// An answer could not be made, which is said once a minute. From any thread.
-    func lacksRoom(_ room: Spool.NoRoom) {
+    func lacksRoom(_ room: Spool.NoRoom) { unanswered(room.reason, event: "no room for a large answer") }
+
+    /// The same for any other reason, which clients are not told.
+    func unanswered(_ detail: String, event: String = "an answer could not be made") {
         guard let unsaid = warnings.withLock({ $0.admit(nowMs: WallClock.nowMs()) }) else { return }
         journal.warning(
-            "no room for a large answer",
-            ["partition": "\(identity.partition)", "detail": room.reason, "lines_left_out": "\(unsaid)"]
+            event,
+            ["partition": "\(identity.partition)", "detail": detail, "lines_left_out": "\(unsaid)"]
         )
     }
 
@@ -381,17 +384,19 @@ final class PartitionKeeper: @unchecked Sendable {
         case let error where SnapshotFile.isDamage(error):
             (problem, waitMs) = putAside((error as? SnapshotFile.Unusable)?.reason ?? "\(error)")
         case let error as SQLiteError:
-            problem = SnapshotError(.nodeBehind, "the snapshot cannot be written: \(error)")
+            let told = "the snapshot cannot be written now"
+            problem = SnapshotError(.nodeBehind, "the snapshot cannot be written: \(error)", told: told)
         case let error as LogError where error.code == .truncated:
             problem = SnapshotError(
                 .truncated,
                 "\(error.message): the log was trimmed while this node did not read it; stop it, put a copy of the"
                     + " folder \(identity.epoch) of another snapshot node, also stopped, in place of its own, and start"
-                    + " it"
+                    + " it",
+                told: "the log was trimmed while this node did not read it; ask another node"
             )
             waitMs = 5_000
         case let error as LogError:
-            problem = SnapshotError(error.code, error.message)
+            problem = SnapshotError(error)
             // What was lost may be brought back, but not soon.
             if error.code == .diverged || error.code == .aheadOfLog { waitMs = 5_000 }
         case PartitionFolder.Stop.unknownBarrier(let seq):

@@ -62,7 +62,7 @@ final class SnapshotHTTP: HTTPHandler {
                     }
                 }
             case .node(let endpoint):
-                exchange.respond(answers.response(endpoint, request.head, from: exchange.client, tokens: tokens))
+                exchange.respond(answers.response(endpoint, request.head, from: exchange.client))
             case .streams: node.respond(to: try StreamListRequest(match, request.head), for: access, exchange)
             case .crowdedStreams:
                 exchange.respond(try CrowdedStream.response(node.crowdedStreams, of: node.log.epoch, for: access))
@@ -88,8 +88,10 @@ final class SnapshotHTTP: HTTPHandler {
     /// The rights of the client; throws unless they include what the request needs.
     private func access(_ match: Router<Endpoint>.Match, _ head: HTTPRequestHead) throws(Problem) -> Access {
         switch match.endpoint {
-        case .node(let endpoint) where !endpoint.isGuarded: return Access(nil)
-        case .node, .streams, .crowdedStreams: return try Access(tokens, head)
+        case .node(let endpoint):
+            try answers.check(endpoint, head)
+            return Access(nil)
+        case .streams, .crowdedStreams: return try Access(tokens, head)
         case .state(let route):
             let access = try Access(tokens, head)
             try access.require(route, of: try match.stream)
@@ -102,18 +104,28 @@ final class SnapshotHTTP: HTTPHandler {
     }
 
     func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision {
-        .refuse(Problem(.notFound, "a snapshot node has no socket; ask a gateway").response)
+        let problem = Problem(.notFound, "a snapshot node has no socket; ask a gateway")
+        answers.requests.refused(problem, nil, offer.client)
+        return .refuse(problem.response)
     }
 
     /// Refuses a request by its route, `Origin` and token, before its body is read.
-    func refusal(of head: HTTPRequestHead) -> HTTPResponse? {
-        origins.refusal(of: head) { () throws(Problem) in _ = try access(try router.match(head), head) }
+    func refusal(of head: HTTPRequestHead, from client: SocketAddress?) -> HTTPResponse? {
+        var route: String?
+        return origins.refusal(of: head) { () throws(Problem) in
+            let match = try router.match(head)
+            route = match.pattern
+            _ = try access(match, head)
+        } refused: {
+            answers.requests.refused($0, route, client)
+        }
     }
 
     func isHealthCheck(_ head: HTTPRequestHead) -> Bool { NodeEndpoint.isHealthCheck(head) }
 
     func refusal(of violation: HTTPViolation) -> HTTPResponse {
-        Problem(violation).response
+        answers.requests.count(nil, violation.status)
+        return Problem(violation).response
     }
 }
 

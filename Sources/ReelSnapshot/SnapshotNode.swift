@@ -356,7 +356,7 @@ public final class SnapshotNode: StateSource {
             problem.epoch = epoch
             throw problem
         }
-        if let refusal = keeper.now.refusal { throw Problem(refusal.code, refusal.message) }
+        if let refusal = keeper.now.refusal { throw Problem(refusal.code, refusal.publicMessage) }
     }
 
     /// The same of a question about state, which is answered only once all is folded that there was at the start.
@@ -369,15 +369,15 @@ public final class SnapshotNode: StateSource {
         if seq < needed {
             var problem = StateReader.behind(seq, needed)
             if let stop = status.problem {
-                problem.detail += "; folding has stopped: \(stop.code.rawValue): \(stop.message)"
+                problem.detail += "; folding has stopped: \(stop.code.rawValue): \(stop.publicMessage)"
             }
             throw problem
         }
         guard request.seqMin == .none, let stop = status.lastingStop else { return }
         var problem = Problem(
             .nodeBehind,
-            "this node has folded to seq \(seq); folding has stopped: \(stop.code.rawValue): \(stop.reason);"
-                + " ask another node"
+            "this node has folded to seq \(seq); folding has stopped: \(stop.code.rawValue):"
+                + " \(status.problem?.publicMessage ?? ""); ask another node"
         )
         problem.seq = seq
         throw problem
@@ -408,18 +408,22 @@ public final class SnapshotNode: StateSource {
     static func problem(of error: any Error, _ keeper: PartitionKeeper) -> Problem {
         switch error {
         case let problem as Problem: return problem
-        case let error as SnapshotError: return Problem(error.code, error.message)
+        case let error as SnapshotError:
+            if error.publicMessage != error.message { keeper.unanswered(error.message) }
+            return Problem(error.code, error.publicMessage)
         case let error as ReelError: return Problem(error)
         case let error as SQLiteError where error.kind == .cannotOpen:
             return Problem(.nodeBehind, "this node has not begun partition \(keeper.identity.partition) yet; ask again")
         case let room as Spool.NoRoom:
             keeper.lacksRoom(room)
-            return Problem(.nodeBehind, "\(room.reason); ask again, or a peer")
+            return Problem(.nodeBehind, "the node has no room to prepare the answer; ask again, or a peer")
         case let damage as StateReader.Damage:
             keeper.doubt(damage)
             let advice = "ask again, or a peer"
             return Problem(.nodeBehind, "the snapshot's file is damaged and is made from the log again; \(advice)")
-        default: return Problem(.nodeBehind, "the snapshot's file cannot be read: \(error); ask again, or a peer")
+        default:
+            keeper.unanswered("\(error)")
+            return Problem(.nodeBehind, "the snapshot's file cannot be read now; ask again, or a peer")
         }
     }
 }

@@ -8,6 +8,8 @@ import Synchronization
 public final class SnapshotServer: Sendable {
     /// Where it listens.
     public let address: SocketAddress
+    /// Where it answers its operator, if that is a port of its own.
+    public let admin: AdminPort?
     /// Ends it in good order.
     public let end: NodeEnd
     private let node: SnapshotNode
@@ -47,6 +49,7 @@ public final class SnapshotServer: Sendable {
         }
         let id = common.id
         let url = Mutex(common.nodeURL ?? "")
+        let adminURL = Mutex<String?>(nil)
         let announcer = Announcer(log: log, journal: journal) {
             var node = NodeAnnouncement(
                 id: id,
@@ -57,6 +60,7 @@ public final class SnapshotServer: Sendable {
                 epoch: log.epoch,
                 atMs: WallClock.nowMs()
             )
+            node.adminURL = adminURL.withLock { $0 }
             node.take(health())
             return node
         }
@@ -67,6 +71,7 @@ public final class SnapshotServer: Sendable {
             deployment: deployment
         )
         let answers = NodeAnswers(
+            common,
             log: current,
             announcer: announcer,
             metrics: metrics,
@@ -103,6 +108,7 @@ public final class SnapshotServer: Sendable {
                 }
                 return (LoopBound(server, on: loop), try server.listen(on: wanted))
             }
+            admin = try AdminPort(common, answers: answers, journal: journal)
         } catch {
             loop.stop()
             loop.join()
@@ -110,6 +116,9 @@ public final class SnapshotServer: Sendable {
             throw error
         }
         url.withLock { [address] in $0 = common.url(address) }
+        adminURL.withLock { [address, admin] in
+            $0 = admin.flatMap { common.adminURL($0.address, of: common.url(address)) }
+        }
         loop.execute { announcer.start(on: loop, everyMs: common.announceMs) }
         let server = server
         end = NodeEnd(on: loop, settings: common, journal: journal) {
@@ -132,5 +141,6 @@ public final class SnapshotServer: Sendable {
         server.loop.stop()
         server.loop.join()
         node.close()
+        admin?.close()
     }
 }

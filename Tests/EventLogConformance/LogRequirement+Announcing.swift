@@ -43,6 +43,7 @@ extension LogRequirement {
             try log.announce(other)
             #expect(try ours() == [node, other])
             (node.hasLeft, node.role, node.isReady) = (false, "serve", false)
+            node.adminURL = "http://a.example:7360"
             node.folded = [.init(partition: 0, seq: 76)]
             node.stops = [
                 .init(role: "gateway", partition: 3, code: .damaged),

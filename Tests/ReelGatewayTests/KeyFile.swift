@@ -35,6 +35,7 @@ final class KeyFile {
         read: String = "*",
         publish: String,
         inspect: String? = nil,
+        admin: String? = nil,
         expiresIn seconds: Int64 = 3_600
     ) throws -> String {
         let now = WallClock.nowMs() / 1_000
@@ -43,7 +44,8 @@ final class KeyFile {
             expiresAt: now + seconds,
             read: [try #require(StreamPattern(read))],
             publish: [try #require(StreamPattern(publish))],
-            inspect: try inspect.map { [try #require(StreamPattern($0))] } ?? []
+            inspect: try inspect.map { [try #require(StreamPattern($0))] } ?? [],
+            admin: try admin.map { [try #require(StreamPattern($0))] } ?? []
         )
         return try #require(TokenMint(key).token(grant, now: now))
     }

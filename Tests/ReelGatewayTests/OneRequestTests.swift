@@ -247,7 +247,7 @@ import Testing
     @Test("two users with one key do not meet")
     func users() async throws {
         let keys = try KeyFile()
-        try await StateWay.each({ $0.node.tokens = keys.gate }, token: try keys.token(publish: "*")) { live in
+        try await StateWay.each({ $0.node.tokens = keys.gate }) { live in
             let tokens = try ["ann", "bob"].map { try keys.token($0, publish: "*") }
             let ann = try await publish(live, [insert("1", "a")], key: "k", token: tokens[0])
             let bob = try await publish(live, [insert("1", "b")], key: "k", token: tokens[1])

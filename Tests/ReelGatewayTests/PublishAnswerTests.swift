@@ -263,7 +263,7 @@ import Testing
     @Test("a token without the right to read publishes, and is told why it learns no outcome")
     func rights() async throws {
         let keys = try KeyFile()
-        try await StateWay.each({ $0.node.tokens = keys.gate }, token: try keys.token(publish: "*")) { live in
+        try await StateWay.each({ $0.node.tokens = keys.gate }) { live in
             let writer = try keys.token(read: "none", publish: "*")
             let answer = try await publish(live, event(0, insert), token: writer)
             #expect(answer.status == 200)

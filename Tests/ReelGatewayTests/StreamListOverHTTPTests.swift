@@ -92,7 +92,7 @@ import Testing
     func rights() async throws {
         let keys = try KeyFile()
         let all = try keys.token(publish: "*")
-        try await StateWay.each({ $0.node.tokens = keys.gate }, token: all) { live in
+        try await StateWay.each({ $0.node.tokens = keys.gate }) { live in
             func bearer(_ token: String) -> HTTPHeaders { ["authorization": "Bearer \(token)"] }
             try await publish(["todo-1", "todo-2", "other"], live, bearer(all))
             #expect(try names(try await live.ask("GET", "/v1/streams", headers: bearer(all))).count == 3)

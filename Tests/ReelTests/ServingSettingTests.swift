@@ -1,3 +1,4 @@
+import ReelNode
 import Testing
 
 @testable import reel
@@ -8,6 +9,18 @@ import Testing
         let parser = ArgumentParser(commands: CommandTable.all, environment: [:])
         guard case .run(_, let options) = try parser.request(["gateway"] + words) else { return }
         _ = try GatewayArguments.settings(options)
+    }
+
+    @Test("an operator's port beyond the loopback needs keys, or a word that it is meant")
+    func adminListen() throws {
+        let words = ["--admin-listen", "0.0.0.0:0"]
+        let error = #expect(throws: Complaint.self) { try check(words) }
+        #expect(error?.code == .usage && error?.message.contains("expected is --keys FILE, or --insecure") == true)
+        try check(words + ["--insecure"])
+        try check(["--admin-listen", "[::1]:0"])
+        let parser = ArgumentParser(commands: CommandTable.all, environment: ["REEL_ADMIN_LISTEN": "127.0.0.1:7360"])
+        guard case .run(_, let options) = try parser.request(["snapshot"]) else { return }
+        #expect(try ServingArguments.nodeSettings(options).adminListen == "127.0.0.1:7360")
     }
 
     @Test func aMemoryLimitBelowWhatTheProcessHasIsRefused() throws {

@@ -83,8 +83,7 @@ final class GatewayHTTP: HTTPHandler {
                 let streams = gateway.share.state?.crowdedStreams ?? []
                 exchange.respond(try CrowdedStream.response(streams, of: gateway.share.epoch, for: access))
             case .node(let endpoint):
-                let tokens = gateway.share.settings.node.tokens
-                exchange.respond(answers.response(endpoint, request.head, from: exchange.client, tokens: tokens))
+                exchange.respond(answers.response(endpoint, request.head, from: exchange.client))
             }
         } catch {
             fail(error, route)
@@ -96,7 +95,9 @@ final class GatewayHTTP: HTTPHandler {
         let tokens = gateway.share.settings.node.tokens
         switch match.endpoint {
         case .socket, .echo: return Access(nil)
-        case .node(let endpoint): return endpoint.isGuarded ? try Access(tokens, head) : Access(nil)
+        case .node(let endpoint):
+            try answers.check(endpoint, head)
+            return Access(nil)
         case .publish:
             let access = try Access(tokens, head)
             try access.requirePublish(try match.stream)
@@ -127,41 +128,60 @@ final class GatewayHTTP: HTTPHandler {
     }
 
     func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision {
+        var route: String?
         do throws(Problem) {
-            // Whatever a browser says of its page: where the page may not use this node, it gets no socket.
-            _ = try origins.fields(for: offer.head)
-            switch try router.match(offer.head).endpoint {
-            case .socket: break
-            case .echo: return .accept(subprotocol: nil, maxMessage: EchoSocket.messageBytes, handler: EchoSocket())
-            default: throw Problem(.badRequest, "found a WebSocket's handshake, expected a plain request")
-            }
-            guard offer.subprotocols.contains("reel.v1") else {
-                let found = offer.subprotocols.isEmpty ? "no subprotocol" : offer.subprotocols.joined(separator: ", ")
-                throw Problem(.badRequest, "found \(found), expected the subprotocol reel.v1")
-            }
-            if gateway.share.isLeaving {
-                throw Problem(.overloaded, "this node ends")
-            }
-            return .accept(
-                subprotocol: "reel.v1",
-                // Before `hello` the client may be anybody. `SocketClient.enter` raises the limit.
-                maxMessage: min(SocketClient.helloBytes, gateway.share.settings.frameBytes),
-                handler: SocketClient(gateway, access: try socketAccess(offer.head))
-            )
+            let decision = try accept(offer, &route)
+            answers.requests.count(route, 101)
+            return decision
         } catch {
+            answers.requests.refused(error, route, offer.client)
             return .refuse(error.response)
         }
     }
 
+    /// Throws why there is no WebSocket for this client. `route` becomes the pattern that the request has taken.
+    private func accept(_ offer: WebSocketOffer, _ route: inout String?) throws(Problem) -> WebSocketDecision {
+        // Whatever a browser says of its page: where the page may not use this node, it gets no socket.
+        _ = try origins.fields(for: offer.head)
+        let match = try router.match(offer.head)
+        route = match.pattern
+        switch match.endpoint {
+        case .socket: break
+        case .echo: return .accept(subprotocol: nil, maxMessage: EchoSocket.messageBytes, handler: EchoSocket())
+        default: throw Problem(.badRequest, "found a WebSocket's handshake, expected a plain request")
+        }
+        guard offer.subprotocols.contains("reel.v1") else {
+            let found = offer.subprotocols.isEmpty ? "no subprotocol" : offer.subprotocols.joined(separator: ", ")
+            throw Problem(.badRequest, "found \(found), expected the subprotocol reel.v1")
+        }
+        if gateway.share.isLeaving {
+            throw Problem(.overloaded, "this node ends")
+        }
+        return .accept(
+            subprotocol: "reel.v1",
+            // Before `hello` the client may be anybody. `SocketClient.enter` raises the limit.
+            maxMessage: min(SocketClient.helloBytes, gateway.share.settings.frameBytes),
+            handler: SocketClient(gateway, access: try socketAccess(offer.head))
+        )
+    }
+
     /// Refuses a request by its route, `Origin` and token, before its body is read.
-    func refusal(of head: HTTPRequestHead) -> HTTPResponse? {
-        origins.refusal(of: head) { () throws(Problem) in _ = try access(try router.match(head), head) }
+    func refusal(of head: HTTPRequestHead, from client: SocketAddress?) -> HTTPResponse? {
+        var route: String?
+        return origins.refusal(of: head) { () throws(Problem) in
+            let match = try router.match(head)
+            route = match.pattern
+            _ = try access(match, head)
+        } refused: {
+            answers.requests.refused($0, route, client)
+        }
     }
 
     func isHealthCheck(_ head: HTTPRequestHead) -> Bool { NodeEndpoint.isHealthCheck(head) }
 
     func refusal(of violation: HTTPViolation) -> HTTPResponse {
-        Problem(violation).response
+        answers.requests.count(nil, violation.status)
+        return Problem(violation).response
     }
 
     /// Answers from this process, or passes the question on: also where this process has state, but not yet as much as

@@ -21,6 +21,8 @@ final class OutcomeQuestions {
     private let own: String
     private let (epoch, partitions): (Epoch, Int)
     private let access: PeerAccess
+    private let journal: Journal
+    private var warnings = LineLimiter(lines: 1, windowMs: 10_000)
     private var turn = 0
     /// Until when a node is not asked.
     private var resting: [String: Int64] = [:]
@@ -32,8 +34,10 @@ final class OutcomeQuestions {
         of log: any EventLog,
         _ settings: GatewaySettings,
         state: (any StateSource)?,
-        own: String
+        own: String,
+        journal: Journal
     ) {
+        self.journal = journal
         self.loop = loop
         client = HTTPClient(on: loop)
         self.announcer = announcer
@@ -121,6 +125,7 @@ final class OutcomeQuestions {
             case .success(let outcomes): then(.success(outcomes))
             case .failure(let problem) where problem.status < 500 && !problem.code.isLoss: then(.failure(problem))
             case .failure(var problem):
+                if case .failure(let error) = result { warn(of: node, error) }
                 if isLate { problem.detail = "a snapshot node has not answered within \(waitMs) ms" }
                 resting[node.id] = loop.nowMs + Self.restMs
                 ask(rest, question, untilMs: untilMs, problem, then)
@@ -132,14 +137,23 @@ final class OutcomeQuestions {
         }
     }
 
+    /// Tells the operator what clients are not told: the error may name an address.
+    private func warn(of node: NodeAnnouncement, _ error: NetError) {
+        guard let unsaid = warnings.admit(nowMs: loop.nowMs) else { return }
+        journal.warning(
+            "a snapshot node does not answer",
+            ["node": node.id, "url": node.url, "detail": error.message, "lines_left_out": "\(unsaid)"]
+        )
+    }
+
     /// What a node's answer says.
     private static func outcomes(
         _ result: Result<HTTPResponse, NetError>,
         count: Int
     ) -> Result<[AckOutcome], Problem> {
         switch result {
-        case .failure(let error):
-            return .failure(Problem(.nodeBehind, "a snapshot node does not answer: \(error.message)"))
+        case .failure:
+            return .failure(Problem(.nodeBehind, "a snapshot node does not answer"))
         case .success(let response) where response.status != 200:
             return .failure(Problem(refusal: response))
         case .success(let response):

@@ -3,11 +3,13 @@ internal import ReelLog
 
 // A record of `reel.nodes`: key = the node's id, value = one JSON object.
 extension NodeAnnouncement {
-    /// `{"advertised":…,"at":…,"build":…,"epoch":…,"folded":[[0,40],…],"id":…,"partitions":[[0,41],…],"ready":true,
-    /// "role":…,"stops":[{"code":…,"hash":…,"partition":0,"role":…,"seq":…},…],"url":…}`, and `"left":true` of a node
-    /// that leaves. `folded` is of the role `serve`; `hash` and `seq` are of a stop that witnesses a loss.
+    /// `{"admin":…,"advertised":…,"at":…,"build":…,"epoch":…,"folded":[[0,40],…],"id":…,"partitions":[[0,41],…],
+    /// "ready":true,"role":…,"stops":[{"code":…,"hash":…,"partition":0,"role":…,"seq":…},…],"url":…}`, and
+    /// `"left":true` of a node that leaves. `folded` is of the role `serve`; `hash` and `seq` are of a stop that
+    /// witnesses a loss.
     var json: [UInt8] {
         var object = JSONObjectWriter()
+        object.member("admin", adminURL)
         object.member("advertised", advertised)
         object.member("at", atMs)
         object.member("build", build)
@@ -46,6 +48,7 @@ extension NodeAnnouncement {
         do throws(ReelError) {
             try reader.object { (reader, key) throws(ReelError) in
                 switch key.raw {
+                case "admin": announcement.adminURL = try reader.string()
                 case "advertised": announcement.advertised = try reader.string()
                 case "at": announcement.atMs = try reader.integer()
                 case "build": announcement.build = try reader.string()

@@ -3,8 +3,9 @@ internal import ReelSQLite
 
 /// The table of node announcements: one row a node, its latest word. `positions` has words with spaces between: the
 /// epoch, `PARTITION:SEQ` for each partition, `folded=PARTITION:SEQ` for each that a node of the role `serve` folds,
-/// `ready=0` or `ready=1`, `stop=ROLE:PARTITION:CODE` for each partition that is not processed, with `:SEQ:HASH` behind
-/// it for a loss, and `left` of a node that leaves. A reader skips words that it does not know.
+/// `admin=URL` of the operator's port, `ready=0` or `ready=1`, `stop=ROLE:PARTITION:CODE` for each partition that is
+/// not processed, with `:SEQ:HASH` behind it for a loss, and `left` of a node that leaves. A reader skips words that it
+/// does not know.
 enum NodeTable {
     static let list = """
         SELECT id, role, url, advertised, build, positions, at_ms FROM nodes WHERE at_ms >= ?1 ORDER BY id
@@ -12,7 +13,7 @@ enum NodeTable {
     static let put = "INSERT OR REPLACE INTO nodes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
     static let forget = "DELETE FROM nodes WHERE at_ms < ?1"
 
-    private static let (folded, ready, stop, left) = ("folded=", "ready=", "stop=", "left")
+    private static let (admin, folded, ready, stop, left) = ("admin=", "folded=", "ready=", "stop=", "left")
 
     static func bind(_ node: NodeAnnouncement, to put: Statement) {
         put.bind(1, node.id)
@@ -24,6 +25,7 @@ enum NodeTable {
         let positions = node.positions.map { "\($0.partition):\($0.seq)" }
         var words = (node.epoch.map { ["\($0)"] } ?? []) + positions
         words += node.folded.map { "\(folded)\($0.partition):\($0.seq)" }
+        if let url = node.adminURL { words.append("\(admin)\(url)") }
         if let isReady = node.isReady { words.append("\(ready)\(isReady ? 1 : 0)") }
         words += node.stops.map { stop in
             let lost = stop.lost.map { ":\($0.seq):\(Hex64.text($0.hash))" } ?? ""
@@ -52,6 +54,8 @@ enum NodeTable {
             for word in words {
                 if word.hasPrefix(folded) {
                     if let place = position(word.dropFirst(folded.count)) { node.folded.append(place) }
+                } else if word.hasPrefix(admin) {
+                    node.adminURL = String(word.dropFirst(admin.count))
                 } else if word.hasPrefix(ready) {
                     node.isReady = word.hasSuffix("1")
                 } else if word.hasPrefix(stop) {

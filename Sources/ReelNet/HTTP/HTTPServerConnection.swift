@@ -91,7 +91,7 @@ final class HTTPServerConnection: TCPHandler {
         case .head(let head, let expectsContinue):
             if let beyondLimit, !server.handler.isHealthCheck(head) { throw HTTPViolation(503, beyondLimit) }
             if expectsContinue || head.announcesMore(than: Self.bodyUnasked),
-                let response = server.handler.refusal(of: head)
+                let response = server.handler.refusal(of: head, from: client(of: head))
             {
                 return refuse(with: response)
             }
@@ -102,7 +102,8 @@ final class HTTPServerConnection: TCPHandler {
             guard let head else { return }
             self.head = nil
             server.counters.requests += 1
-            if let offer = try WebSocketHandshake.offer(in: head, hasBody: !body.isEmpty) {
+            if var offer = try WebSocketHandshake.offer(in: head, hasBody: !body.isEmpty) {
+                offer.client = client(of: head)
                 return upgrade(offer, rest)
             }
             answer(HTTPRequest(head: head, body: body))

@@ -33,11 +33,13 @@ public struct NodeHealth: Sendable {
     }
 
     /// Why the node is not ready; nil: it is.
-    public var reason: String? {
+    public var reason: String? { reason(\.reason) }
+
+    private func reason(_ ofRole: (RoleHealth) -> String?) -> String? {
         isLeaving
             ? "it is leaving"
-            : roles.lazy.compactMap { role in
-                role.reason.map { roles.count > 1 ? "\(role.role.rawValue): \($0)" : $0 }
+            : roles.compactMap { role in
+                ofRole(role).map { roles.count > 1 ? "\(role.role.rawValue): \($0)" : $0 }
             }.first
     }
 
@@ -46,7 +48,7 @@ public struct NodeHealth: Sendable {
         var body = JSONObjectWriter()
         body.member("ready", isReady)
         body.member("leaving", isLeaving)
-        body.member("reason", reason)
+        body.member("reason", forOperator ? reason : reason(\.publicReason))
         body.member("log", log.rawValue)
         body.member("detail", forOperator ? detail : nil)
         body.member("notice", forOperator ? notice : nil)

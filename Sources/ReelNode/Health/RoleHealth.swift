@@ -32,12 +32,17 @@ public struct RoleHealth: Equatable, Sendable {
     public var isReady: Bool { !isBehind && partitions.allSatisfy(\.isReady) }
 
     /// Why the role is not ready, the gravest reason first; nil: it is.
-    public var reason: String? {
+    public var reason: String? { reason { "\($0.code.rawValue): \($0.reason)" } }
+
+    /// The same without sentences that may name files and addresses.
+    var publicReason: String? { reason { $0.code.rawValue } }
+
+    private func reason(_ describe: (PartitionHealth.Stop) -> String) -> String? {
         let places = partitions.enumerated()
         if let (number, stop) = places.lazy.compactMap({ place in
             place.element.stop.flatMap { $0.isLasting ? (place.offset, $0) : nil }
         }).first {
-            return "partition \(number) has stopped: \(stop.code.rawValue): \(stop.reason)"
+            return "partition \(number) has stopped: \(describe(stop))"
         }
         if let number = partitions.firstIndex(where: { !$0.isOpen }) {
             return "partition \(number) is not compared with the log yet"

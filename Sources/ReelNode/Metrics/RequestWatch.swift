@@ -42,6 +42,16 @@ public final class RequestWatch: Sendable {
         }
     }
 
+    /// Counts an answer for which there was no exchange to watch: a handshake, or what was answered before the request
+    /// was read whole.
+    public func count(_ route: String?, _ code: Int) { meters(route ?? "none", code).0.add() }
+
+    /// Counts a refusal for which there was no exchange to watch, and writes its audit line.
+    public func refused(_ problem: Problem, _ route: String?, _ client: SocketAddress?) {
+        count(route, problem.status)
+        audit(problem.code, route, client, subject: problem.subject)
+    }
+
     /// Says that a client was refused for want of a token or a right, ten times a second at most; of other errors
     /// nothing. `route`: the pattern of what it asked for, since a target may hold a token.
     public func audit(_ code: ErrorCode, _ route: String?, _ client: SocketAddress?, subject: String? = nil) {

@@ -132,6 +132,9 @@ public struct Access: Sendable {
         return ReelError(.forbidden, "the token does not give the stream \(stream) to publish to")
     }
 
+    /// Returns true if the stream may be published to; counts nothing.
+    public func mayPublish(_ stream: StreamName) -> Bool { grant?.mayPublish(stream) ?? true }
+
     /// Returns true if the sites of the stream may be listed.
     public func mayInspect(_ stream: StreamName) -> Bool { grant?.mayInspect(stream) ?? true }
 
@@ -139,9 +142,11 @@ public struct Access: Sendable {
     public func requireInspect(_ stream: StreamName) throws(Problem) {
         guard !mayInspect(stream) else { return }
         countRefusal()
-        throw Problem(
-            .forbidden,
-            "the token does not give the right `inspect` for the stream \(stream), which listing its sites needs"
+        throw problem(
+            ReelError(
+                .forbidden,
+                "the token does not give the right `inspect` for the stream \(stream), which listing its sites needs"
+            )
         )
     }
 
@@ -149,7 +154,17 @@ public struct Access: Sendable {
     public func requireInspect() throws(Problem) {
         guard grant?.inspect.isEmpty ?? false else { return }
         countRefusal()
-        throw Problem(.forbidden, "the token does not give the right `inspect`, which listing sites needs")
+        throw problem(ReelError(.forbidden, "the token does not give the right `inspect`, which listing sites needs"))
+    }
+
+    /// True if the token gives the right `admin` for `*`, or the node has no keys.
+    public var isAdmin: Bool { grant?.isAdmin ?? true }
+
+    /// Throws 403 unless the token gives the right `admin` for `*`: what it is for belongs to no single stream.
+    public func requireAdmin() throws(Problem) {
+        guard !isAdmin else { return }
+        countRefusal()
+        throw problem(ReelError(.forbidden, "the token does not give the right `admin` for `*`, which this path needs"))
     }
 
     private func problem(_ refusal: ReelError) -> Problem {

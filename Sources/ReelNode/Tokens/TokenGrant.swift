@@ -12,7 +12,7 @@ public struct TokenGrant: Hashable, Sendable {
     public var publish: [StreamPattern]
     /// The streams whose sites may be listed.
     public var inspect: [StreamPattern]
-    /// The streams that may be administered. No request needs this right yet, and it includes no other right.
+    /// The streams that may be administered. `*` gives the paths of operators; it includes no other right.
     public var admin: [StreamPattern]
 
     /// A grant of these parts.
@@ -40,6 +40,9 @@ public struct TokenGrant: Hashable, Sendable {
 
     /// True if the sites of the stream may be listed.
     func mayInspect(_ stream: StreamName) -> Bool { inspect.contains { $0.matches(stream) } }
+
+    /// True if all streams may be administered, and so the node itself.
+    var isAdmin: Bool { admin.contains { $0.description == "*" } }
 }
 
 /// Why a token is refused. It never says anything of the token itself but which rule it breaks.

@@ -60,6 +60,10 @@ extension Command {
             )
         }
         func tell(_ report: EpochReport) throws {
+            if !options[CommonSettings.dryRun] {
+                let detail = "epoch \(report.old.epoch) ends, epoch \(report.new.epoch) begins"
+                console.audit("epoch new", log: LogArguments.name(options), detail)
+            }
             try console.print("log \(LogArguments.name(options))")
             for line in report.lines(isRehearsal: options[CommonSettings.dryRun]) { try console.print(line) }
         }

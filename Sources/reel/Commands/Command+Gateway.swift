@@ -20,7 +20,7 @@ extension Command {
     ) { options, console in
         var settings = try GatewayArguments.settings(options)
         return try await NodeRun.run(options, settings.node, console) { run in
-            settings.node.listen = run.listen
+            (settings.node.listen, settings.node.adminListen) = (run.listen, run.adminListen)
             let gateway = try Gateway(
                 log: run.log,
                 number: run.current.number,

@@ -29,6 +29,7 @@ extension Command {
             try console.print("nothing was doubtful about `\(path)`, the log \(epoch); nothing was changed")
             return .done
         }
+        console.audit("log accept", log: "sqlite:\(path)", finding)
         try console.print("accepted `\(path)` as it is, the log \(epoch); found was: \(finding)")
         return .done
     }

@@ -23,7 +23,7 @@ extension Command {
         settings.node.watchedFolders["data"] = options[LogArguments.data]
         let folder = LogArguments.path("snapshot", inDataOf: options)
         return try await NodeRun.run(options, settings.node, snapshots: folder, console) { run in
-            settings.node.listen = run.listen
+            (settings.node.listen, settings.node.adminListen) = (run.listen, run.adminListen)
             // Its own opening of the log: when folding does not keep up, only its own tails are held back.
             let folded = try run.store.open(run.log.epoch)
             let metrics = Metrics(of: run.log, folded)

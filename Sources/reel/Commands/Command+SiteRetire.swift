@@ -60,6 +60,8 @@ extension Command {
         if options[CommonSettings.dryRun] || plan.ending.isEmpty { return .done }
         try console.flush()
         let seq = try SiteRetirement(log, stream: stream).run(before: plan.before, foldedTo: listing.seq)
+        let detail = "\(plan.ending.count) sites of \(stream) end at seq \(seq)"
+        console.audit("site retire", log: LogArguments.name(options), detail)
         try console.print("written at seq \(seq): these sites have ended, but for those that wrote meanwhile")
         return .done
     }

@@ -23,7 +23,7 @@ extension Command {
         node.watchedFolders["data"] = options[LogArguments.data]
         let folder = LogArguments.path("snapshot", inDataOf: options)
         return try await NodeRun.run(options, node, snapshots: folder, console) { run in
-            node.listen = run.listen
+            (node.listen, node.adminListen) = (run.listen, run.adminListen)
             return NodeRun.Started(
                 node: try SnapshotServer(
                     log: run.log,

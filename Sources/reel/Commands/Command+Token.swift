@@ -55,8 +55,9 @@ extension Command {
         about: """
             Prints a token, signed by the first key of the file. A pattern is a stream's name, or with * at the end all
             names that begin so. Whoever has the token has what it gives until it expires. No right includes another:
-            --inspect lets its bearer list the sites of a stream, and --admin is a right that no request needs yet.
-            Nodes of an older build refuse a token with one of these two: update the nodes first.
+            --inspect lets its bearer list the sites of a stream. --admin `*` gives the paths of operators:
+            metrics, cluster and the detail of health. Nodes of an older build refuse a token with one of these two:
+            update the nodes first.
             """,
         settings: [
             ServingArguments.keys.saying("sign with a key of this file, a JWK Set as `reel token keys` prints it"),
@@ -193,7 +194,7 @@ extension Command {
     private static let administering = Setting<[String]>.texts(
         "admin",
         "PATTERN",
-        "streams that may be administered; no request needs this right yet"
+        "`*` gives metrics, cluster and the detail of health; others give nothing"
     )
     private static let lifetime = Setting<Int>.number(
         "for",

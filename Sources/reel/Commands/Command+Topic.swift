@@ -33,7 +33,11 @@ extension Command {
         let current = try store.begin(partitions: options[LogArguments.partitions] ?? 4)
         let said = former == nil ? "made" : "there already:"
         try console.print("\(said) log \(current.epoch), \(current.partitions) partitions")
-        if former == nil { warnOfFewCopies(store, options, console) }
+        if former == nil {
+            let detail = "epoch \(current.epoch), \(current.partitions) partitions"
+            console.audit("topic create", log: LogArguments.name(options), detail)
+            warnOfFewCopies(store, options, console)
+        }
         if let wanted = options[LogArguments.partitions], wanted != current.partitions {
             console.note(
                 "reel: warning: --partitions is \(wanted), but the log has \(current.partitions);"

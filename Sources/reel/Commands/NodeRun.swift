@@ -7,6 +7,7 @@ import ReelSnapshot
 /// A node of any kind that listens.
 protocol ServingNode: Sendable {
     var address: SocketAddress { get }
+    var admin: AdminPort? { get }
     var end: NodeEnd { get }
     /// It has read the end of its log's epoch.
     var epochHasEnded: Bool { get }
@@ -26,6 +27,8 @@ struct NodeRun {
     let store: any LogStore
     /// Where the node listens.
     let listen: String
+    /// Where it answers its operator, if that is a port of its own.
+    let adminListen: String?
     let journal: Journal
     private let storeWatch: StoreWatch
 
@@ -54,10 +57,11 @@ struct NodeRun {
         )
         // Before a log is made for a node that cannot listen.
         try SocketAddress(parsing: options[ServingArguments.listen]).checkThatItIsFree()
+        if let admin = settings.adminListen { try AdminPort.checkThatItIsFree(admin) }
         if snapshots != nil { try LogArguments.makeFolder(options[LogArguments.data]) }
         let store = try LogArguments.store(options, console)
         defer { store.close() }
-        var listen = options[ServingArguments.listen]
+        var (listen, adminListen) = (options[ServingArguments.listen], settings.adminListen)
         if try store.current() == nil { try refuseToForget(options, snapshots) }
         // On Kafka a log is made by `topic create` alone.
         let isNew = try store is SQLiteLogStore && store.current() == nil
@@ -90,6 +94,7 @@ struct NodeRun {
                 current: current,
                 store: store,
                 listen: listen,
+                adminListen: adminListen,
                 journal: journal,
                 storeWatch: StoreWatch(store, journal: journal)
             )
@@ -100,6 +105,7 @@ struct NodeRun {
                     try console.flush()
                 }
                 (isFirst, listen) = (false, "\(started.node.address)")
+                adminListen = started.node.admin.map { "\($0.address)" }
                 return started
             }
             guard let next, !signals.isEndRequested else { return .done }

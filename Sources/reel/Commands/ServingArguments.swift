@@ -9,6 +9,11 @@ enum ServingArguments {
         default: "127.0.0.1:7350",
         "where the node listens; port 0 takes a free one"
     )
+    static let adminListen = Setting<String?>.text(
+        "admin-listen",
+        "HOST:PORT",
+        "answer /metrics, /v1/cluster and the detail of /readyz here, and only here"
+    )
     static let advertise = Setting<String?>.text(
         "advertise",
         "URL",
@@ -142,7 +147,8 @@ enum ServingArguments {
     /// All of them, with those of the log.
     static let all: [any AnySetting] =
         [
-            listen, advertise, nodeURL, certificate, key, NodeArguments.authorities, keys, issuer, audience, insecure,
+            listen, adminListen, advertise, nodeURL, certificate, key, NodeArguments.authorities, keys, issuer,
+            audience, insecure,
             origins,
         ]
         + LogArguments.all + [
@@ -153,19 +159,15 @@ enum ServingArguments {
 
     /// What the options say for any kind of node.
     static func nodeSettings(_ options: Options) throws(Complaint) -> NodeSettings {
-        guard SocketAddress.split(options[listen]) != nil else {
-            throw Complaint(
-                .usage,
-                "--listen is `\(options[listen])`; expected is HOST:PORT with a port from 0 to 65535, such as "
-                    + "127.0.0.1:7350"
-            )
-        }
-        guard (try? SocketAddress(parsing: options[listen])) != nil else {
-            throw Complaint(
-                .usage,
-                "--listen is `\(options[listen])`; expected is an IPv4 or IPv6 address of this machine, no name but "
-                    + "localhost, such as 127.0.0.1:7350"
-            )
+        let place = try address("--listen", options[listen], example: "127.0.0.1:7350")
+        if let admin = options[adminListen] {
+            let adminPlace = try address("--admin-listen", admin, example: "127.0.0.1:7360")
+            guard adminPlace != place || place.port == 0 else {
+                throw Complaint(
+                    .usage,
+                    "--admin-listen is `\(admin)`, which is the address of --listen; expected is another port"
+                )
+            }
         }
         if let url = options[nodeURL] { _ = try NodeAddress(url) }
         if let url = options[advertise], !["http://", "https://"].contains(where: { url.hasPrefix($0) }) {
@@ -177,6 +179,7 @@ enum ServingArguments {
         var settings = NodeSettings()
         settings.allowedOrigins = Set(options[origins])
         settings.listen = options[listen]
+        settings.adminListen = options[adminListen]
         settings.advertise = options[advertise]
         settings.nodeURL = options[nodeURL]
         settings.loops = options[loops]
@@ -215,6 +218,25 @@ enum ServingArguments {
         return settings
     }
 
+    /// The address of a setting; throws a complaint that names the setting.
+    private static func address(_ name: String, _ text: String, example: String) throws(Complaint) -> SocketAddress {
+        guard SocketAddress.split(text) != nil else {
+            throw Complaint(
+                .usage,
+                "\(name) is `\(text)`; expected is HOST:PORT with a port from 0 to 65535, such as \(example)"
+            )
+        }
+        do throws(NetError) {
+            return try SocketAddress(parsing: text)
+        } catch {
+            throw Complaint(
+                .usage,
+                "\(name) is `\(text)`; expected is an IPv4 or IPv6 address of this machine, no name but localhost, such"
+                    + " as \(example)"
+            )
+        }
+    }
+
     private static func secure(_ settings: inout NodeSettings, _ options: Options) throws(Complaint) {
         guard (options[certificate] == nil) == (options[key] == nil) else {
             throw Complaint(.usage, "--tls-cert and --tls-key belong together; one of them is missing")
@@ -238,12 +260,15 @@ enum ServingArguments {
             }
         } else if options[issuer] != nil || options[audience] != nil {
             throw Complaint(.usage, "--token-issuer and --token-audience mean nothing without --keys")
-        } else if !options[insecure], (try? SocketAddress(parsing: settings.listen))?.isLoopback == false {
-            throw Complaint(
-                .usage,
-                "--listen \(settings.listen) is open to other machines, and without --keys to everybody on them; "
-                    + "expected is --keys FILE, or --insecure where that is meant"
-            )
+        } else if !options[insecure] {
+            for (name, place) in [("--listen", settings.listen), ("--admin-listen", settings.adminListen)] {
+                guard let place, (try? SocketAddress(parsing: place))?.isLoopback == false else { continue }
+                throw Complaint(
+                    .usage,
+                    "\(name) \(place) is open to other machines, and without --keys to everybody on them; expected is"
+                        + " --keys FILE, or --insecure where that is meant"
+                )
+            }
         }
     }
 }

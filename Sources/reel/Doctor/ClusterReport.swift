@@ -20,7 +20,11 @@ struct ClusterReport {
         var refusal: ErrorCode?
         /// Why it did not say who the others are; nil: it did, or was not asked.
         var secrecy: NodeProbe.Silence?
+        /// Where its operator asks; nil: where clients do.
+        var admin: NodeAddress?
         var metrics = MetricsPage()
+        /// Why it does not show its metrics; nil: it does.
+        var metricsRefusal: NodeProbe.Silence?
         /// The streams that have many of their sites, and how many; nil: by its metrics there is none.
         var crowd: Result<[String: Int], NodeProbe.Silence>?
 

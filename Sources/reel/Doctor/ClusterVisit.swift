@@ -49,7 +49,10 @@ struct ClusterVisit {
             throw NodeProbe.Silence(message: refusal.message, refusal: refusal.code)
         }
         do {
-            return try response.body.withUnsafeBytes(ClusterRow.rows)
+            var rows = try response.body.withUnsafeBytes(ClusterRow.rows)
+            // One on the loopback is not announced.
+            for index in rows.indices where rows[index].isWhoAnswers { rows[index].adminURL = "\(node)" }
+            return rows
         } catch {
             throw NodeProbe.Silence(message: "its answer cannot be read: \(Complaint(error).message)")
         }
@@ -59,7 +62,7 @@ struct ClusterVisit {
     private func look(at report: inout ClusterReport) async {
         await withTaskGroup(of: (Int, Result<Look, NodeProbe.Silence>).self) { group in
             for (index, node) in report.nodes.enumerated() where node.failure.isEmpty {
-                group.addTask { (index, await look(at: node.address)) }
+                group.addTask { (index, await look(at: node.address, admin: node.admin)) }
             }
             for await (index, result) in group {
                 switch result {
@@ -67,6 +70,7 @@ struct ClusterVisit {
                     report.nodes[index].looks.append(look.standing)
                     report.nodes[index].askedMs = look.askedMs
                     report.nodes[index].metrics = look.metrics
+                    report.nodes[index].metricsRefusal = look.metricsRefusal
                     report.nodes[index].crowd = look.crowd
                 case .failure(let silence):
                     report.nodes[index].looks = []
@@ -81,28 +85,27 @@ struct ClusterVisit {
     private struct Look {
         var standing: NodeStanding
         var askedMs: Int64
-        var metrics: MetricsPage
+        var metrics = MetricsPage()
+        var metricsRefusal: NodeProbe.Silence?
         var crowd: Result<[String: Int], NodeProbe.Silence>?
     }
 
-    private func look(at node: NodeAddress) async -> Result<Look, NodeProbe.Silence> {
+    private func look(at node: NodeAddress, admin: NodeAddress?) async -> Result<Look, NodeProbe.Silence> {
         do throws(NodeProbe.Silence) {
-            let standing = try await probe.standing(of: node)
-            let askedMs = WallClock.nowMs()
-            switch await probe.get("/metrics", of: node) {
-            case .failure(let error): return .failure(NodeProbe.Silence(message: error.message))
+            var look = Look(standing: try await probe.standing(of: node), askedMs: WallClock.nowMs())
+            // The operator's port says more; a client's port that answers is the better sign of life.
+            if let admin, let standing = try? await probe.standing(of: admin) { look.standing = standing }
+            switch await probe.get("/metrics", of: admin ?? node) {
+            case .failure(let error) where admin == nil: return .failure(NodeProbe.Silence(message: error.message))
+            case .failure(let error): look.metricsRefusal = NodeProbe.Silence(message: error.message)
+            case .success(let response) where response.status != 200:
+                let refusal = Refusal(response)
+                look.metricsRefusal = NodeProbe.Silence(message: refusal.message, refusal: refusal.code)
             case .success(let response):
-                let metrics = MetricsPage(String(decoding: response.body, as: UTF8.self))
-                let isCrowded = metrics.value("reel_snapshot_half_full_streams") > 0
-                return .success(
-                    Look(
-                        standing: standing,
-                        askedMs: askedMs,
-                        metrics: metrics,
-                        crowd: isCrowded ? await crowd(of: node) : nil
-                    )
-                )
+                look.metrics = MetricsPage(String(decoding: response.body, as: UTF8.self))
             }
+            if look.metrics.value("reel_snapshot_half_full_streams") > 0 { look.crowd = await crowd(of: node) }
+            return .success(look)
         } catch {
             return .failure(error)
         }
@@ -164,12 +167,18 @@ extension ClusterReport {
             latest.append((address, row))
         }
         for (address, row) in latest {
-            if let index = nodes.firstIndex(where: { $0.address == address }) {
-                nodes[index].announced = row
+            var admin = row.adminURL.flatMap { try? NodeAddress($0) }
+            if let isSecure = admin?.isSecure {
+                admin?.tls = isSecure ? tls : nil
+                admin?.token = isSecure || isOpen ? token : nil
+            }
+            // Who asks may have named either port of the node.
+            if let index = nodes.firstIndex(where: { $0.address == address || $0.address == admin }) {
+                (nodes[index].address, nodes[index].announced, nodes[index].admin) = (address, row, admin)
             } else if row.hasLeft {
                 left.append("\(row.role) \(address) (\(row.seen))")
             } else {
-                nodes.append(Node(address: address, announced: row))
+                nodes.append(Node(address: address, announced: row, admin: admin))
             }
         }
     }

@@ -83,7 +83,23 @@ struct Diagnosis {
                     .problem,
                     "nodes",
                     "\(node.name) does not say who the others are, so nothing is known of them: \(secrecy.message)",
-                    do: secrecy.refusal?.adviceToAsker ?? "See whether a node of Reel runs there, and of which build."
+                    do: secrecy.refusal == .notFound
+                        ? "Name the node's operator's port (--admin-listen) with --url, or the log with --log."
+                        : secrecy.refusal?.adviceToAsker
+                            ?? "See whether a node of Reel runs there, and of which build."
+                )
+            )
+        }
+        for node in report.nodes where node.answers {
+            guard let refusal = node.metricsRefusal else { continue }
+            findings.append(
+                Finding(
+                    .warning,
+                    "nodes",
+                    "\(node.name) does not show its metrics, so nothing is known of its limits: \(refusal.message)",
+                    do: refusal.refusal == .notFound
+                        ? "Ask on its own machine: its operator's port (--admin-listen) is on the loopback."
+                        : refusal.refusal?.adviceToAsker ?? "See whether its operator's port can be reached."
                 )
             )
         }

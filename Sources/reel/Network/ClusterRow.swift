@@ -19,6 +19,10 @@ struct ClusterRow: Equatable {
     var id = ""
     var role = ""
     var url = ""
+    /// The URL of its operator's port; nil: it has none that others reach.
+    var adminURL: String?
+    /// It is the node that was asked, at its operator's port.
+    var isWhoAnswers = false
     var build = ""
     /// When it announced itself, of its own clock; nil: it was not said.
     var atMs: Int64?
@@ -56,11 +60,15 @@ struct ClusterRow: Equatable {
     /// The rows of the body of `GET /v1/cluster`. An announcement that cannot be read spoils its own row alone.
     static func rows(_ body: Bytes) throws(ReelError) -> [ClusterRow] {
         var reader = JSONReader(body, levels: ClientFrame.levels, shape: .badFrame)
-        var rows: [ClusterRow] = []
+        var (rows, own): ([ClusterRow], String?) = ([], nil)
         try reader.object { (reader, key) throws(ReelError) in
-            guard key.string == "nodes" else { return try reader.skip() }
-            try reader.array { (reader) throws(ReelError) in rows.append(ClusterRow(try reader.raw())) }
+            switch key.string {
+            case "node": own = try reader.string()
+            case "nodes": try reader.array { (reader) throws(ReelError) in rows.append(ClusterRow(try reader.raw())) }
+            default: try reader.skip()
+            }
         }
+        for index in rows.indices where rows[index].id == own { rows[index].isWhoAnswers = true }
         addLags(to: &rows)
         return rows
     }
@@ -136,6 +144,7 @@ struct ClusterRow: Equatable {
         var rows = try log.nodes().map { node in
             var row = ClusterRow()
             (row.id, row.role, row.url, row.build, row.atMs) = (node.id, node.role, node.url, node.build, node.atMs)
+            row.adminURL = node.adminURL
             (row.ageMs, row.hasLeft, row.isReady) = (Self.age(of: node.heardMs), node.hasLeft, node.isReady)
             for (role, positions) in node.roles(in: log.epoch) {
                 row.places += positions.map { position in
@@ -174,6 +183,7 @@ struct ClusterRow: Equatable {
         line.member("id", id)
         line.member("role", role)
         line.member("url", url)
+        line.member("admin", adminURL)
         line.member("build", build)
         line.member("at", atMs)
         line.member("age_ms", ageMs)
@@ -205,6 +215,7 @@ extension ClusterRow {
                 case "id": row.id = try reader.string()
                 case "role": row.role = try reader.string()
                 case "url": row.url = try reader.string()
+                case "admin": row.adminURL = try reader.string()
                 case "build": row.build = try reader.string()
                 case "at": row.atMs = try reader.integer()
                 case "age_ms": row.ageMs = try reader.integer(from: 0)

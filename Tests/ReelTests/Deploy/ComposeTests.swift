@@ -67,7 +67,9 @@ import Testing
         for target in try YAML(text("deploy/prometheus/targets.yml")).items.flatMap({ $0["targets"]?.strings ?? [] }) {
             let parts = target.split(separator: ":")
             let service = try #require(services[String(parts[0])], "\(target)")
-            let ports = environment(of: service).filter { ["REEL_LISTEN", "STATS"].contains($0.key) }
+            let ports = environment(of: service).filter {
+                ["REEL_LISTEN", "REEL_ADMIN_LISTEN", "STATS"].contains($0.key)
+            }
             #expect(ports.values.contains { $0.hasSuffix(":\(parts[1])") }, "\(target) is not listened on")
         }
     }

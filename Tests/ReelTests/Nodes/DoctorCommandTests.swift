@@ -194,8 +194,14 @@ import Testing
             #expect(problems.first?.text.hasSuffix("(unauthorized)") == true, "\(found)")
             #expect(!found.contains { $0.text.contains("snapshot node") }, "\(found)")
         }
-        let words = ["token", "make", "--keys", keys, "--sub", "ann", "--read", "*", "--for", "3600"]
-        let token = try await BuiltProgram.run(words).output.trimmingCharacters(in: .newlines)
+        func token(_ rights: String...) async throws -> String {
+            let words = ["token", "make", "--keys", keys, "--sub", "ann", "--for", "3600"] + rights
+            return try await BuiltProgram.run(words).output.trimmingCharacters(in: .newlines)
+        }
+        try await findings(["--url", gateway.url, "--token", token("--read", "*")], code: 1) {
+            $0.contains { $0.level == .problem && $0.text.contains("the right `admin`") }
+        }
+        let token = try await token("--admin", "*")
         try await findings(["--url", gateway.url, "--token", token], code: 0) {
             $0.contains { $0.text.contains("1 gateway and 1 snapshot node answer") }
         }

@@ -87,6 +87,8 @@ import Testing
 
         let accepted = try await BuiltProgram.run(["log", "accept", "--log", log])
         #expect(accepted.code == 0 && accepted.output.hasPrefix("accepted `\(copy)/log.sqlite`"), "\(accepted)")
+        let audit = #"level=audit event="operator command" command="log accept" user="#
+        #expect(accepted.errors.contains(audit), "\(accepted)")
         try await eventually("the node has nothing to say any more") { try await detail(of: node).isEmpty }
         // Each part of the node has opened the file for itself, and looks once a second.
         try await eventually("nor has its metric") { try await metric("reel_log_file_changed", of: node) == 0 }
@@ -94,6 +96,7 @@ import Testing
             node.journal.contains(#"event="the log was accepted as it is""#)
         }
         let again = try await BuiltProgram.run(["log", "accept", "--data", copy])
+        #expect(!again.errors.contains("level=audit"), "it changes nothing: \(again)")
         #expect(again.code == 0 && again.output.hasPrefix("nothing was doubtful"), "\(again)")
     }
 

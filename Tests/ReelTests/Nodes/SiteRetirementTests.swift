@@ -13,8 +13,9 @@ import Testing
 
     private func folded(_ node: NodeProcess, to seq: Seq) async throws {
         try await eventually("\(node.name) has folded seq \(seq)") {
-            guard let answer = try? await node.ask("GET", "/metrics"), answer.status == 200 else { return false }
-            return text(answer).contains("reel_snapshot_seq{partition=\"0\"} \(seq)\n")
+            guard let answer = try? await node.ask("GET", "/readyz"), answer.status == 200 else { return false }
+            let folded = text(answer).components(separatedBy: #""role":"snapshot""#).last ?? ""
+            return folded.contains(#""partition":0,"ready":true,"seq":\#(seq),"#)
         }
     }
 
@@ -53,6 +54,7 @@ import Testing
         try await sites.append([SiteLog.event(site: 0, op: 1, base: 4)])
         let run = try await BuiltProgram.run(retire + ["--token", inspector])
         #expect(run.code == 0, "\(run)")
+        #expect(run.errors.contains(#"event="operator command" command="site retire" user="#), "\(run)")
         try await sites.append([SiteLog.event(site: 0, op: 2, base: 5)])
         try await folded(node, to: 7)
         let after = try await BuiltProgram.run(["site", "list"] + place + ["--token", inspector, "--json"])

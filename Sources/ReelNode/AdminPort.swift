@@ -1,0 +1,158 @@
+import ReelCore
+public import ReelNet
+
+/// The operator's port of a node: metrics, health in full and the cluster. It has a loop and a small connection limit
+/// of its own, so it answers while clients take all connections or all time of the other loops.
+public final class AdminPort: Sendable {
+    /// Where it listens.
+    public let address: SocketAddress
+    private let server: LoopBound<HTTPServer>
+
+    /// The limit of open connections. Beyond it health checks are still answered.
+    static let connectionsMax = 64
+    /// The largest body of a request in bytes: no request has one.
+    private static let bodyBytesMax = 1 << 10
+
+    /// Listens where `adminListen` of the settings says; nil if it says nothing. Not on an event loop.
+    ///
+    /// Throws `NetError` where the address cannot be listened on.
+    public init?(_ settings: NodeSettings, answers: NodeAnswers, journal: Journal) throws {
+        guard let place = settings.adminListen else { return nil }
+        let wanted = try SocketAddress(parsing: place)
+        let loop = try EventLoop()
+        do {
+            (server, address) = try loop.sync {
+                var bounds = HTTPServer.Settings(settings)
+                bounds.limits.body = Self.bodyBytesMax
+                // Prometheus asks directly: no proxy is believed here.
+                bounds.trustedProxies = AddressRanges()
+                // Nobody listens in on the loopback, and few certificates are for it.
+                if wanted.isLoopback { bounds.tls = nil }
+                let server = HTTPServer(
+                    on: loop,
+                    bounds,
+                    gate: ConnectionGate(limit: Self.connectionsMax),
+                    handler: AdminHTTP(settings, answers: answers, wanted)
+                )
+                do throws(NetError) {
+                    return (LoopBound(server, on: loop), try server.listen(on: wanted))
+                } catch {
+                    throw Self.refusal(error)
+                }
+            }
+        } catch {
+            loop.stop()
+            loop.join()
+            throw error
+        }
+        let isSecure = settings.tls != nil && !wanted.isLoopback
+        journal.info(
+            "listening for the operator",
+            ["address": "\(address)", "scheme": isSecure ? "https" : "http"]
+        )
+    }
+
+    /// Throws as listening there would, now. `place`: `HOST:PORT`.
+    public static func checkThatItIsFree(_ place: String) throws(NetError) {
+        let address = try SocketAddress(parsing: place)
+        do throws(NetError) {
+            try address.checkThatItIsFree()
+        } catch {
+            throw refusal(error)
+        }
+    }
+
+    /// The error that names the setting and says what to do.
+    private static func refusal(_ error: NetError) -> NetError {
+        let advice = error.code == .addressInUse ? "; end the process that listens there, or name another port" : ""
+        return NetError(.other, "--admin-listen: \(error.message)\(advice)")
+    }
+
+    /// Stops listening and closes all connections. Not on its loop.
+    public func close() {
+        server.loop.stop()
+        server.loop.join()
+    }
+}
+
+extension NodeSettings {
+    /// Returns the URL by which others reach the operator's port, which listens on this address; nil: they do not.
+    /// `url`: that of the node itself. It names the host where the port listens on all addresses.
+    public func adminURL(_ admin: SocketAddress, of url: String) -> String? {
+        guard let node = HTTPOrigin(url) else { return nil }
+        guard !admin.isLoopback else {
+            // On another machine this address would be that machine's own.
+            return (try? SocketAddress(node.host, port: 0))?.isLoopback == true ? "http://\(admin)" : nil
+        }
+        let host = ["0.0.0.0", "::"].contains(admin.host) ? node.host : admin.host
+        let place = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(admin.port)" : "\(host):\(admin.port)"
+        return "\(tls == nil ? "http" : "https")://\(place)"
+    }
+}
+
+/// The HTTP side of the operator's port.
+private final class AdminHTTP: HTTPHandler {
+    private let answers: NodeAnswers
+    /// The node's name among the others.
+    private let id: String
+    private let router: Router<NodeEndpoint>
+    private let origins: OriginRules
+    /// Checks tokens; nil: there are no keys, or only this machine reaches the port.
+    private let tokens: TokenGate?
+
+    init(_ settings: NodeSettings, answers: NodeAnswers, _ address: SocketAddress) {
+        self.answers = answers
+        id = settings.id
+        tokens = address.isLoopback ? nil : settings.tokens
+        // No page has business here, and a page led to the loopback by a name of its own (DNS rebinding) has least.
+        var node = settings
+        node.listen = "\(address)"
+        node.tokens = tokens
+        node.allowedOrigins = []
+        origins = OriginRules(node)
+        var router = Router<NodeEndpoint>()
+        for endpoint in NodeEndpoint.allCases where endpoint != .description {
+            router.add("GET", endpoint.rawValue, endpoint)
+        }
+        self.router = router
+    }
+
+    func respond(to request: HTTPRequest, _ exchange: HTTPExchange) {
+        answers.requests.watch(exchange, route: nil)
+        guard origins.admit(exchange) else { return }
+        var route: String?
+        do throws(Problem) {
+            let match = try router.match(request.head)
+            route = match.pattern
+            answers.requests.watch(exchange, route: route)
+            if match.endpoint.isForOperators { try Access(tokens, request.head).requireAdmin() }
+            let isOperator = NodeAnswers.isOperator(request.head, tokens)
+            exchange.respond(answers.response(match.endpoint, isOperator: isOperator, id: id))
+        } catch {
+            answers.requests.audit(error.code, route, exchange.client, subject: error.subject)
+            var problem = error
+            if error.code == .notFound { problem.detail = Self.elsewhere }
+            exchange.respond(problem.response)
+        }
+    }
+
+    private static let elsewhere =
+        "found a path of clients on the operator's port, expected /metrics, /readyz, /healthz or /v1/cluster; clients"
+        + " ask at the address of --listen"
+
+    func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision {
+        let problem = Problem(.notFound, Self.elsewhere)
+        answers.requests.refused(problem, nil, offer.client)
+        return .refuse(problem.response)
+    }
+
+    func isHealthCheck(_ head: HTTPRequestHead) -> Bool { NodeEndpoint.isHealthCheck(head) }
+
+    func refusal(of violation: HTTPViolation) -> HTTPResponse {
+        answers.requests.count(nil, violation.status)
+        return Problem(violation).response
+    }
+}
+
+@available(*, unavailable)
+extension AdminHTTP: Sendable {}
