@@ -1,4 +1,4 @@
-public import ReelNet
+import ReelNet
 
 /// The party that a node charges for a client's share of common resources. It is never a site: every reader of a stream
 /// can name the site of another client.

@@ -1,5 +1,6 @@
 import Foundation
 import ReelLab
+import ReelNet
 import TestSupport
 import Testing
 
