@@ -110,7 +110,7 @@ final class SocketClient: Subscriber {
     /// Says why nobody is let in, or stays in, and closes.
     func refuseEntry(_ error: ReelError, ref: [UInt8]?) {
         gateway.requests?.audit(error.code, "/v1/socket", (socket as? WebSocket)?.client, subject: access?.subject)
-        perform(session.unauthorized(error), ServerFrame.Failure(error), ref)
+        perform(session.refusedEntry(error), ServerFrame.Failure(error), ref)
     }
 
     private func perform(_ action: Session.Action, _ failure: ServerFrame.Failure, _ ref: [UInt8]?) {

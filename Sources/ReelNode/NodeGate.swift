@@ -5,6 +5,7 @@ public import ReelNet
 public final class NodeGate: Sendable {
     /// For the servers.
     public let connections: ConnectionGate
+    private let tokens: TokenGate?
     private let memoryLimit: Int
     private let memoryUse: @Sendable () -> Int
     private let journal: Journal
@@ -17,6 +18,7 @@ public final class NodeGate: Sendable {
             countsLoopback: settings.addressConnections != nil
         )
         connections = gate
+        tokens = settings.tokens
         memoryLimit = settings.memoryBytes
         memoryUse = settings.memoryUse
         self.journal = journal
@@ -42,6 +44,9 @@ public final class NodeGate: Sendable {
             let limit = refusal == .address ? "connections_per_address" : refusal.rawValue
             metrics.counter(LimitMeters.name, LimitMeters.help, labels: ["limit": limit]) { gate.refused(refusal) }
         }
+        metrics.counter(LimitMeters.name, LimitMeters.help, labels: ["limit": "wrong_signatures"]) { [tokens] in
+            tokens?.limited ?? 0
+        }
         metrics.counter(
             "reel_node_descriptor_shortages_total",
             "Times that a connection waited in the kernel because the process had no descriptor for it."
@@ -59,8 +64,9 @@ public final class NodeGate: Sendable {
     /// Whether the process has more memory than it may have.
     public var lacksMemory: Bool { connections.lacksMemory }
 
-    /// Looks how much memory there is; to be called about once a second.
+    /// Looks how much memory there is, and forgets old wrong signatures. Call it about once a second.
     public func look() {
+        tokens?.tick()
         guard memoryLimit > 0 else { return }
         var use = memoryUse()
         // Also what those had who have left meanwhile.
