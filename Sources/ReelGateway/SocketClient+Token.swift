@@ -10,7 +10,8 @@ extension SocketClient {
             if let tokens, let token = hello.token {
                 access = Access(try tokens.grant(token, from: origin), token: token, of: tokens)
             }
-            guard access != nil else { throw ReelError(.unauthorized, "found no token, expected one in hello") }
+            guard let access else { throw ReelError(.unauthorized, "found no token, expected one in hello") }
+            place = try gateway.share.countConnection(of: access)
             takeFrames(of: settings.frameBytes)
             if hello.takesNodes { neighboursTold = gateway.neighbours.edition }
             sayWelcome(ref: frame.ref)

@@ -14,6 +14,8 @@ final class SocketClient: Subscriber {
     /// What it may do; nil until its token has come.
     var access: Access?
     private var socket: (any ClientSocket)?
+    /// The connection's place among those of its subject.
+    var place: PayerShares.Unit?
     /// Subscribes that wait for their position; a newer one, or an unsubscribe, makes an older one void.
     var subscribing: [StreamName: Int] = [:]
     /// All that wait for their position, void or not.
@@ -328,6 +330,7 @@ extension SocketClient {
         let isFraming = [1002, 1003, 1007, 1009].contains(code)
         gateway.share.meters.closed(session.end == .client && isFraming ? .framing : session.end)
         self.socket = nil
+        place = nil
         paused = []
         subscribing = [:]
         gateway.share.meters.connections.add(-1)

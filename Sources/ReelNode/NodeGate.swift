@@ -14,7 +14,7 @@ public final class NodeGate: Sendable {
     public init(_ settings: NodeSettings, metrics: Metrics, journal: Journal) {
         let gate = ConnectionGate(
             limit: settings.connections,
-            addressLimit: settings.addressConnections ?? max(64, settings.connections / 10),
+            addressLimit: settings.addressConnections ?? settings.standardShareOfConnections,
             countsLoopback: settings.addressConnections != nil
         )
         connections = gate

@@ -25,6 +25,8 @@ public struct NodeSettings: Sendable {
     public var connections = 20_000
     /// Open connections of one address at most; 0: as many as in all; nil: a tenth of all, and on this machine all.
     public var addressConnections: Int?
+    /// The largest part of all connections that one client has by default.
+    public var standardShareOfConnections: Int { max(64, connections / 10) }
     /// Proxies that are believed when they say for whom they ask.
     public var trustedProxies = AddressRanges()
     /// Connections that wait in the kernel until they are accepted.
