@@ -22,6 +22,7 @@ final class SocketClient: Subscriber {
     var pendingSubscribes = 0
     /// Of these, those whose position is waited for.
     var waits = 0
+    var filterBytes = 0
     /// The client's address, as `SocketAddress.origin` says it.
     var origin: UInt64 = 0
     /// Reads of the log that were begun for its subscriptions and are under way, ended ones too.

@@ -130,6 +130,13 @@ import Testing
             #expect(try await b.nextError().error.code == .limit)
             subscribe(a, "s1", models: [String(repeating: "m", count: 101)])
             #expect(try await a.nextError().error.code == .limit)
+            // What a subscription no longer names is free: by another filter, or without the subscription.
+            for models in [String(repeating: "m", count: 90), String(repeating: "n", count: 91), "x"] {
+                subscribe(a, "s1", models: [models])
+                _ = try await a.nextSubscribed()
+            }
+            subscribe(a, "s2", models: [String(repeating: "m", count: 99)])
+            _ = try await a.nextSubscribed()
             a.send(.unsubscribe(StreamName("s2")!))
             try await eventually("the place is free") { try await live.metric("reel_gateway_subscriptions") == 2 }
             subscribe(b, "s2")
