@@ -4,7 +4,8 @@ import ReelNode
 import Synchronization
 
 /// The questions of all loops that wait until a partition is folded up to a seq. The folder ends waits after each
-/// commit, and a timer of the question's loop ends a wait at its deadline. Nothing polls.
+/// commit, and a timer of the question's loop ends a wait at its deadline. Nothing polls. `SnapshotNode.reach` bounds
+/// their number.
 final class FoldWaits: Sendable {
     private typealias Waits = SeqWaits<LoopBound<() -> Void>>
 
@@ -26,7 +27,7 @@ final class FoldWaits: Sendable {
             then()
         }
         let waiter = LoopBound(end, on: loop)
-        let ticket = waits.withLock { $0.add(waiter, for: seq, untilMs: .max) }
+        let ticket = waits.withLock { $0.add(waiter, for: seq) }
         if isFolded() {
             waits.withLock { $0.cancel(ticket) }?.value()
             return
