@@ -22,7 +22,7 @@ public final class NodeGate: Sendable {
         memoryLimit = settings.memoryBytes
         memoryUse = settings.memoryUse
         self.journal = journal
-        ProcessMetrics.register(metrics, build: settings.build)
+        ProcessMetrics.register(metrics, build: settings.build, commit: settings.commit)
         if let file = settings.logFile { DiskMetrics.register(metrics, logFile: file) }
         RefusedTokens.register(settings.tokens, metrics)
         for (name, folder) in settings.watchedFolders.sorted(by: { $0.key < $1.key }) {

@@ -55,6 +55,8 @@ public struct NodeSettings: Sendable {
     public var announceMs: Int64 = 2_000
     /// The version of the program.
     public var build = "0.1.0"
+    /// The commit that the program was built from.
+    public var commit = "unknown"
     /// The file of a log on SQLite; nil: the log is elsewhere.
     public var logFile: String?
     /// Folders whose disks are watched, by role: `log`, `data`.
