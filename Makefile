@@ -33,6 +33,10 @@ libraries:
 
 build: libraries ## Build the release binary, .build/release/reel
 	swift build -c release --static-swift-stdlib --product reel
+	@if commit=$$(git rev-parse HEAD 2>/dev/null); then \
+		[ -z "$$(git status --porcelain Sources Package.swift)" ] || commit=$$commit-dirty; \
+		deploy/stamp $(REEL) "$$commit"; \
+	fi
 
 demo: setup build ## Watch it work: a whole cluster on this machine, in a few seconds once it is built
 	@$(REEL) demo

@@ -16,8 +16,8 @@ struct PositionWaits {
     var asking: [[Waiter]?]
     /// For each partition who waits for the loop, or the log, to get there.
     var waiting: [SeqWaits<Waiter>]
-    /// Cancels the timer that ends waits at their deadlines.
-    var endTimer: (() -> Void)?
+    /// The timer that ends waits at their deadlines, set for the earliest of them; nil: nobody waits.
+    var timer: (dueMs: Int64, cancel: () -> Void)?
 
     init(partitions: Int) {
         asking = [[Waiter]?](repeating: nil, count: partitions)
@@ -96,10 +96,22 @@ extension GatewayLoop {
         case .wait:
             let wait = waiter.wait
             positionWaits.waiting[wait.partition].add(waiter, for: wait.seq, untilMs: wait.untilMs)
-            if positionWaits.endTimer == nil {
-                positionWaits.endTimer = loop.every(50) { [self] in tickPositionWaits() }
-            }
+            endWaits(atMs: wait.untilMs)
         }
+    }
+
+    /// A deadline may pass so late, in milliseconds: waits that end at about the same time share a timer.
+    private static let deadlineMs: Int64 = 50
+
+    /// Sees to it that waits with this deadline end.
+    private func endWaits(atMs untilMs: Int64) {
+        let dueMs = max(nowMs + Self.deadlineMs, untilMs)
+        if let timer = positionWaits.timer {
+            guard dueMs < timer.dueMs else { return }
+            timer.cancel()
+        }
+        let cancel = loop.every(dueMs - nowMs) { [self] in endOverdueWaits() }
+        positionWaits.timer = (dueMs, cancel)
     }
 
     /// Calls back those that waited for what this loop has read.
@@ -108,15 +120,14 @@ extension GatewayLoop {
     }
 
     /// Steps the waits whose deadline has passed.
-    func tickPositionWaits() {
+    private func endOverdueWaits() {
+        positionWaits.timer?.cancel()
+        positionWaits.timer = nil
         for partition in positionWaits.waiting.indices {
             for var waiter in positionWaits.waiting[partition].due(nowMs: nowMs) {
                 step(waiter.wait.tick(head: rings[partition].head, nowMs: nowMs), waiter)
             }
         }
-        if positionWaits.waiting.allSatisfy(\.isEmpty) {
-            positionWaits.endTimer?()
-            positionWaits.endTimer = nil
-        }
+        if let nextMs = positionWaits.waiting.compactMap(\.nextDeadlineMs).min() { endWaits(atMs: nextMs) }
     }
 }

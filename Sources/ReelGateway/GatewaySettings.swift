@@ -21,16 +21,19 @@ public struct GatewaySettings: Sendable {
     public var eventBytes = 256 << 10
     /// The most events of one publish.
     public var batch = 1_000
-    /// Events that one payer may publish to one stream in a second.
+    /// Events that one payer may publish to one stream in a second; to all streams together, four times as many.
     public var publishesPerSecond = PayerLimit.standard(10_000)
-    /// Bytes of events that one payer may publish to one stream in a second.
+    /// Bytes of events that one payer may publish to one stream in a second; to all streams, four times as many.
     public var publishBytesPerSecond = PayerLimit.standard(16 << 20)
-    /// Sites that one payer may begin in one stream in an hour.
+    /// Sites that one payer may begin in one stream in an hour; in all streams, four times as many.
     public var newSitesPerHour = PayerLimit.standard(3_600)
     /// The most subscriptions of one connection.
     public var subscriptions = 1_000
     /// The most subscriptions of one payer on this node.
     public var payerSubscriptions = PayerLimit.standard(100_000)
+    /// The most sockets, event streams and long polls of one token subject on this node; 0: no limit; nil: a tenth of
+    /// all connections.
+    public var subjectConnections: Int?
     /// The most bytes of the filters of one connection's subscriptions.
     public var filterBytes = 64 << 10
     /// Positions that one connection waits for at once.

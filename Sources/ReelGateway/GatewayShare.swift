@@ -102,6 +102,8 @@ final class GatewayShare: Sendable {
     let publishLimits: Mutex<PublishLimits>
     /// The subscriptions of each payer, on all loops.
     let payerSubscriptions: PayerShares
+    /// The sockets, event streams and long polls of each token subject, on all loops.
+    private let subjectConnections: PayerShares
     /// Answers questions about state in this process; nil: they are passed on.
     let state: (any StateSource)?
     private let notice: @Sendable () -> String?
@@ -141,6 +143,9 @@ final class GatewayShare: Sendable {
         partitions = log.partitions
         publishLimits = Mutex(PublishLimits(settings))
         payerSubscriptions = PayerShares(settings.payerSubscriptions)
+        subjectConnections = PayerShares(
+            PayerLimit(settings.subjectConnections ?? settings.node.standardShareOfConnections)
+        )
         gate = NodeGate(settings.node, metrics: metrics, journal: journal)
         sound = SoundSeqs(partitions: log.partitions)
         pages = LogPages(log, sound: sound, byteLimit: settings.pageBytes)
@@ -164,6 +169,20 @@ final class GatewayShare: Sendable {
             )
         )
         GatewayMeters.watch(self, metrics)
+    }
+
+    /// Counts a socket, an event stream or a long poll for the subject of its token until the unit is gone. Returns nil
+    /// for a client without a token, whose connections the node's gate counts by address. Throws `overloaded` if the
+    /// subject has as many as it may have.
+    func countConnection(of access: Access) throws(ReelError) -> PayerShares.Unit? {
+        guard let subject = access.subject else { return nil }
+        if let unit = subjectConnections.unit(for: .subject(subject)) { return unit }
+        meters.limits.met(.connectionsPerSubject)
+        throw ReelError(
+            .overloaded,
+            "found \(subjectConnections.limit.most) open connections of this token's subject, expected fewer",
+            retryMs: 5_000
+        )
     }
 
     // MARK: Where the node stands

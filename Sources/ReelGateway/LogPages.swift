@@ -26,10 +26,8 @@ final class LogPages: Sendable {
         case page(LogPage)
         /// A read under way, of whose outcome the loop is told.
         case reading(Reading)
-        /// Nothing: this read is to be begun, with `read`, which tells the loop.
-        case nothing(Reading)
-        /// Nothing, and no read may be begun.
-        case refused
+        /// A read that the loop is to do now, with `read`, which tells it the outcome.
+        case begun(Reading)
     }
 
     fileprivate struct Kept {
@@ -41,7 +39,9 @@ final class LogPages: Sendable {
     fileprivate struct State {
         /// By partition, by seq.
         var pages: [[Kept]]
-        var readings: [Reading] = []
+        /// The reads under way, by partition and seq. No two have a seq in common.
+        var readings: [[Reading]]
+        var readingCount = 0
         /// The pages as they are to be let go of.
         var order = Queue<(partition: Int, seq: Seq)>()
         var byteCount = 0
@@ -63,7 +63,12 @@ final class LogPages: Sendable {
         self.log = log
         self.sound = sound
         self.byteLimit = byteLimit
-        state = Mutex(State(pages: [[Kept]](repeating: [], count: log.partitions)))
+        state = Mutex(
+            State(
+                pages: [[Kept]](repeating: [], count: log.partitions),
+                readings: [[Reading]](repeating: [], count: log.partitions)
+            )
+        )
     }
 
     /// Bytes that the kept pages take.
@@ -82,17 +87,17 @@ final class LogPages: Sendable {
         state.withLock { $0.page(at: seq, of: partition) }
     }
 
-    /// What there is for the seq, in a range that ends at `to`, for this loop. `mayBegin` is asked before a read is
-    /// begun.
-    func find(_ seq: Seq, to: Seq, of partition: Int, loop: Int, mayBegin: () -> Bool) -> Found {
+    /// Returns the page that holds the seq, or the read under way of it, which this loop then waits for; nil: there is
+    /// neither.
+    func find(_ seq: Seq, of partition: Int, loop: Int) -> Found? {
+        state.withLock { $0.find(seq, of: partition, loop: loop) }
+    }
+
+    /// Returns what `find` does, or else begins a read for this loop, of a range that ends at `to`.
+    func findOrBegin(_ seq: Seq, to: Seq, of partition: Int, loop: Int) -> Found {
         state.withLock { state in
-            if let page = state.page(at: seq, of: partition) { return .page(page) }
-            if let index = state.readings.firstIndex(where: { $0.partition == partition && $0.seqs.contains(seq) }) {
-                state.readings[index].loops.insert(loop)
-                return .reading(state.readings[index])
-            }
-            guard mayBegin() else { return .refused }
-            return .nothing(state.begin(seq, to: to, of: partition, for: [loop]))
+            state.find(seq, of: partition, loop: loop)
+                ?? .begun(state.begin(seq, to: to, of: partition, for: [loop]))
         }
     }
 
@@ -102,7 +107,7 @@ final class LogPages: Sendable {
         let seq = page.seqs.upperBound
         guard seq <= to else { return nil }
         return state.withLock { state in
-            guard state.readings.isEmpty, state.page(at: seq, of: partition) == nil else { return nil }
+            guard state.readingCount == 0, state.page(at: seq, of: partition) == nil else { return nil }
             return state.begin(seq, to: to, of: partition, for: [])
         }
     }
@@ -114,8 +119,7 @@ final class LogPages: Sendable {
             try LogPage(log, reading.partition, reading.seqs, bytes: bytes, end: end, sound: sound)
         }
         let listeners = state.withLock { (state) -> [@Sendable (News) -> Void] in
-            guard let index = state.readings.firstIndex(where: { $0.number == reading.number }) else { return [] }
-            let loops = state.readings.remove(at: index).loops
+            let loops = state.end(reading).loops
             if case .success(let page) = outcome { state.keep(page, of: reading.partition, byteLimit: byteLimit) }
             return loops.map { state.loops[$0] }
         }
@@ -124,6 +128,25 @@ final class LogPages: Sendable {
 }
 
 extension LogPages.State {
+    mutating func find(_ seq: Seq, of partition: Int, loop: Int) -> LogPages.Found? {
+        if let page = page(at: seq, of: partition) { return .page(page) }
+        let index = readingIndex(of: seq, in: partition)
+        guard index < readings[partition].count, readings[partition][index].seqs.contains(seq) else { return nil }
+        readings[partition][index].loops.insert(loop)
+        return .reading(readings[partition][index])
+    }
+
+    /// The index of the first read that ends at the seq or behind it.
+    private func readingIndex(of seq: Seq, in partition: Int) -> Int {
+        let readings = readings[partition]
+        var (low, high) = (0, readings.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if readings[middle].seqs.upperBound < seq { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
     /// The index of the first page that ends behind the seq.
     private func index(of seq: Seq, in partition: Int) -> Int {
         let pages = pages[partition]
@@ -146,10 +169,8 @@ extension LogPages.State {
     func next(behind seq: Seq, of partition: Int) -> Seq {
         let index = index(of: seq, in: partition)
         let page = index < pages[partition].count ? pages[partition][index].page.seqs.lowerBound : .max
-        return readings.reduce(page) { next, reading in
-            let isBehind = reading.partition == partition && reading.seqs.lowerBound > seq
-            return isBehind ? min(next, reading.seqs.lowerBound) : next
-        }
+        let reading = readingIndex(of: seq, in: partition)
+        return reading < readings[partition].count ? min(page, readings[partition][reading].seqs.lowerBound) : page
     }
 
     mutating func begin(_ seq: Seq, to: Seq, of partition: Int, for loops: Set<Int>) -> LogPages.Reading {
@@ -157,8 +178,15 @@ extension LogPages.State {
         lastNumber += 1
         let seqs = seq...max(seq, next - 1)
         let reading = LogPages.Reading(number: lastNumber, partition: partition, seqs: seqs, loops: loops)
-        readings.append(reading)
+        readings[partition].insert(reading, at: readingIndex(of: seq, in: partition))
+        readingCount += 1
         return reading
+    }
+
+    /// Removes a read that has ended. Returns it with the loops that wait for it by now.
+    mutating func end(_ reading: LogPages.Reading) -> LogPages.Reading {
+        readingCount -= 1
+        return readings[reading.partition].remove(at: readingIndex(of: reading.seqs.lowerBound, in: reading.partition))
     }
 
     /// Keeps a page, and lets go of those for which nobody came lately.

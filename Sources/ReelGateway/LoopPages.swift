@@ -62,18 +62,24 @@ final class LoopPages {
     private func find(_ waiter: Waiter, mayBegin: () -> Bool) -> Bool {
         let query = waiter.query
         let (pages, partition) = (share.pages, query.partition)
-        switch pages.find(query.from, to: query.to, of: partition, loop: number, mayBegin: mayBegin) {
+        let found: LogPages.Found
+        if let present = pages.find(query.from, of: partition, loop: number) {
+            found = present
+        } else {
+            guard mayBegin() else { return false }
+            // Another loop may have begun the same read meanwhile.
+            found = pages.findOrBegin(query.from, to: query.to, of: partition, loop: number)
+        }
+        switch found {
         case .page(let page):
             share.meters.pagesKept.add()
             answerInTurn(waiter, from: page)
         case .reading(let reading):
             share.meters.pagesJoined.add()
             waiting[reading.id, default: []].append(waiter)
-        case .nothing(let reading):
+        case .begun(let reading):
             waiting[reading.id, default: []].append(waiter)
             begin(reading, bytes: min(query.bytes, Self.pageBytes))
-        case .refused:
-            return false
         }
         return true
     }

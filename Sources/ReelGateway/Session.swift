@@ -111,10 +111,13 @@ struct Session {
         return errors >= errorsMax ? close(error, 1008, .errors) : .refuse(error)
     }
 
-    /// Nobody knows (any more) who it is.
-    mutating func unauthorized(_ error: ReelError) -> Action {
+    /// The client is not let in, or not any longer: its token is not valid, or it has met a limit and may come again.
+    mutating func refusedEntry(_ error: ReelError) -> Action {
         if case .closing = phase { return .ignore }
-        return close(error, ErrorCode.unauthorized.close ?? 1008, .token)
+        guard error.code.entry.retry == .later else {
+            return close(error, ErrorCode.unauthorized.close ?? 1008, .token)
+        }
+        return close(error, ErrorCode.overloaded.close ?? 1013, .limit)
     }
 
     private mutating func close(_ error: ReelError, _ code: UInt16, _ end: SocketEnd) -> Action {

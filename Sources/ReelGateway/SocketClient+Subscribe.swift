@@ -78,8 +78,8 @@ extension SocketClient {
     private func makeRoom(for filter: EventFilter?, _ stream: StreamName) throws(RefusedSubscribe) {
         let share = gateway.share
         if let filter {
-            let others = gateway.subscriptions.all(of: self).filter { $0.stream != stream }
-            let bytes = others.reduce(filter.byteCount) { $0 + ($1.filter?.byteCount ?? 0) }
+            let replaced = gateway.subscriptions.entry(self, stream)?.filter?.byteCount ?? 0
+            let bytes = filterBytes - replaced + filter.byteCount
             guard bytes <= settings.filterBytes else {
                 share.meters.limits.met(.filters)
                 throw RefusedSubscribe(

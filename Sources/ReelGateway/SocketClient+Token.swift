@@ -8,9 +8,10 @@ extension SocketClient {
         guard case .hello(let hello) = frame.body else { return }
         do throws(ReelError) {
             if let tokens, let token = hello.token {
-                access = Access(try tokens.grant(token), token: token, of: tokens)
+                access = Access(try tokens.grant(token, from: origin), token: token, of: tokens)
             }
-            guard access != nil else { throw ReelError(.unauthorized, "found no token, expected one in hello") }
+            guard let access else { throw ReelError(.unauthorized, "found no token, expected one in hello") }
+            place = try gateway.share.countConnection(of: access)
             takeFrames(of: settings.frameBytes)
             if hello.takesNodes { neighboursTold = gateway.neighbours.edition }
             sayWelcome(ref: frame.ref)
@@ -24,7 +25,7 @@ extension SocketClient {
     func renew(_ token: String, _ access: Access, ref: [UInt8]?) {
         do throws(ReelError) {
             guard let tokens, let old = access.grant else { return sayWelcome(ref: ref) }
-            let grant = try tokens.grant(token)
+            let grant = try tokens.grant(token, from: origin)
             guard grant.subject.utf8.elementsEqual(old.subject.utf8) else {
                 throw ReelError(.forbidden, "the new token is of another subject than the one before")
             }

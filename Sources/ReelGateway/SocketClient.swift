@@ -14,12 +14,15 @@ final class SocketClient: Subscriber {
     /// What it may do; nil until its token has come.
     var access: Access?
     private var socket: (any ClientSocket)?
+    /// The connection's place among those of its subject.
+    var place: PayerShares.Unit?
     /// Subscribes that wait for their position; a newer one, or an unsubscribe, makes an older one void.
     var subscribing: [StreamName: Int] = [:]
     /// All that wait for their position, void or not.
     var pendingSubscribes = 0
     /// Of these, those whose position is waited for.
     var waits = 0
+    var filterBytes = 0
     /// The client's address, as `SocketAddress.origin` says it.
     var origin: UInt64 = 0
     /// Reads of the log that were begun for its subscriptions and are under way, ended ones too.
@@ -110,7 +113,7 @@ final class SocketClient: Subscriber {
     /// Says why nobody is let in, or stays in, and closes.
     func refuseEntry(_ error: ReelError, ref: [UInt8]?) {
         audit(error.code, "hello")
-        perform(session.unauthorized(error), ServerFrame.Failure(error), ref)
+        perform(session.refusedEntry(error), ServerFrame.Failure(error), ref)
     }
 
     /// Writes an audit line if the code says that the client lacks a token or a right. `frame`: what it asked by.
@@ -337,6 +340,7 @@ extension SocketClient {
         let isFraming = [1002, 1003, 1007, 1009].contains(code)
         gateway.share.meters.closed(session.end == .client && isFraming ? .framing : session.end)
         self.socket = nil
+        place = nil
         paused = []
         subscribing = [:]
         gateway.share.meters.connections.add(-1)

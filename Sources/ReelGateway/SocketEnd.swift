@@ -8,6 +8,8 @@ enum SocketEnd: String, CaseIterable {
     case errors
     /// No token that is valid.
     case token
+    /// Its client has as many connections, or has sent as many wrong tokens, as it may.
+    case limit
     /// No answer to two pings.
     case silent
     /// What waited for its client was not taken.

@@ -88,6 +88,8 @@ private final class Wish {
 protocol Subscriber: AnyObject {
     /// Its own on this loop. Not its address: a simulated run is the same each time.
     var number: Int { get }
+    /// The bytes of the filters of all its subscriptions. `Subscriptions` keeps the sum.
+    var filterBytes: Int { get set }
 }
 
 /// Who on this loop listens to what. A frame is made once for all clients that stand at the same seq.
@@ -164,6 +166,7 @@ struct Subscriptions<Client: Subscriber> {
         let entry = Entry(client: client, stream: stream, partition: partition, after: after, wish: wish)
         clients[Self.slot(client)][client.number, default: []].append(entry)
         count += 1
+        client.filterBytes += filter?.byteCount ?? 0
         return entry
     }
 
@@ -185,6 +188,7 @@ struct Subscriptions<Client: Subscriber> {
 
     private mutating func end(_ entry: Entry) {
         count -= 1
+        entry.client.filterBytes -= entry.filter?.byteCount ?? 0
         entry.isOverNow()
         guard entry.isLive else { return }
         entry.isLive = false

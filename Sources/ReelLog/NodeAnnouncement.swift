@@ -123,6 +123,9 @@ public struct NodeAnnouncement: Equatable, Sendable {
         return folded.isEmpty ? positions : folded
     }
 
+    /// A reader keeps so many nodes at most, those that were heard last.
+    package static let nodesMax = 1_000
+
     /// What was announced before this moment, ten minutes ago, is forgotten.
     package static func oldestMs() -> Int64 { nowMs() - 600_000 }
 

@@ -5,6 +5,7 @@ public import ReelNet
 public final class NodeGate: Sendable {
     /// For the servers.
     public let connections: ConnectionGate
+    private let tokens: TokenGate?
     private let memoryLimit: Int
     private let memoryUse: @Sendable () -> Int
     private let journal: Journal
@@ -13,14 +14,15 @@ public final class NodeGate: Sendable {
     public init(_ settings: NodeSettings, metrics: Metrics, journal: Journal) {
         let gate = ConnectionGate(
             limit: settings.connections,
-            addressLimit: settings.addressConnections ?? max(64, settings.connections / 10),
+            addressLimit: settings.addressConnections ?? settings.standardShareOfConnections,
             countsLoopback: settings.addressConnections != nil
         )
         connections = gate
+        tokens = settings.tokens
         memoryLimit = settings.memoryBytes
         memoryUse = settings.memoryUse
         self.journal = journal
-        ProcessMetrics.register(metrics, build: settings.build)
+        ProcessMetrics.register(metrics, build: settings.build, commit: settings.commit)
         if let file = settings.logFile { DiskMetrics.register(metrics, logFile: file) }
         RefusedTokens.register(settings.tokens, metrics)
         for (name, folder) in settings.watchedFolders.sorted(by: { $0.key < $1.key }) {
@@ -42,6 +44,9 @@ public final class NodeGate: Sendable {
             let limit = refusal == .address ? "connections_per_address" : refusal.rawValue
             metrics.counter(LimitMeters.name, LimitMeters.help, labels: ["limit": limit]) { gate.refused(refusal) }
         }
+        metrics.counter(LimitMeters.name, LimitMeters.help, labels: ["limit": "wrong_signatures"]) { [tokens] in
+            tokens?.limited ?? 0
+        }
         metrics.counter(
             "reel_node_descriptor_shortages_total",
             "Times that a connection waited in the kernel because the process had no descriptor for it."
@@ -59,8 +64,9 @@ public final class NodeGate: Sendable {
     /// Whether the process has more memory than it may have.
     public var lacksMemory: Bool { connections.lacksMemory }
 
-    /// Looks how much memory there is; to be called about once a second.
+    /// Looks how much memory there is, and forgets old wrong signatures. Call it about once a second.
     public func look() {
+        tokens?.tick()
         guard memoryLimit > 0 else { return }
         var use = memoryUse()
         // Also what those had who have left meanwhile.

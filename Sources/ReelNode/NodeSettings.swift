@@ -27,6 +27,8 @@ public struct NodeSettings: Sendable {
     public var connections = 20_000
     /// Open connections of one address at most; 0: as many as in all; nil: a tenth of all, and on this machine all.
     public var addressConnections: Int?
+    /// The largest part of all connections that one client has by default.
+    public var standardShareOfConnections: Int { max(64, connections / 10) }
     /// Proxies that are believed when they say for whom they ask.
     public var trustedProxies = AddressRanges()
     /// Connections that wait in the kernel until they are accepted.
@@ -55,6 +57,8 @@ public struct NodeSettings: Sendable {
     public var announceMs: Int64 = 2_000
     /// The version of the program.
     public var build = "0.1.0"
+    /// The commit that the program was built from.
+    public var commit = "unknown"
     /// The file of a log on SQLite; nil: the log is elsewhere.
     public var logFile: String?
     /// Folders whose disks are watched, by role: `log`, `data`.

@@ -4,7 +4,8 @@ import ReelNode
 import Synchronization
 
 /// The questions of all loops that wait until a stream is folded up to a seq. The folder ends waits after each
-/// commit, and a timer of the question's loop ends a wait at its deadline. Nothing polls.
+/// commit, and a timer of the question's loop ends a wait at its deadline. Nothing polls. `SnapshotNode.reach` bounds
+/// their number.
 final class FoldWaits: Sendable {
     /// A question that waits. Its ticket is used under the lock only.
     private final class Wait: @unchecked Sendable {
@@ -27,7 +28,7 @@ final class FoldWaits: Sendable {
         var parked: [StreamName: SeqWaits<Wait>] = [:]
 
         mutating func begin(_ wait: Wait) {
-            wait.ticket = unread.add(wait, for: wait.seq, untilMs: .max)
+            wait.ticket = unread.add(wait, for: wait.seq)
         }
 
         /// True if the wait has not ended before.
@@ -46,7 +47,7 @@ final class FoldWaits: Sendable {
                     ended.append(wait)
                 } else {
                     wait.isParked = true
-                    wait.ticket = parked[wait.stream, default: SeqWaits()].add(wait, for: wait.seq, untilMs: .max)
+                    wait.ticket = parked[wait.stream, default: SeqWaits()].add(wait, for: wait.seq)
                 }
             }
             for stream in parked.keys {

@@ -57,13 +57,8 @@ extension SnapshotNode {
         let question = LinesQuestion(stream: stream, after: after)
         let isTaken = lines.ask(question, on: exchange.loop) {
             guard let place = openAnswers.take(for: payer) else { return nil }
-            // Of the first time that it is done; each further one needs a place of its own.
-            let first = Mutex<OpenAnswers.Place?>(place)
             return { [self] in
                 Result { () throws(Problem) in
-                    guard let place = first.withLock({ $0.take() }) ?? openAnswers.take() else {
-                        throw tooManyAnswers()
-                    }
                     defer { withExtendedLifetime(place) {} }
                     // A file may have been put aside since the question came.
                     try Self.check(keeper, epoch, nil)

@@ -22,7 +22,8 @@ extension SnapshotNode {
             // Only what a node lacks may come while it is waited for.
             if error.code != .nodeBehind { return then(.failure(error)) }
         }
-        reach(acks.map(\.seq).max() ?? .none, of: stream, keeper, withinMs: withinMs, on: loop) { [self] in
+        let seq = acks.map(\.seq).max() ?? .none
+        let isTaken = reach(seq, of: stream, keeper, withinMs: withinMs, on: loop) { [self] in
             guard let place = openAnswers.take() else { return then(.failure(tooManyAnswers())) }
             let reader = reader(of: keeper)
             loop.offload {
@@ -39,6 +40,7 @@ extension SnapshotNode {
                 then(result)
             }
         }
+        if !isTaken { then(.failure(tooManyWaits())) }
     }
 
     /// The answer to `POST …/outcomes`.

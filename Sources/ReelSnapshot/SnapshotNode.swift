@@ -18,9 +18,11 @@ public final class SnapshotNode: StateSource {
     let openAnswers: OpenAnswers
     /// Answers too large for memory, each read by all who share it.
     let openSpools: OpenAnswers
+    /// The questions that wait for the fold.
+    let foldWaits: OpenAnswers
     /// The clients that read these answers.
     let spoolReaders: OpenAnswers
-    private let limits: LimitMeters
+    let limits: LimitMeters
     /// Snapshots and deltas, by what follows which seq in which stream.
     let lines = SharedWork<LinesQuestion, Result<SharedLines, Problem>>()
 
@@ -42,6 +44,7 @@ public final class SnapshotNode: StateSource {
         try EpochFolders.make(log.epoch, in: settings.folder)
         openAnswers = OpenAnswers(most: settings.openAnswers)
         openSpools = OpenAnswers(most: settings.openSpools)
+        foldWaits = OpenAnswers(most: settings.foldWaits)
         spoolReaders = OpenAnswers(most: .max / 2, share: max(1, settings.openSpools / 4))
         limits = LimitMeters(metrics)
         let counted = SnapshotMetrics(metrics, epoch: log.epoch, journal: journal)
@@ -158,9 +161,11 @@ public final class SnapshotNode: StateSource {
             // Only what a node lacks may come while it is waited for.
             if error.code != .nodeBehind { return exchange.respond(error.response) }
         }
-        reach(request.seqMin, of: request.stream, keeper, on: exchange.loop) { [self] in
+        let (seq, stream) = (request.seqMin, request.stream)
+        let isTaken = reach(seq, of: stream, keeper, for: request.payer, on: exchange.loop) { [self] in
             answer(request, keeper, exchange)
         }
+        if !isTaken { exchange.respond(tooManyWaits().response) }
     }
 
     private func answer(_ request: StateRequest, _ keeper: PartitionKeeper, _ exchange: HTTPExchange) {
@@ -218,36 +223,6 @@ public final class SnapshotNode: StateSource {
     /// A reader that answers with nothing older than this seq.
     func reader(of keeper: PartitionKeeper, from seqMin: Seq = .none) -> StateReader {
         StateReader(place: keeper.place, identity: keeper.identity, folder: settings.folder, seqMin: seqMin)
-    }
-
-    /// Calls back once a stream is folded up to a seq; also after a while without, at the latest after `withinMs`.
-    func reach(
-        _ seq: Seq,
-        of stream: StreamName,
-        _ keeper: PartitionKeeper,
-        withinMs: Int64 = .max,
-        on loop: EventLoop,
-        then: @escaping () -> Void
-    ) {
-        guard keeper.now.seq(of: stream) < seq else { return then() }
-        keeper.waits.reach(
-            seq,
-            of: stream,
-            withinMs: min(settings.reachMs, withinMs),
-            on: loop,
-            isFolded: { keeper.now.seq(of: stream) >= seq },
-            then: then
-        )
-    }
-
-    func tooManyAnswers() -> Problem {
-        limits.met(.answers)
-        var problem = Problem(
-            .overloaded,
-            "as many answers are under way as there may be, in all or for this client; ask again"
-        )
-        problem.retryMs = 1_000
-        return problem
     }
 
     /// Answers how far a stream's partition is folded here.

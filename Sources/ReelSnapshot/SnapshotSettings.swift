@@ -20,6 +20,8 @@ public struct SnapshotSettings: Sendable {
     public var checkpointBytes = 32 << 20
     /// Answers that are made at once at most; who asks beyond is told to come again.
     public var openAnswers = 64
+    /// Questions that wait at once for a seq that is not folded yet at most.
+    public var foldWaits = 16_384
     /// Answers too large for memory that are read at once at most, each by all who share it.
     public var openSpools = 256
     /// An answer too large for memory is read within so long, in milliseconds. So a client has to read the faster, the

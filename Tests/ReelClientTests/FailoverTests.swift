@@ -38,6 +38,28 @@ import Testing
         #expect(failover.attemptMs == 3_000)
     }
 
+    @Test("a node that says when to come again is left alone until then, and other nodes are tried at once")
+    func heldNodes() {
+        var failover = Failover(nodes: ["a", "b"], seed: 1, startsAtFirst: true)
+        #expect(failover.next(nowMs: 0)?.node == "a")
+        failover.lost(nowMs: 0, retryMs: 5_000)
+        for _ in 0..<3 {
+            #expect(failover.next(nowMs: 100)?.node == "b")
+            failover.lost(nowMs: 100)
+        }
+        #expect(failover.next(nowMs: 200)?.node == "b")
+        failover.lost(nowMs: 200, retryMs: .max)
+        let attempt = failover.next(nowMs: 300)
+        #expect(attempt.map { $0.node == "a" ? $0.atMs >= 5_000 : $0.atMs >= 200 + Failover.holdMsMax } == true)
+        failover.lost(nowMs: 6_000)
+        #expect(failover.next(nowMs: 6_000)?.node == "a")
+
+        var alone = Failover(nodes: ["a"], seed: 1)
+        _ = alone.next(nowMs: 0)
+        alone.lost(nowMs: 0, retryMs: 5_000)
+        #expect(alone.next(nowMs: 0)?.atMs == 5_000)
+    }
+
     @Test func aLostConnectionIsReplacedByAnotherNode() {
         Seeds.run(50) { seed in
             var failover = Failover(nodes: ["a", "b"], seed: seed)

@@ -251,6 +251,58 @@ import Testing
         #expect(meters.pagesRead.value == ranges.count && meters.pagesJoined.value > 0)
     }
 
+    @Test("a read that a seq belongs to is found as in a list of all reads")
+    func foundAsInAList() throws {
+        for seed in 0..<50 as Range<UInt64> {
+            var generator = SeededNumbers(seed)
+            let log = try MemoryLog(partitions: 2)
+            defer { log.close() }
+            let pages = LogPages(log, sound: SoundSeqs(partitions: 2), byteLimit: 0)
+            let loop = pages.join { _ in }
+            var list: [LogPages.Reading] = []
+            for _ in 0..<300 {
+                let partition = Int.random(in: 0..<2, using: &generator)
+                let seq = Seq.random(in: 0..<100_000, using: &generator)
+                let known = list.first { $0.partition == partition && $0.seqs.contains(seq) }
+                switch pages.find(seq, of: partition, loop: loop) {
+                case .reading(let reading): #expect(reading.id == known?.id, "seed \(seed)")
+                case .page, .begun: Issue.record("seed \(seed): no page is kept, and none was to be begun")
+                case nil:
+                    #expect(known == nil, "seed \(seed)")
+                    let to = seq + Seq.random(in: 0..<2_000, using: &generator)
+                    guard case .begun(let reading) = pages.findOrBegin(seq, to: to, of: partition, loop: loop) else {
+                        Issue.record("seed \(seed): nothing was begun")
+                        continue
+                    }
+                    #expect(reading.seqs.lowerBound == seq && reading.seqs.upperBound <= to)
+                    #expect(!list.contains { $0.partition == partition && $0.seqs.overlaps(reading.seqs) })
+                    list.append(reading)
+                }
+                if Int.random(in: 0..<4, using: &generator) == 0, !list.isEmpty {
+                    let ended = list.remove(at: .random(in: 0..<list.count, using: &generator))
+                    pages.read(ended, bytes: 1, end: .max)
+                }
+            }
+        }
+    }
+
+    @Test("whoever is asked whether a read may begin may look at the pages")
+    func askedOutsideTheLock() throws {
+        var generator = SeededNumbers(1)
+        let log = try MemoryLog(partitions: 1)
+        defer { log.close() }
+        append((0..<10).map { event($0, streams[0], &generator) }, to: log)
+        let scene = try Scene(log)
+        let (gateway, pages) = (scene.loops[0].gateway, scene.share.pages)
+        for mayBegin in [false, true] {
+            let isUnderWay = gateway.read(streams[0], partition: 0, from: 0, to: 9, bytes: 1 << 20) {
+                mayBegin && pages.byteCount == 0
+            } then: { _ in
+            }
+            #expect(isUnderWay == mayBegin)
+        }
+    }
+
     @Test func anErrorGoesToAllWhoWaitAndIsForgotten() throws {
         var generator = SeededNumbers(1)
         let log = try MemoryLog(partitions: 1)

@@ -58,6 +58,48 @@ import Testing
         #expect(publish(3, op: 3, nowMs: 2_006_000) == nil)
     }
 
+    @Test("a payer has four times a stream's limit in all streams together")
+    func allStreams() {
+        var settings = GatewaySettings()
+        settings.publishesPerSecond = PayerLimit(10)
+        settings.newSitesPerHour = PayerLimit(1)
+        var limits = PublishLimits(settings)
+        func publish(_ stream: String, op: Op, _ payer: Payer) -> PublishLimits.Refusal? {
+            let offers = (0..<10).map { PublishLedger.Offer(site: site, op: op + Op($0), value: [0]) }
+            let key = PublishLimits.Key(payer: payer, stream: StreamName(stream)!)
+            return limits.take(PublishLimits.Charge(offers), of: key, nowMs: 0)
+        }
+        for number in 0..<4 { #expect(publish("s\(number)", op: 0, payer) == nil) }
+        let refusal = publish("s4", op: 1, payer)
+        #expect(refusal?.limit == .publishesOfPayer)
+        #expect(refusal?.error.code == .rateLimited && refusal?.error.retryMs == 250)
+        #expect(publish("s0", op: 1, payer)?.limit == .publishes, "the stream's own limit comes first")
+        #expect(publish("s4", op: 0, stranger) == nil, "others are not concerned")
+
+        settings.publishesPerSecond = .none
+        limits = PublishLimits(settings)
+        for number in 0..<4 { #expect(publish("s\(number)", op: 0, payer) == nil) }
+        #expect(publish("s4", op: 0, payer)?.limit == .newSitesOfPayer)
+        #expect(publish("s4", op: 1, payer) == nil, "no site begins with it")
+    }
+
+    @Test("a charge that one limit refuses is given back to all others")
+    func refusedCharge() {
+        var settings = GatewaySettings()
+        settings.publishesPerSecond = PayerLimit(10)
+        settings.publishBytesPerSecond = PayerLimit(100)
+        var limits = PublishLimits(settings)
+        func publish(_ stream: String, bytes: Int) -> LimitMeters.Limit? {
+            let value = [UInt8](repeating: 0, count: bytes)
+            let offers = (0..<10).map { PublishLedger.Offer(site: site, op: $0, value: value) }
+            let key = PublishLimits.Key(payer: payer, stream: StreamName(stream)!)
+            return limits.take(PublishLimits.Charge(offers), of: key, nowMs: 0)?.limit
+        }
+        #expect(publish("a", bytes: 40) == nil, "all bytes of a second in all streams")
+        for _ in 0..<10 { #expect(publish("b", bytes: 1) == .publishBytesOfPayer) }
+        #expect(publish("b", bytes: 0) == nil, "the refused events cost nothing")
+    }
+
     @Test func whatNobodyHasSetHoldsForOtherMachinesOnly() {
         let limit = PayerLimit.standard(1)
         #expect(limit.holds(for: .subject("ann")) && limit.holds(for: .address(7)))
@@ -88,6 +130,13 @@ import Testing
             #expect(try await b.nextError().error.code == .limit)
             subscribe(a, "s1", models: [String(repeating: "m", count: 101)])
             #expect(try await a.nextError().error.code == .limit)
+            // What a subscription no longer names is free: by another filter, or without the subscription.
+            for models in [String(repeating: "m", count: 90), String(repeating: "n", count: 91), "x"] {
+                subscribe(a, "s1", models: [models])
+                _ = try await a.nextSubscribed()
+            }
+            subscribe(a, "s2", models: [String(repeating: "m", count: 99)])
+            _ = try await a.nextSubscribed()
             a.send(.unsubscribe(StreamName("s2")!))
             try await eventually("the place is free") { try await live.metric("reel_gateway_subscriptions") == 2 }
             subscribe(b, "s2")
@@ -140,10 +189,12 @@ import Testing
             let events = first.map { String(decoding: $0, as: UTF8.self) }.joined(separator: ",")
             let body = #"{"events":[\#(events)]}"#.replacingOccurrences(of: "\(site)", with: "\(other)")
             let elsewhere = try await live.ask("POST", "/v1/streams/other/events?outcome=0", body: body)
-            #expect(elsewhere.status == 200, "another stream is not concerned")
+            #expect(elsewhere.status == 429, "and these are the events of 25 seconds in all streams")
             let refused = try await live.ask("POST", "/v1/streams/todo/events?outcome=0", body: body)
             #expect(refused.status == 429, "another site of the same address pays from the same purse")
             #expect(refused.headers["retry-after"].flatMap { Int($0) } ?? 0 > 1)
+            #expect(try await live.metric(#"reel_limited_total{limit="publishes"}"#) == 101)
+            #expect(try await live.metric(#"reel_limited_total{limit="publishes_all_streams"}"#) == 100)
         }
     }
 
@@ -158,7 +209,6 @@ import Testing
             #expect(try await publish(live, eve, "low", op: 0) == 200)
             #expect(try await publish(live, eve, "low", op: 50) == 429)
             #expect(try await publish(live, ann, "todo", op: 0) == 200, "the site is hers")
-            #expect(try await publish(live, eve, "todo", op: 0) != 429, "another stream")
         }
     }
 

@@ -13,12 +13,15 @@ final class StillLoop: HostLoop, @unchecked Sendable {
     /// So much that nothing is sent by itself but what comes first.
     let writeMicros = 1e6
     func writing(toMost count: Int, _ body: () -> Void) { body() }
+    /// How often a timer has fired.
+    private(set) var fired = 0
     private var timers: [Int: (ms: Int64, dueMs: Int64, body: () -> Void)] = [:]
     private var last = 0
 
     func pass(ms: Int64) {
         nowMs += ms
         for (number, timer) in timers where timer.dueMs <= nowMs {
+            fired += 1
             timers[number]?.dueMs += timer.ms
             timer.body()
         }

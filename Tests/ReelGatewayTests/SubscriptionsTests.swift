@@ -14,6 +14,7 @@ import Testing
     final class Client: Subscriber {
         private static let numbers = Atomic(0)
         let number: Int
+        var filterBytes = 0
         var proven: [StreamName: Seq] = [:]
         var events: [StreamName: [Seq]] = [:]
         var uptos: [Seq] = []

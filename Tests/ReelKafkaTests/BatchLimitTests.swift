@@ -164,7 +164,7 @@ struct BatchLimitTests {
             counters: KafkaCounters(),
             messageBytesMax: { told.load(ordering: .relaxed) },
             limitHoldMs: 1,
-            log: { _, _ in }
+            log: { _, _, _ in }
         )
         defer { appender.close() }
         brokers.fail(.produce, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)

@@ -35,7 +35,7 @@ struct BrokerFaultTests {
         let refusals = Atomic(0)
         let log = try brokers.log(
             configuration: brokers.oneRequestAtATime,
-            lines: { if $1.contains("Connection refused") { refusals.add(1, ordering: .relaxed) } }
+            lines: { if $2.contains("Connection refused") { refusals.add(1, ordering: .relaxed) } }
         )
         defer { log.close() }
         let sink = CollectingSink()
@@ -210,7 +210,7 @@ struct BrokerFaultTests {
         for _ in 0..<20 { brokers.fail(.producerId, RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED) }
         let started = ContinuousClock.now
         let lines = Mutex<[String]>([])
-        let log = try brokers.log { _, text in lines.withLock { $0.append(text) } }
+        let log = try brokers.log { _, _, text in lines.withLock { $0.append(text) } }
         defer { log.close() }
         // Though nobody has appended anything.
         try await eventually("a line") { lines.withLock { $0.contains { $0.contains("has no right to Write") } } }

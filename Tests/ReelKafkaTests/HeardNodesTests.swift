@@ -33,6 +33,14 @@ import Testing
         #expect(heard.nodes["gone"] == nil)
     }
 
+    @Test("a thousand nodes are kept, those that were heard last")
+    func bounded() {
+        let records = (0..<5_000 as Range<Int64>).map { node("n\($0)", atMs: now - 5_000 + $0) }
+        let heard = heard(records)
+        #expect(heard.nodes.count == 1_000)
+        #expect(heard.nodes.values.map(\.atMs).min() == now - 1_000)
+    }
+
     @Test("what is read after the first time is heard as it is announced, and forgotten ten minutes after it")
     func later() {
         var heard = heard([])

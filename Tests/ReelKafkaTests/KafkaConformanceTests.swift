@@ -30,7 +30,7 @@ struct MockKafka: LogKind {
         let (brokers, epoch) = (try MockBrokers(3), Epoch.random())
         brokers.topic("reel.nodes")
         brokers.topic("reel.\(epoch)", partitions: partitions)
-        let store = try KafkaLogStore(brokers.configuration) { _, _ in }
+        let store = try KafkaLogStore(brokers.configuration) { _, _, _ in }
         defer { store.close() }
         let log = try store.open(epoch)
         defer { log.close() }

@@ -9,7 +9,7 @@ import Testing
 /// be made or described.
 @Suite(.timeLimit(.minutes(5))) struct KafkaLogStoreTests {
     private func store(_ brokers: MockBrokers) throws -> KafkaLogStore {
-        try KafkaLogStore(brokers.configuration) { _, _ in }
+        try KafkaLogStore(brokers.configuration) { _, _, _ in }
     }
 
     private func withControl(_ body: (MockBrokers, KafkaLogStore) throws -> Void) throws {
@@ -47,7 +47,7 @@ import Testing
         brokers.topic("reel.control")
         var configuration = brokers.configuration
         configuration.patience = 2
-        let store = try KafkaLogStore(configuration) { _, _ in }
+        let store = try KafkaLogStore(configuration) { _, _, _ in }
         defer { store.close() }
         brokers.answerLate(.produce, ms: 600_000)
         let log = CurrentLog(epoch: .random(), partitions: 4, number: 0)
@@ -83,7 +83,7 @@ import Testing
         let winners = try await withThrowingTaskGroup(of: CurrentLog?.self) { group -> [CurrentLog] in
             for _ in 0..<4 {
                 group.addTask {
-                    let store = try KafkaLogStore(configuration) { _, _ in }
+                    let store = try KafkaLogStore(configuration) { _, _, _ in }
                     defer { store.close() }
                     let log = CurrentLog(epoch: .random(), partitions: 4, number: 0)
                     do {
@@ -182,7 +182,7 @@ import Testing
         let brokers = try MockBrokers()
         let epoch = Epoch.random()
         for name in ["reel.control", "reel.nodes", TopicRole.name(of: epoch)] { brokers.hide(name) }
-        let store = try KafkaLogStore(brokers.configuration, replicas: 3) { _, _ in }
+        let store = try KafkaLogStore(brokers.configuration, replicas: 3) { _, _, _ in }
         defer { store.close() }
         let error = #expect(throws: LogError.self) { try store.create(epoch, partitions: 1) }
         let message = error?.message ?? ""
@@ -199,7 +199,7 @@ import Testing
         brokers.hide(BrokerDoor.alias(of: topic))
         var configuration = brokers.configuration
         configuration.brokers = [door.address]
-        let store = try KafkaLogStore(configuration) { _, _ in }
+        let store = try KafkaLogStore(configuration) { _, _, _ in }
         defer { store.close() }
         let log = try store.open(epoch)
         defer { log.close() }
@@ -216,7 +216,7 @@ import Testing
         var configuration = brokers.configuration
         // The others are known from this one alone.
         configuration.brokers = [brokers.brokers[0]]
-        let store = try KafkaLogStore(configuration) { _, _ in }
+        let store = try KafkaLogStore(configuration) { _, _, _ in }
         defer { store.close() }
         let findings = try store.check()
         #expect(findings.allSatisfy { $0.weight == .error })
@@ -229,7 +229,7 @@ import Testing
         brokers.topic("reel.control")
         var configuration = brokers.configuration
         configuration.brokers.insert("127.0.0.1:1", at: 0)
-        let store = try KafkaLogStore(configuration) { _, _ in }
+        let store = try KafkaLogStore(configuration) { _, _, _ in }
         defer { store.close() }
         #expect(try store.current() == nil)
     }

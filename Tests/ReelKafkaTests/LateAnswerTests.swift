@@ -175,7 +175,7 @@ struct LateAnswerTests {
             }
         }
         let broker = "127.0.0.1:\(UInt16(bigEndian: address.sin_port))"
-        let store = try KafkaLogStore(KafkaConfiguration(brokers: [broker])) { _, _ in }
+        let store = try KafkaLogStore(KafkaConfiguration(brokers: [broker])) { _, _, _ in }
         defer { store.close() }
         // A thread that was held up itself says nothing of how long it takes: then it is asked again, until most of
         // the answers were in time.

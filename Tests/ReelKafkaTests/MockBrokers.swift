@@ -126,7 +126,7 @@ final class MockBrokers: @unchecked Sendable {
         partitions: Int = 4,
         leaderless: Int32? = nil,
         configuration: KafkaConfiguration? = nil,
-        lines: @escaping KafkaLogLine = { _, _ in },
+        lines: @escaping KafkaLogLine = { _, _, _ in },
         messageBytesMax: @escaping @Sendable () -> Int? = { nil }
     ) throws -> KafkaLog {
         let topic = "reel.\(epoch)"

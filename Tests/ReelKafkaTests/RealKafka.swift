@@ -28,7 +28,7 @@ struct RealKafka: TrimmableLog {
 
     /// A log in a fresh topic.
     func log(_ epoch: Epoch, partitions: Int = 1) throws -> KafkaLog {
-        let store = try KafkaLogStore(KafkaConfiguration(brokers: brokers)) { _, _ in }
+        let store = try KafkaLogStore(KafkaConfiguration(brokers: brokers)) { _, _, _ in }
         defer { store.close() }
         try store.create(epoch, partitions: partitions)
         return try open(epoch)
@@ -36,7 +36,7 @@ struct RealKafka: TrimmableLog {
 
     /// A log in a topic that is there.
     func open(_ epoch: Epoch) throws -> KafkaLog {
-        let store = try KafkaLogStore(KafkaConfiguration(brokers: brokers)) { _, _ in }
+        let store = try KafkaLogStore(KafkaConfiguration(brokers: brokers)) { _, _, _ in }
         defer { store.close() }
         return try #require(try store.open(epoch) as? KafkaLog)
     }

@@ -49,7 +49,7 @@ struct RealKafkaTests {
     }
 
     @Test("a topic that was made is known to every broker") func knownToAll() throws {
-        let store = try KafkaLogStore(KafkaConfiguration(brokers: kafka.brokers)) { _, _ in }
+        let store = try KafkaLogStore(KafkaConfiguration(brokers: kafka.brokers)) { _, _, _ in }
         defer { store.close() }
         // Each asks the one broker that it knows.
         let clients = try kafka.brokers.map { try Admin([$0]) }

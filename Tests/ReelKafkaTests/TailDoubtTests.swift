@@ -170,7 +170,7 @@ struct TailDoubtTests {
             topic: "t",
             configuration: brokers.configuration,
             counters: KafkaCounters(),
-            log: { _, _ in }
+            log: { _, _, _ in }
         )
         defer { reading.close() }
         try await eventually("it is told") {
@@ -184,7 +184,7 @@ struct TailDoubtTests {
     }
 
     @Test func aRecordThatIsDamagedIsNotWaitedFor() throws {
-        let handle = try KafkaHandle(.reading, KafkaConfiguration(brokers: ["127.0.0.1:1"])) { _, _ in }
+        let handle = try KafkaHandle(.reading, KafkaConfiguration(brokers: ["127.0.0.1:1"])) { _, _, _ in }
         for code in [
             RD_KAFKA_RESP_ERR__BAD_MSG, RD_KAFKA_RESP_ERR__BAD_COMPRESSION, RD_KAFKA_RESP_ERR_INVALID_MSG,
             RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED,

@@ -13,7 +13,7 @@ import Testing
     func late() async throws {
         let brokers = try MockBrokers()
         brokers.topic("words")
-        let writer = TopicWriter(topic: "words", configuration: brokers.configuration) { _, _ in }
+        let writer = TopicWriter(topic: "words", configuration: brokers.configuration) { _, _, _ in }
         let admin = try KafkaAdmin(brokers.configuration)
         #expect(throws: LogError.self) { try writer.append(key: [1], value: [1], waitMs: 0) }
         try await eventually("it is in the topic, and reported") { try admin.wasWritten("words") }

@@ -4,6 +4,7 @@ import ReelLab
 import ReelLog
 import ReelNet
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import reel
@@ -20,6 +21,26 @@ import Testing
         #expect(await CommandRun(["version"]).output.hasPrefix("reel \(Version.number)"))
         let json = try JSONSerialization.jsonObject(with: Data(await CommandRun(["--version", "--json"]).output.utf8))
         #expect((json as? [String: Any])?["version"] as? String == Version.number)
+        #expect((json as? [String: Any])?["commit"] as? String == "unknown", "no linker knows it")
+    }
+
+    @Test("a program names the commit that it was stamped with, and no other")
+    func stampedProgram() async throws {
+        let folder = try TemporaryFolder(prefix: "reel-stamp-")
+        let program = folder.path + "/reel"
+        try FileManager.default.copyItem(atPath: BuiltProgram.path, toPath: program)
+        #expect(Version.commit(ofProgram: program) == nil)
+        let commit = String(repeating: "0a1b2", count: 8)
+        for stamp in [commit, commit + "-dirty"] {
+            let run = try await Shell.run("deploy/stamp '\(program)' \(stamp) && '\(program)' --version")
+            #expect(run.code == 0 && run.output.contains(", commit \(stamp), "), "\(run)")
+        }
+        for stamp in ["", "main", commit + "0", commit.uppercased(), "-dirty"] {
+            _ = try await Shell.run("deploy/stamp '\(program)' '\(stamp)'")
+            #expect(Version.commit(ofProgram: program) == nil, "\(stamp)")
+        }
+        try Data("short".utf8).write(to: URL(filePath: program))
+        #expect(Version.commit(ofProgram: program) == nil)
     }
 
     @Test func aMistakeEndsWithTwoAndSaysWhatHelps() async {

@@ -88,12 +88,13 @@ extension SyncClient {
     }
 
     /// The connection is of no more use: the next one follows.
-    func lost(_ number: Int, _ reason: String) {
+    /// `retryMs`: the node has said when this client may come again.
+    func lost(_ number: Int, _ reason: String, retryMs: Int64? = nil) {
         guard let link, link.number == number, !isClosed else { return }
         let wasWelcome = link.welcome != nil
         dropLink()
         if wasWelcome { lostAtMs = transport.nowMs }
-        failover.lost(nowMs: transport.nowMs)
+        failover.lost(nowMs: transport.nowMs, retryMs: retryMs)
         notify(.disconnected(node: link.node, reason: reason))
         note(.disconnected(reason))
         connectNext()

@@ -164,8 +164,10 @@ extension SyncClient {
                 note(.entryRefused(error))
                 tokenRefused()
             }
+            // The node had no time for the new token.
+            if error.code == .rateLimited, link?.welcome != nil { renewLater() }
             guard let number = link?.number, link?.welcome == nil else { return }
-            return lost(number, "\(error.code.rawValue): \(error.message)")
+            return lost(number, "\(error.code.rawValue): \(error.message)", retryMs: error.retryMs)
         }
         guard stream.phase != .stopped else { return }
         // Both others say how to go on.

@@ -54,7 +54,8 @@ extension SyncClient {
         renewLater()
     }
 
-    private func renewLater() {
+    /// Asks for another token before the present one expires.
+    func renewLater() {
         guard renewToken != nil, let endsAtMs = link?.tokenEndsAtMs else { return }
         let leftMs = endsAtMs - transport.nowMs
         guard leftMs > 0 else { return }

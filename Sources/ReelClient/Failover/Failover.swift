@@ -22,6 +22,8 @@ package struct Failover: Sendable {
     static let pauseMaxMs: Int64 = 10_000
     /// A connection that lived so long was a good one: the count of failures starts anew.
     static let steadyMs: Int64 = 5_000
+    /// The longest time that a client stays away from a node that tells it when to come again.
+    static let holdMsMax: Int64 = 60_000
     /// The longest address in bytes of a node that was only heard of.
     static let nodeBytesMax = 512
     /// How many nodes are remembered that were only heard of.
@@ -37,6 +39,8 @@ package struct Failover: Sendable {
     private var cursor: Int
     private var failures = 0
     private var welcomedMs: Int64?
+    /// The nodes that said when this client may come again, and that time.
+    private var heldUntilMs: [String: Int64] = [:]
     /// The node that asked to be left: not the next one, where there is another.
     private var left: String?
 
@@ -70,11 +74,13 @@ package struct Failover: Sendable {
         guard !order.isEmpty else { return nil }
         if order.count > 1, order[cursor % order.count] == left { cursor += 1 }
         left = nil
+        // Another node may let the client in now.
+        for _ in 1..<order.count where (heldUntilMs[order[cursor % order.count]] ?? 0) > nowMs { cursor += 1 }
         let node = order[cursor % order.count]
         cursor = (cursor + 1) % order.count
         current = node
         hasAnswered = false
-        return Attempt(node: node, atMs: nowMs + pause())
+        return Attempt(node: node, atMs: max(nowMs + pause(), heldUntilMs[node] ?? 0))
     }
 
     /// How long the present attempt may take to bring a `welcome`. It doubles once all nodes have failed: a slow
@@ -101,8 +107,11 @@ package struct Failover: Sendable {
         cursor = (order.firstIndex { $0 == current } ?? 0) + 1
     }
 
-    /// The attempt failed, or the connection has ended.
-    package mutating func lost(nowMs: Int64) {
+    /// The attempt failed, or the connection has ended. `retryMs`: the node has said that this client may come again
+    /// after this time.
+    package mutating func lost(nowMs: Int64, retryMs: Int64? = nil) {
+        heldUntilMs = heldUntilMs.filter { $0.value > nowMs }
+        if let retryMs, let current { heldUntilMs[current] = nowMs + min(max(0, retryMs), Self.holdMsMax) }
         if !hasAnswered, let current { silent.insert(current) }
         if let welcomedMs, nowMs - welcomedMs >= Self.steadyMs { failures = 0 }
         welcomedMs = nil

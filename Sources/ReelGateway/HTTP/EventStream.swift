@@ -14,6 +14,8 @@ final class EventStream: Follower {
     private let gateway: GatewayLoop
     private let exchange: HTTPExchange
     private let access: Access
+    /// Its place among the connections of its subject.
+    private let place: PayerShares.Unit?
     /// What is wanted of the stream; nil: everything.
     private let filter: EventFilter?
     /// Each event comes with what became of it.
@@ -48,6 +50,7 @@ final class EventStream: Follower {
         self.limit = limit
         exchange = client.exchange
         access = client.access
+        place = client.place
         partition = stream.partition(of: gateway.share.partitions)
         proven = after
         next = after + 1
@@ -58,6 +61,7 @@ final class EventStream: Follower {
     struct Client {
         let exchange: HTTPExchange
         let access: Access
+        let place: PayerShares.Unit?
     }
 
     /// Answers with what follows a seq and what comes. A message has so many events at most.

@@ -16,6 +16,8 @@ final class EventsRange: Follower {
     let partition: Int
     private let exchange: HTTPExchange
     private let access: Access
+    /// The place of a long poll among the connections of its subject.
+    var place: PayerShares.Unit?
     private let filter: EventFilter?
     /// Each event comes with what became of it.
     private let hasOutcomes: Bool
@@ -164,6 +166,7 @@ final class EventsRange: Follower {
         gateway.leave(self)
         timer?.cancel()
         timer = nil
+        place = nil
     }
 
     private func refuse(_ failure: ServerFrame.Failure) {

@@ -238,10 +238,15 @@ final class GatewayHTTP: HTTPHandler {
         var place = (after: try match.integer("after", from: -1) ?? .none, epoch: try match.epoch)
         guard exchange.request.acceptsEventStream else {
             let range = EventsRange(gateway, stream, through: filter, hasOutcomes: hasOutcomes, exchange, access)
+            if waitS > 0 { range.place = try countConnection(of: access) }
             return range.answer(after: place.after, epoch: place.epoch, limit: limit, waitS: waitS)
         }
         if let last = exchange.request.headers["last-event-id"] { place = try Self.place(lastEventID: last) }
-        let client = EventStream.Client(exchange: exchange, access: access)
+        let client = EventStream.Client(
+            exchange: exchange,
+            access: access,
+            place: try countConnection(of: access)
+        )
         EventStream.begin(
             gateway,
             stream,
@@ -252,6 +257,10 @@ final class GatewayHTTP: HTTPHandler {
             limit: limit,
             for: client
         )
+    }
+
+    private func countConnection(of access: Access) throws(Problem) -> PayerShares.Unit? {
+        do throws(ReelError) { return try gateway.share.countConnection(of: access) } catch { throw Problem(error) }
     }
 
     /// `EPOCH:SEQ`, the id of the message that the client has got last.

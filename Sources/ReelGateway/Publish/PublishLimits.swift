@@ -9,7 +9,8 @@ extension GatewaySettings {
     }
 }
 
-/// The rate limits of one payer in one stream: events and bytes per second, new sites per hour.
+/// The rate limits of publishes: events and bytes per second, new sites per hour. Each holds for a payer in one stream,
+/// and `streamsMax` times as much for the payer in all streams together, however many streams its token gives.
 struct PublishLimits {
     /// The payer and the stream that events are charged to.
     struct Key: Hashable {
@@ -31,46 +32,42 @@ struct PublishLimits {
         }
     }
 
-    private let settings: GatewaySettings
-    private var events: RateLimit<Key>
-    private var bytes: RateLimit<Key>
-    private var newSites: RateLimit<Key>
+    /// The limit that refused a publish, and the error for its client.
+    typealias Refusal = (limit: LimitMeters.Limit, error: ReelError)
+
+    /// A payer may use the limits of this many streams at the same time.
+    static let streamsMax = 4
+
+    private var events: Rate
+    private var bytes: Rate
+    private var newSites: Rate
 
     init(_ settings: GatewaySettings) {
-        self.settings = settings
-        events = RateLimit(settings.publishesPerSecond.most)
-        bytes = RateLimit(settings.publishBytesPerSecond.most)
-        newSites = RateLimit(settings.newSitesPerHour.most, inMs: 3_600_000)
+        events = Rate(settings.publishesPerSecond, "events a second", (.publishes, .publishesOfPayer))
+        bytes = Rate(
+            settings.publishBytesPerSecond,
+            "bytes of events a second",
+            (.publishBytes, .publishBytesOfPayer)
+        )
+        newSites = Rate(
+            settings.newSitesPerHour,
+            inMs: 3_600_000,
+            "new sites an hour",
+            (.newSites, .newSitesOfPayer)
+        )
     }
 
-    /// Charges all units or none. Returns the limit that refused the publish, and the error for its client.
-    mutating func take(_ charge: Charge, of key: Key, nowMs: Int64) -> (limit: LimitMeters.Limit, error: ReelError)? {
-        let words = key.payer.words
-        func refusal(_ most: Int, _ what: String, _ waitMs: Int64) -> ReelError {
-            ReelError(
-                .rateLimited,
-                "found more than \(most) \(what) of one \(words.who) in one stream, expected fewer of this"
-                    + " \(words.whose)",
-                retryMs: waitMs
-            )
-        }
-        if settings.publishesPerSecond.holds(for: key.payer),
-            let waitMs = events.take(charge.events, of: key, nowMs: nowMs)
-        {
-            return (.publishes, refusal(settings.publishesPerSecond.most, "events a second", waitMs))
-        }
-        if settings.publishBytesPerSecond.holds(for: key.payer),
-            let waitMs = bytes.take(charge.bytes, of: key, nowMs: nowMs)
-        {
+    /// Charges all units or none. Returns nil if it charged them.
+    mutating func take(_ charge: Charge, of key: Key, nowMs: Int64) -> Refusal? {
+        if let refusal = events.take(charge.events, of: key, nowMs: nowMs) { return refusal }
+        if let refusal = bytes.take(charge.bytes, of: key, nowMs: nowMs) {
             events.giveBack(charge.events, of: key)
-            return (.publishBytes, refusal(settings.publishBytesPerSecond.most, "bytes of events a second", waitMs))
+            return refusal
         }
-        if settings.newSitesPerHour.holds(for: key.payer),
-            let waitMs = newSites.take(charge.newSites, of: key, nowMs: nowMs)
-        {
+        if let refusal = newSites.take(charge.newSites, of: key, nowMs: nowMs) {
             events.giveBack(charge.events, of: key)
             bytes.giveBack(charge.bytes, of: key)
-            return (.newSites, refusal(settings.newSitesPerHour.most, "new sites an hour", waitMs))
+            return refusal
         }
         return nil
     }
@@ -87,5 +84,59 @@ struct PublishLimits {
         events.tick(nowMs: nowMs)
         bytes.tick(nowMs: nowMs)
         newSites.tick(nowMs: nowMs)
+    }
+}
+
+/// The rate of one kind of unit, in each stream and in all streams together.
+private struct Rate {
+    private let limit: PayerLimit
+    /// The unit and its period, in words.
+    private let units: String
+    private let names: (inStream: LimitMeters.Limit, inAll: LimitMeters.Limit)
+    private var inStream: RateLimit<PublishLimits.Key>
+    private var inAll: RateLimit<Payer>
+
+    init(
+        _ limit: PayerLimit,
+        inMs ms: Int64 = 1_000,
+        _ units: String,
+        _ names: (inStream: LimitMeters.Limit, inAll: LimitMeters.Limit)
+    ) {
+        self.limit = limit
+        self.units = units
+        self.names = names
+        inStream = RateLimit(limit.most, inMs: ms)
+        inAll = RateLimit(PublishLimits.streamsMax * limit.most, inMs: ms)
+    }
+
+    mutating func take(_ count: Int, of key: PublishLimits.Key, nowMs: Int64) -> PublishLimits.Refusal? {
+        guard limit.holds(for: key.payer) else { return nil }
+        if let waitMs = inStream.take(count, of: key, nowMs: nowMs) {
+            return (names.inStream, refusal(limit.most, "one stream", key.payer, waitMs))
+        }
+        if let waitMs = inAll.take(count, of: key.payer, nowMs: nowMs) {
+            inStream.giveBack(count, of: key)
+            return (names.inAll, refusal(PublishLimits.streamsMax * limit.most, "all streams", key.payer, waitMs))
+        }
+        return nil
+    }
+
+    private func refusal(_ most: Int, _ place: String, _ payer: Payer, _ waitMs: Int64) -> ReelError {
+        let (who, whose) = payer.words
+        return ReelError(
+            .rateLimited,
+            "found more than \(most) \(units) of one \(who) in \(place), expected fewer of this \(whose)",
+            retryMs: waitMs
+        )
+    }
+
+    mutating func giveBack(_ count: Int, of key: PublishLimits.Key) {
+        inStream.giveBack(count, of: key)
+        inAll.giveBack(count, of: key.payer)
+    }
+
+    mutating func tick(nowMs: Int64) {
+        inStream.tick(nowMs: nowMs)
+        inAll.tick(nowMs: nowMs)
     }
 }

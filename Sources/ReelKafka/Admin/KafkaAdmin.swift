@@ -28,7 +28,7 @@ final class KafkaAdmin: Sendable {
         // The lines that tell what requests a broker takes; the rest of them is nobody's business.
         configuration.properties["debug"] = "feature"
         // What goes wrong is told by the answers.
-        handle = try KafkaHandle(.reading, configuration) { _, text in
+        handle = try KafkaHandle(.reading, configuration) { _, _, text in
             if let version = BrokerVersion(line: text) {
                 heard.versions.withLock { $0[version.broker] = version }
             }

@@ -271,7 +271,8 @@ final class Appender: @unchecked Sendable {
             producer.handle.heard(rd_kafka_event_error(event), reason)
             if rd_kafka_event_error_is_fatal(event) != 0 {
                 producer.isFatal = true
-                log(2, producer.refusal?.message ?? "the producer met a fatal error and is replaced: \(reason)")
+                let text = "the producer met a fatal error and is replaced: \(reason)"
+                log(2, "REEL", producer.refusal?.message ?? text)
             }
         default: break
         }
@@ -361,10 +362,11 @@ final class Appender: @unchecked Sendable {
             let (recordBytes, batchBytes) = (limit.recordBytes, limit.batchBytes)
             limit.told(told.messageBytesMax, nowMs: nowMs())
             if limit.recordBytes > recordBytes || limit.batchBytes > batchBytes {
-                log(5, "the brokers take more again: records of up to \(limit.recordBytes) bytes are taken")
+                log(5, "REEL", "the brokers take more again: records of up to \(limit.recordBytes) bytes are taken")
             } else if limit.recordBytes < recordBytes || limit.batchBytes < batchBytes {
                 log(
                     3,
+                    "REEL",
                     "the brokers refuse batches of the topic \(topic) that it was made for: its max.message.bytes must"
                         + " be \(KafkaConfiguration.messageBytesMax) or more; until it is, records of up to"
                         + " \(limit.recordBytes) bytes are taken"
@@ -402,7 +404,7 @@ final class Appender: @unchecked Sendable {
                 state.withLock { $0.take(producer) }
                 return producer
             } catch {
-                log(3, "no new producer: \(error.message)")
+                log(3, "REEL", "no new producer: \(error.message)")
             }
         }
         return nil

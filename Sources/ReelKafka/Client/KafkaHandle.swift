@@ -4,8 +4,9 @@ internal import ReelCore
 internal import ReelLog
 internal import Synchronization
 
-/// Takes what librdkafka has to say: a syslog level (3: error … 7: debug) and a line. Called on any thread.
-public typealias KafkaLogLine = @Sendable (_ level: Int32, _ text: String) -> Void
+/// Takes the lines of librdkafka: a syslog level (3: error … 7: debug), the facility, such as `FAIL`, and a text, which
+/// may hold what a broker has sent. Called on any thread.
+public typealias KafkaLogLine = @Sendable (_ level: Int32, _ facility: String, _ text: String) -> Void
 
 /// A handle of librdkafka: its threads and its connections to the brokers. It is destroyed, on a thread of its own,
 /// when nobody holds it any more; so batches of its memory may be dropped on any thread.
@@ -112,7 +113,7 @@ package final class KafkaHandle: @unchecked Sendable {
             let ear = Unmanaged<Ear>.fromOpaque(opaque).takeUnretainedValue()
             // A consumer is told in no other way that its topic is gone.
             if kind == "PARTCNT" { ear.topicChanges.add(1, ordering: .relaxed) }
-            ear.line(level, "\(kind): \(String(cString: text))")
+            ear.line(level, kind, String(cString: text))
         }
 
         static let error:

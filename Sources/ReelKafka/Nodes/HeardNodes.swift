@@ -21,11 +21,20 @@ package struct HeardNodes {
         if node.atMs <= nowMs { latestMs = max(latestMs, node.atMs) }
         node.heardMs = isCurrent ? nowMs : min(nowMs, max(latestMs, node.atMs))
         nodes[node.id] = node
+        if nodes.count >= 2 * NodeAnnouncement.nodesMax { bound() }
+    }
+
+    /// Keeps the nodes that were heard last.
+    private mutating func bound() {
+        guard nodes.count > NodeAnnouncement.nodesMax else { return }
+        let latest = nodes.sorted { $0.value.heardMs > $1.value.heardMs }.prefix(NodeAnnouncement.nodesMax)
+        nodes = Dictionary(uniqueKeysWithValues: latest.map { ($0.key, $0.value) })
     }
 
     /// All was read that there is. Forgets the nodes that were heard last before `oldestMs`.
     package mutating func hasReadAll(forgettingBefore oldestMs: Int64) {
         isCurrent = true
         nodes = nodes.filter { $0.value.heardMs >= oldestMs }
+        bound()
     }
 }

@@ -33,6 +33,8 @@ final class LoadConnection: WebSocketHandler {
     private var socket: WebSocket?
     private var timer: LoopTimer?
     private var isWelcome = false
+    /// When the gateway that refuses this client lets it in again, as it has said.
+    private var retryMs: Int64?
     private var isPinged = false
     private var isClosed = false
     private(set) var isResting = false
@@ -124,7 +126,8 @@ final class LoadConnection: WebSocketHandler {
         let wasWelcome = isWelcome
         isWelcome = false
         let url = failover.current ?? ""
-        failover.lost(nowMs: Clock.nowMs())
+        failover.lost(nowMs: Clock.nowMs(), retryMs: retryMs)
+        retryMs = nil
         owner?.lost(
             url,
             ConnectionLoss(code: code, reason: reason, wasWelcome: wasWelcome, isNoGateway: isNoGateway)
@@ -180,6 +183,9 @@ final class LoadConnection: WebSocketHandler {
                 guard let socket, self?.socket === socket else { return }
                 socket.close()
             }
+        case .error(let failure) where !isWelcome:
+            retryMs = failure.error.retryMs
+            owner?.received(frame)
         default: owner?.received(frame)
         }
     }

@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Glibc
 internal import ReelCore
+internal import Synchronization
 
 /// The file beside a log's file that its processes meet at: they take turns by a `flock` on it, and it is the bell by
 /// which a writer wakes the readers of other processes. A bell is rung by reading its one byte, which changes nothing
@@ -8,9 +9,22 @@ internal import ReelCore
 final class FileLock: Sendable {
     private let descriptor: Int32
     let path: String
+    private let report: LockWaitReport
+    private let wait = Mutex(Wait())
 
-    init(path: String) throws(LogError) {
+    /// The wait of this user for the lock.
+    private struct Wait {
+        /// Nil: nobody waits.
+        var since: ContinuousClock.Instant?
+        var isReported = false
+        /// A thread looks how long it takes.
+        var isWatched = false
+    }
+
+    /// `report` is told of long waits.
+    init(path: String, report: @escaping LockWaitReport = { _ in }) throws(LogError) {
         self.path = path
+        self.report = report
         descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw LogError(errno: errno, "open \(path)") }
         // A file of an earlier build, which any user of the machine could lock.
@@ -28,10 +42,51 @@ final class FileLock: Sendable {
 
     /// Runs `body` while no other process, and no other user of the file in this one, is inside.
     func whileHeld<R, E>(_ body: () throws(E) -> R) throws(E) -> R {
-        while flock(descriptor, LOCK_EX) != 0, errno == EINTR {}
+        if flock(descriptor, LOCK_EX | LOCK_NB) != 0 { waitForLock() }
         defer { flock(descriptor, LOCK_UN) }
         return try body()
     }
+
+    /// `flock` has no timeout, so a thread reports a wait that takes long.
+    private func waitForLock() {
+        let needsWatch = wait.withLock { wait in
+            wait.since = .now
+            defer { wait.isWatched = true }
+            return !wait.isWatched
+        }
+        if needsWatch, (try? LogThread.detach("lock-watch") { [self] in watch() }) == nil {
+            wait.withLock { $0.isWatched = false }
+        }
+        while flock(descriptor, LOCK_EX) != 0, errno == EINTR {}
+        let reported = wait.withLock { wait in
+            defer { (wait.since, wait.isReported) = (nil, false) }
+            return wait.isReported ? wait.since : nil
+        }
+        if let reported { report(LockWait(file: path, waited: ContinuousClock.now - reported, isOver: true)) }
+    }
+
+    /// Looks at the wait until it has ended.
+    private func watch() {
+        let shortest = LockWait.reported
+        var isWaiting = true
+        while isWaiting {
+            usleep(Self.watchMicros)
+            let long: Duration?
+            (isWaiting, long) = wait.withLock { wait in
+                guard let since = wait.since else {
+                    wait.isWatched = false
+                    return (false, nil)
+                }
+                let waited = ContinuousClock.now - since
+                guard waited >= shortest, !wait.isReported else { return (true, nil) }
+                wait.isReported = true
+                return (true, waited)
+            }
+            if let long { report(LockWait(file: path, waited: long, isOver: false)) }
+        }
+    }
+
+    private static let watchMicros: UInt32 = 100_000
 
     /// Runs `body` as `whileHeld` does. Returns nil if another process holds the lock for the whole timeout.
     func whileHeld<R>(waitingAtMost time: Duration, _ body: () -> R) -> R? {

@@ -8,7 +8,8 @@ final class GroupCommit {
     private let begin: Statement
     private let end: Statement
     private let putNode: Statement
-    private let forgetNodes: Statement
+    /// Keep the table of nodes small.
+    private let (clampNodes, forgetNodes, boundNodes): (Statement, Statement, Statement)
     private var partitions: [PartitionStatements?]
     private var checkpoint: CheckpointPlan
 
@@ -39,7 +40,10 @@ final class GroupCommit {
             begin = try connection.prepare("BEGIN IMMEDIATE")
             end = try connection.prepare("COMMIT")
             putNode = try connection.prepare(NodeTable.put)
-            forgetNodes = try connection.prepare(NodeTable.forget)
+            (clampNodes, forgetNodes, boundNodes) = (
+                try connection.prepare(NodeTable.clamp), try connection.prepare(NodeTable.forget),
+                try connection.prepare(NodeTable.bound)
+            )
         } catch {
             throw LogError(error, file.path)
         }
@@ -134,8 +138,11 @@ final class GroupCommit {
         for case .announce(let node, _) in group {
             NodeTable.bind(node, to: putNode)
             try putNode.run()
+            clampNodes.bind(1, NodeAnnouncement.nowMs())
+            try clampNodes.run()
             forgetNodes.bind(1, NodeAnnouncement.oldestMs())
             try forgetNodes.run()
+            try boundNodes.run()
         }
         try end.run()
     }

@@ -17,9 +17,14 @@ struct LogFile: Sendable {
 
     /// Opens the file's current log. Where there is none it is made, with `partitions` (nil: 4), and so is the file;
     /// who comes first makes it. Another number of partitions than the log's is an error.
-    init(path: String, partitions: Int?, walFrames: Int) throws(LogError) {
+    init(
+        path: String,
+        partitions: Int?,
+        walFrames: Int,
+        report: @escaping LockWaitReport = { _ in }
+    ) throws(LogError) {
         if let partitions { try Self.check(partitions) }
-        try self.init(path: path, walFrames: walFrames) { (lock, body) throws(LogError) in
+        try self.init(path: path, walFrames: walFrames, report: report) { (lock, body) throws(LogError) in
             try Self.withTables(path, lock) { tables in
                 let log = try tables.current()?.log ?? tables.makeFirst(.random(), partitions: partitions ?? 4)
                 try body(tables)
@@ -30,8 +35,8 @@ struct LogFile: Sendable {
     }
 
     /// Opens the log of this epoch.
-    init(path: String, epoch: Epoch, walFrames: Int) throws(LogError) {
-        try self.init(path: path, walFrames: walFrames) { (_, body) throws(LogError) in
+    init(path: String, epoch: Epoch, walFrames: Int, report: @escaping LockWaitReport) throws(LogError) {
+        try self.init(path: path, walFrames: walFrames, report: report) { (_, body) throws(LogError) in
             let log = try Self.withTablesIfMade(path) { tables -> LogTables.Log? in
                 guard let log = try tables.log(epoch) else { return nil }
                 try body(tables)
@@ -46,9 +51,10 @@ struct LogFile: Sendable {
     private init(
         path: String,
         walFrames: Int,
+        report: @escaping LockWaitReport,
         _ find: (FileLock, (LogTables) throws -> Void) throws(LogError) -> LogTables.Log
     ) throws(LogError) {
-        let lock = try Self.lock(path)
+        let lock = try Self.lock(path, report)
         self.path = path
         self.lock = lock
         log = try lock.whileHeld { () throws(LogError) in
@@ -158,7 +164,7 @@ struct LogFile: Sendable {
     }
 
     /// The lock of a file that is a log's, or will be.
-    static func lock(_ path: String) throws(LogError) -> FileLock {
+    static func lock(_ path: String, _ report: @escaping LockWaitReport) throws(LogError) -> FileLock {
         if access(folder(path), F_OK) != 0, errno == ENOENT {
             var error = LogError(
                 .logUnavailable,
@@ -168,7 +174,7 @@ struct LogFile: Sendable {
             throw error
         }
         try refuseWhatIsNoFile(path)
-        return try FileLock(path: path + ".lock")
+        return try FileLock(path: path + ".lock", report: report)
     }
 
     /// Looks into the file through SQLite alone: whoever opens and closes a database's file by himself takes away all

@@ -8,10 +8,18 @@ internal import ReelSQLite
 /// does not know.
 enum NodeTable {
     static let list = """
-        SELECT id, role, url, advertised, build, positions, at_ms FROM nodes WHERE at_ms >= ?1 ORDER BY id
+        SELECT id, role, url, advertised, build, positions, at_ms FROM nodes WHERE at_ms >= ?1
+        ORDER BY at_ms DESC LIMIT \(NodeAnnouncement.nodesMax)
         """
     static let put = "INSERT OR REPLACE INTO nodes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
     static let forget = "DELETE FROM nodes WHERE at_ms < ?1"
+    /// An announcement from the future was made while a clock was wrong. From now on it counts as made now, so that it
+    /// is forgotten like others.
+    static let clamp = "UPDATE nodes SET at_ms = ?1 WHERE at_ms > ?1"
+    static let bound = """
+        DELETE FROM nodes WHERE id IN
+        (SELECT id FROM nodes ORDER BY at_ms DESC LIMIT -1 OFFSET \(NodeAnnouncement.nodesMax))
+        """
 
     private static let (admin, folded, ready, stop, left) = ("admin=", "folded=", "ready=", "stop=", "left")
 
@@ -35,7 +43,12 @@ enum NodeTable {
         put.bind(7, words.joined(separator: " "))
     }
 
-    static func read(_ list: Statement, since oldestMs: Int64) throws(SQLiteError) -> [NodeAnnouncement] {
+    /// Returns the nodes by id. None is heard later than `nowMs`.
+    static func read(
+        _ list: Statement,
+        since oldestMs: Int64,
+        nowMs: Int64
+    ) throws(SQLiteError) -> [NodeAnnouncement] {
         list.bind(1, oldestMs)
         var nodes: [NodeAnnouncement] = []
         while try list.step() {
@@ -50,6 +63,7 @@ enum NodeTable {
                 positions: words.compactMap(position),
                 atMs: list.integer(6)
             )
+            node.heardMs = min(node.atMs, nowMs)
             node.hasLeft = words.last == left[...]
             for word in words {
                 if word.hasPrefix(folded) {
@@ -64,7 +78,7 @@ enum NodeTable {
             }
             nodes.append(node)
         }
-        return nodes
+        return nodes.sorted { $0.id < $1.id }
     }
 
     private static func stop(_ text: Substring) -> NodeAnnouncement.Stop? {

@@ -45,7 +45,9 @@ final class RowReader {
     }
 
     func nodes(since oldestMs: Int64) throws(LogError) -> [NodeAnnouncement] {
-        try asLogError { () throws(SQLiteError) in try NodeTable.read(listNodes, since: oldestMs) }
+        try asLogError { () throws(SQLiteError) in
+            try NodeTable.read(listNodes, since: oldestMs, nowMs: NodeAnnouncement.nowMs())
+        }
     }
 
     func bounds(_ partition: Int) throws(LogError) -> LogBounds {

@@ -23,13 +23,14 @@ public final class SQLiteLog: EventLog {
 
     /// Opens the file's current log, or makes it with `partitions` (nil: 4). Another number of partitions than it was
     /// made with is an error. `checkpointFrames` is the length of the WAL, in pages of 8 KiB, at which it is copied
-    /// back.
+    /// back. `report` is told of long waits for the file's lock.
     public convenience init(
         path: String,
         partitions: Int? = nil,
-        checkpointFrames: Int = SQLiteLog.checkpointFramesDefault
+        checkpointFrames: Int = SQLiteLog.checkpointFramesDefault,
+        report: @escaping LockWaitReport = { _ in }
     ) throws(LogError) {
-        let file = try LogFile(path: path, partitions: partitions, walFrames: checkpointFrames)
+        let file = try LogFile(path: path, partitions: partitions, walFrames: checkpointFrames, report: report)
         try self.init(file, checkpointFrames: checkpointFrames)
     }
 

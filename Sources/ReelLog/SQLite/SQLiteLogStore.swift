@@ -5,10 +5,12 @@ public import ReelCore
 /// written to a log stays in the file when another one follows it.
 public final class SQLiteLogStore: LogStore {
     private let path: String
+    private let report: LockWaitReport
 
-    /// The logs of the file at this path; it is made with the first log.
-    public init(path: String) {
+    /// The logs of the file at this path; it is made with the first log. `report` is told of long waits for its lock.
+    public init(path: String, report: @escaping LockWaitReport = { _ in }) {
         self.path = path
+        self.report = report
     }
 
     /// Whether there is a file. One that this user may not look for is no missing one.
@@ -45,7 +47,8 @@ public final class SQLiteLogStore: LogStore {
     /// Opens a log of the file.
     public func open(_ epoch: Epoch) throws(LogError) -> any EventLog {
         guard try exists() else { throw LogError(.damaged, "there is no log at \(path)") }
-        return try SQLiteLog(LogFile(path: path, epoch: epoch, walFrames: SQLiteLog.checkpointFramesDefault))
+        let walFrames = SQLiteLog.checkpointFramesDefault
+        return try SQLiteLog(LogFile(path: path, epoch: epoch, walFrames: walFrames, report: report))
     }
 
     /// Makes a log the current one; see `LogStore.advance`.
@@ -71,7 +74,7 @@ public final class SQLiteLogStore: LogStore {
     /// what was found when it became doubtful, or nil where nothing was. Throws `bad_request` where there is no log.
     public func accept() throws(LogError) -> String? {
         guard try current() != nil else { throw LogError(.badRequest, "there is no log at \(path)") }
-        let lock = try LogFile.lock(path)
+        let lock = try LogFile.lock(path, report)
         return try lock.whileHeld { () throws(LogError) in
             let hadWAL = LogFile.hasWAL(path, lock)
             return try change(lock) { try $0.accept(hadWAL: hadWAL, closings: lock.closings)?.finding }
@@ -84,11 +87,13 @@ public final class SQLiteLogStore: LogStore {
     /// Asks a file, which stays as it is; nil: there is none, or nothing was made in it.
     private func lockedIfMade<R>(_ body: (LogTables) throws -> R) throws(LogError) -> R? {
         guard try exists() else { return nil }
-        return try LogFile.lock(path).whileHeld { () throws(LogError) in try LogFile.withTablesIfMade(path, body) }
+        return try LogFile.lock(path, report).whileHeld { () throws(LogError) in
+            try LogFile.withTablesIfMade(path, body)
+        }
     }
 
     private func locked<R>(_ body: (LogTables) throws -> R) throws(LogError) -> R {
-        let lock = try LogFile.lock(path)
+        let lock = try LogFile.lock(path, report)
         return try lock.whileHeld { () throws(LogError) in try change(lock, body) }
     }
 

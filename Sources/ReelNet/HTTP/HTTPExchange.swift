@@ -46,8 +46,8 @@ public final class HTTPExchange {
     /// Called once, with the status, when the answer begins.
     public var answered: ((Int) -> Void)?
 
-    /// The client's address, as far as trusted proxies say so; nil once it is gone.
-    public var client: SocketAddress? { connection?.client(of: request) }
+    /// The client's address, as far as trusted proxies say so.
+    public var client: SocketAddress? { request.client }
 
     /// Gives the whole answer.
     public func respond(_ response: HTTPResponse) {

@@ -10,6 +10,9 @@ public struct HTTPRequestHead: Hashable, Sendable {
     public let headers: HTTPHeaders
     /// HTTP/1.0.
     public let isOld: Bool
+    /// The address of the client, as far as trusted proxies say so; nil: it reset the connection before its first
+    /// request was read.
+    public internal(set) var client: SocketAddress?
 
     /// Whether the connection may serve another request behind this one.
     public var keepsAlive: Bool { !isOld && !headers.has("connection", token: "close") }

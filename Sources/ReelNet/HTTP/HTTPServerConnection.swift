@@ -17,6 +17,8 @@ final class HTTPServerConnection: TCPHandler {
     private var hasServed = false
     /// The detail of the 503 for anything but a health check, if the connection is beyond the limit; nil: it is not.
     private let beyondLimit: String?
+    /// The other end, or the client that a trusted proxy has named for the whole connection. The kernel is asked once.
+    private lazy var peer = tcp.peer
 
     private static let maxHeld = 64 << 10
     /// With more than this unread by the client, its next request waits.
@@ -88,7 +90,8 @@ final class HTTPServerConnection: TCPHandler {
 
     private func handle(_ event: HTTPRequestDecoder.Event, _ rest: Span<UInt8>) throws(HTTPViolation) {
         switch event {
-        case .head(let head, let expectsContinue):
+        case .head(var head, let expectsContinue):
+            head.client = client(of: head)
             if let beyondLimit, !server.handler.isHealthCheck(head) { throw HTTPViolation(503, beyondLimit) }
             if expectsContinue || head.announcesMore(than: Self.bodyUnasked),
                 let response = server.handler.refusal(of: head, from: client(of: head))
@@ -142,7 +145,7 @@ final class HTTPServerConnection: TCPHandler {
                 deflates: deflate != nil,
                 handler: handler
             )
-            if let client = self.client(of: offer.head), client != tcp.peer { socket.forwarded = client }
+            if let client = offer.head.client, client != peer { socket.forwarded = client }
             socket.open(rest)
         }
     }
@@ -178,10 +181,10 @@ final class HTTPServerConnection: TCPHandler {
 
     var pendingBytes: Int { tcp.pendingBytes }
 
-    /// The address of the client that sent a request, as far as proxies that are trusted say so; nil once it is gone.
-    func client(of head: HTTPRequestHead) -> SocketAddress? {
+    /// The address of the client that sent a request, as far as proxies that are trusted say so.
+    private func client(of head: HTTPRequestHead) -> SocketAddress? {
         let proxies = server.settings.trustedProxies
-        guard let peer = tcp.peer, proxies.contains(peer) else { return tcp.peer }
+        guard let peer, proxies.contains(peer) else { return peer }
         return ForwardedHeader.client(in: head.headers, trusting: proxies) ?? peer
     }
 

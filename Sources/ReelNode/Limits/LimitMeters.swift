@@ -5,6 +5,10 @@ public struct LimitMeters: Sendable {
         case publishes
         case publishBytes = "publish_bytes"
         case newSites = "new_sites"
+        case publishesOfPayer = "publishes_all_streams"
+        case publishBytesOfPayer = "publish_bytes_all_streams"
+        case newSitesOfPayer = "new_sites_all_streams"
+        case connectionsPerSubject = "connections_per_subject"
         case subscriptions
         case filters
         case answers

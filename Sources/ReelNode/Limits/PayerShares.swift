@@ -21,6 +21,23 @@ public final class PayerShares: Sendable {
         }
     }
 
+    /// Takes one unit for a payer, which is given back with the last reference to it. Returns nil if the payer holds
+    /// its limit.
+    public func unit(for payer: Payer) -> Unit? { take(for: payer) ? Unit(self, payer) : nil }
+
+    /// One unit of a payer.
+    public final class Unit: Sendable {
+        private let shares: PayerShares
+        private let payer: Payer
+
+        fileprivate init(_ shares: PayerShares, _ payer: Payer) {
+            self.shares = shares
+            self.payer = payer
+        }
+
+        deinit { shares.giveBack(of: payer) }
+    }
+
     /// Gives units of a payer back.
     public func giveBack(_ count: Int = 1, of payer: Payer) {
         guard count > 0, limit.holds(for: payer) else { return }

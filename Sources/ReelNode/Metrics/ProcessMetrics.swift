@@ -5,8 +5,12 @@ enum ProcessMetrics {
     /// The time of the first call, which is the process's start as far as the node knows it.
     private static let startedSeconds = Int(WallClock.nowMs() / 1_000)
 
-    static func register(_ metrics: Metrics, build: String) {
-        metrics.gauge("reel_build_info", "The version of the program; always 1.", labels: ["version": build]) { 1 }
+    static func register(_ metrics: Metrics, build: String, commit: String) {
+        metrics.gauge(
+            "reel_build_info",
+            "The version of the program and the commit that it was built from; always 1.",
+            labels: ["version": build, "commit": commit]
+        ) { 1 }
         metrics.timedCounter("process_cpu_seconds_total", "Processor time that the process has used.") {
             var usage = rusage()
             getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)

@@ -10,6 +10,7 @@ public final class TokenGate: Sendable {
     public let file: String
     private let verifier: Mutex<TokenVerifier>
     private let verified: Mutex<VerifiedTokens>
+    private let wrong = WrongSignatures()
     /// How many tokens were refused.
     public let refused = RefusedTokens()
 
@@ -31,14 +32,25 @@ public final class TokenGate: Sendable {
         verified.withLock { $0.forget() }
     }
 
-    /// What a token gives now. Throws `unauthorized` with the reason.
-    public func grant(_ token: String) throws(ReelError) -> TokenGrant {
-        let now = WallClock.nowMs() / 1_000
+    /// What a token of a client with this `SocketAddress.origin` gives now. Throws `unauthorized` with the reason, and
+    /// `rate_limited` if clients of this origin have sent too many tokens with a wrong signature.
+    public func grant(_ token: String, from origin: UInt64) throws(ReelError) -> TokenGrant {
+        let nowMs = WallClock.nowMs()
+        let now = nowMs / 1_000
         let (known, generation) = verified.withLock { ($0.grant(token, now: now), $0.generation) }
         if let known { return known }
         let verifier = verifier.withLock { $0 }
+        let claim: TokenVerifier.Claim
         do throws(TokenRefusal) {
-            let grant = try verifier.verify(Array(token.utf8), now: now)
+            claim = try verifier.claim(Array(token.utf8), now: now)
+        } catch {
+            refused.add(error.reason)
+            throw ReelError(.unauthorized, error.description)
+        }
+        try wrong.take(origin, nowMs: nowMs)
+        do throws(TokenRefusal) {
+            let grant = try claim.verified()
+            wrong.giveBack(origin)
             // Not where the keys were read again meanwhile: this token's may have gone.
             verified.withLock { if $0.generation == generation { $0.keep(token, grant) } }
             return grant
@@ -47,6 +59,12 @@ public final class TokenGate: Sendable {
             throw ReelError(.unauthorized, error.description)
         }
     }
+
+    /// How many tokens were refused unseen because of the wrong signatures of their origin.
+    var limited: Int { wrong.limited }
+
+    /// Removes the origins that have sent no wrong signature lately.
+    func tick() { wrong.tick(nowMs: WallClock.nowMs()) }
 
     private static func read(_ file: String) throws(TokenRefusal) -> TokenKeys {
         let descriptor = open(file, O_RDONLY | O_CLOEXEC)
@@ -104,7 +122,8 @@ public struct Access: Sendable {
             throw Problem(.unauthorized, "found another Authorization, expected Bearer and a token, once")
         }
         do throws(ReelError) {
-            self.init(try gate.grant(token), token: token, of: gate)
+            let origin = head.client?.origin ?? Payer.unknownOrigin
+            self.init(try gate.grant(token, from: origin), token: token, of: gate)
         } catch {
             throw Problem(error)
         }

@@ -21,16 +21,33 @@ public struct TokenVerifier: Sendable {
 
     /// What the token gives at this second of the Unix epoch.
     public func verify(_ token: [UInt8], now: Int64) throws(TokenRefusal) -> TokenGrant {
+        try claim(token, now: now).verified()
+    }
+
+    /// A token that has passed all checks but that of its signature, which costs much more than the others.
+    struct Claim {
+        fileprivate let grant: TokenGrant
+        fileprivate let key: SignatureKey
+        fileprivate let parts: TokenParts
+
+        /// Verifies the signature and returns what the token gives.
+        func verified() throws(TokenRefusal) -> TokenGrant {
+            guard key.verifies(parts.signature, of: parts.signed) else {
+                throw TokenRefusal("the token's signature is not of the key that it names", .signature)
+            }
+            return grant
+        }
+    }
+
+    /// Makes all checks of a token but that of its signature.
+    func claim(_ token: [UInt8], now: Int64) throws(TokenRefusal) -> Claim {
         let parts = try TokenParts(token)
         let key = try key(parts)
         let grant = try grant(parts.claims, now)
         guard parts.signature.count == key.signatureCount else {
             throw TokenRefusal("the token's signature has \(parts.signature.count) bytes, not \(key.signatureCount)")
         }
-        guard key.verifies(parts.signature, of: parts.signed) else {
-            throw TokenRefusal("the token's signature is not of the key that it names", .signature)
-        }
-        return grant
+        return Claim(grant: grant, key: key, parts: parts)
     }
 
     /// What a token says that it gives, unproven; nil if it cannot be read, or does not say for whom and how long.

@@ -1,7 +1,8 @@
 public import ReelCore
 
-/// A set of waits for a seq, each with a deadline. Two heaps order the waits by seq and by deadline, so a batch or a
-/// tick visits only the waits that end. A million waits for a seq that never comes cost no time until their deadlines.
+/// A set of waits for a seq, each with or without a deadline. Two heaps order the waits by seq and by deadline, so a
+/// batch or a timer visits only the waits that end. A million waits for a seq that never comes cost no time until their
+/// deadlines.
 public struct SeqWaits<Waiter> {
     /// Names a wait, so that it can be given up.
     public struct Ticket: Hashable, Sendable {
@@ -10,7 +11,7 @@ public struct SeqWaits<Waiter> {
 
     fileprivate struct Wait {
         var seq: Seq
-        var untilMs: Int64
+        var untilMs: Int64?
         var waiter: Waiter
     }
 
@@ -26,14 +27,17 @@ public struct SeqWaits<Waiter> {
     public var isEmpty: Bool { waits.isEmpty }
     /// How many wait.
     public var count: Int { waits.count }
+    /// A time before which `due` ends no wait; nil: no wait has a deadline. A wait that has ended may have set it.
+    public var nextDeadlineMs: Int64? { waits.isEmpty ? nil : byDeadline.first }
 
-    /// Begins a wait for a seq that ends at a time, in milliseconds of the clock that `due` is asked with.
+    /// Begins a wait for a seq that ends at a time, in milliseconds of the clock that `due` is asked with; nil: it has
+    /// no deadline here.
     @discardableResult
-    public mutating func add(_ waiter: Waiter, for seq: Seq, untilMs: Int64) -> Ticket {
+    public mutating func add(_ waiter: Waiter, for seq: Seq, untilMs: Int64? = nil) -> Ticket {
         lastNumber += 1
         waits[lastNumber] = Wait(seq: seq, untilMs: untilMs, waiter: waiter)
         bySeq.push(lastNumber, at: seq)
-        byDeadline.push(lastNumber, at: untilMs)
+        if let untilMs { byDeadline.push(lastNumber, at: untilMs) }
         return Ticket(number: lastNumber)
     }
 
@@ -69,7 +73,9 @@ public struct SeqWaits<Waiter> {
     private mutating func tidy() {
         let most = 2 * waits.count + 64
         if bySeq.count > most { bySeq = NumberHeap(waits.map { ($0.value.seq, $0.key) }) }
-        if byDeadline.count > most { byDeadline = NumberHeap(waits.map { ($0.value.untilMs, $0.key) }) }
+        if byDeadline.count > most {
+            byDeadline = NumberHeap(waits.compactMap { wait in wait.value.untilMs.map { ($0, wait.key) } })
+        }
     }
 }
 
@@ -88,6 +94,8 @@ private struct NumberHeap: Sendable {
     }
 
     var count: Int { items.count }
+    /// The lowest key.
+    var first: Int64? { items.first?.key }
 
     mutating func push(_ number: Int, at key: Int64) {
         items.append((key, number))

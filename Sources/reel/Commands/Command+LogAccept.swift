@@ -25,7 +25,7 @@ extension Command {
         let log = try LogArguments.open(options, console)
         let epoch = log.epoch
         log.close()
-        guard let finding = try SQLiteLogStore(path: path).accept() else {
+        guard let finding = try SQLiteLogStore(path: path, report: LogReports.lockWait(console, nil)).accept() else {
             try console.print("nothing was doubtful about `\(path)`, the log \(epoch); nothing was changed")
             return .done
         }

@@ -45,7 +45,7 @@ enum GatewayArguments {
         "publishes-per-second",
         "N",
         0...1_000_000,
-        "events of one subject, or address, in a stream a second; 0: no limit"
+        "events of one subject, or address, in a stream a second (in all: 4 times); 0: no limit"
     )
     static let publishBytesPerSecond = Setting<Int?>.number(
         "publish-bytes-per-second",
@@ -57,13 +57,19 @@ enum GatewayArguments {
         "new-sites-per-hour",
         "N",
         0...1_000_000,
-        "sites that one subject, or address, begins in a stream an hour; 0: no limit"
+        "sites that one subject, or address, begins in a stream an hour, likewise; 0: no limit"
     )
     static let payerSubscriptions = Setting<Int?>.number(
         "subscriptions-per-client",
         "N",
         0...100_000_000,
         "subscriptions of one subject, or address, on this node; 0: no limit"
+    )
+    static let subjectConnections = Setting<Int?>.number(
+        "connections-per-subject",
+        "N",
+        0...1_000_000,
+        "sockets and waiting requests of one token subject; else a tenth of all; 0: no limit"
     )
     static let pingMs = Setting<Int>.number(
         "ping-ms",
@@ -101,8 +107,8 @@ enum GatewayArguments {
     /// All of them.
     static let all: [any AnySetting] =
         ServingArguments.all + [
-            eventBytes, frameBytes, unsentBytes, inFlightBytes, subscriptions, payerSubscriptions, publishesPerSecond,
-            publishBytesPerSecond, newSitesPerHour, pingMs, pongMs, readyLagMs, noDeflate, echo,
+            eventBytes, frameBytes, unsentBytes, inFlightBytes, subjectConnections, subscriptions, payerSubscriptions,
+            publishesPerSecond, publishBytesPerSecond, newSitesPerHour, pingMs, pongMs, readyLagMs, noDeflate, echo,
         ]
 
     /// What the options say for a gateway.
@@ -115,6 +121,7 @@ enum GatewayArguments {
         settings.unsentBytes = options[unsentBytes]
         settings.paceBytes = min(settings.paceBytes, settings.unsentBytes / 4)
         settings.subscriptions = options[subscriptions]
+        settings.subjectConnections = options[subjectConnections]
         if let most = options[publishesPerSecond] { settings.publishesPerSecond = PayerLimit(most) }
         if let most = options[publishBytesPerSecond] { settings.publishBytesPerSecond = PayerLimit(most) }
         if let most = options[newSitesPerHour] { settings.newSitesPerHour = PayerLimit(most) }

@@ -1,6 +1,7 @@
 import ReelKafka
 import ReelLog
 import ReelNet
+import ReelNode
 
 /// The settings of a log on Kafka: `--log kafka:…`, and every property of the client that may be set.
 enum KafkaArguments {
@@ -38,16 +39,19 @@ enum KafkaArguments {
         return KafkaConfiguration(brokers: brokers, properties: try properties(options))
     }
 
-    /// The store of these brokers. What the client says of its own accord goes to standard error.
+    /// The store of these brokers. `journal`: the node's, for a node.
     static func store(
         _ configuration: KafkaConfiguration,
         replicas: Int? = nil,
-        _ console: Console
+        _ console: Console,
+        journal: Journal? = nil
     ) throws -> KafkaLogStore {
-        try KafkaLogStore(configuration, replicas: replicas) { level, text in
-            // Notices of connections that come and go say nothing that the log's state does not say.
-            if level < 4 || configuration.properties["debug"] != nil { console.note("kafka: \(text)") }
-        }
+        let debugs = configuration.properties["debug"] != nil
+        return try KafkaLogStore(
+            configuration,
+            replicas: replicas,
+            log: LogReports.kafka(console, journal, debugs: debugs)
+        )
     }
 
     /// The current log; says why, where there is none.
@@ -62,9 +66,10 @@ enum KafkaArguments {
         _ configuration: KafkaConfiguration,
         partitions: Int?,
         checks: Bool,
-        _ console: Console
+        _ console: Console,
+        journal: Journal? = nil
     ) throws -> any EventLog {
-        let store = try store(configuration, console)
+        let store = try store(configuration, console, journal: journal)
         defer { store.close() }
         if checks {
             let findings = try store.check()

@@ -2,6 +2,7 @@ import Glibc
 import ReelCore
 import ReelKafka
 import ReelLog
+import ReelNode
 
 /// The settings that say which log is meant; every command that touches a log takes them.
 enum LogArguments {
@@ -30,13 +31,23 @@ enum LogArguments {
 
     /// Opens the current log of those that are meant, for a node: where there is none yet it is made. On Kafka that is
     /// an error, since topics are made by `topic create`; but a node looks at their settings before it trusts them.
-    static func openOrMake(_ options: Options, _ console: Console) throws -> any EventLog {
+    static func openOrMake(_ options: Options, _ console: Console, _ journal: Journal) throws -> any EventLog {
         switch try place(options) {
         case .sqlite(let path):
             if options[log] == nil { try makeFolder(options[data]) }
-            return try SQLiteLog(path: path, partitions: options[partitions])
+            return try SQLiteLog(
+                path: path,
+                partitions: options[partitions],
+                report: LogReports.lockWait(console, journal)
+            )
         case .kafka(let configuration):
-            return try KafkaArguments.open(configuration, partitions: options[partitions], checks: true, console)
+            return try KafkaArguments.open(
+                configuration,
+                partitions: options[partitions],
+                checks: true,
+                console,
+                journal: journal
+            )
         }
     }
 
@@ -45,7 +56,7 @@ enum LogArguments {
     static func open(_ options: Options, epoch: Epoch? = nil, _ console: Console) throws -> any EventLog {
         switch try place(options) {
         case .sqlite(let path):
-            return try openFile(path, epoch: epoch)
+            return try openFile(path, epoch: epoch, console)
         case .kafka(let configuration):
             guard let epoch else {
                 return try KafkaArguments.open(configuration, partitions: nil, checks: false, console)
@@ -66,8 +77,8 @@ enum LogArguments {
         return Complaint(.usage, "--epoch is \(epoch); expected is one of those \(place): \(list)")
     }
 
-    private static func openFile(_ path: String, epoch: Epoch?) throws -> any EventLog {
-        let store = SQLiteLogStore(path: path)
+    private static func openFile(_ path: String, epoch: Epoch?, _ console: Console) throws -> any EventLog {
+        let store = SQLiteLogStore(path: path, report: LogReports.lockWait(console, nil))
         defer { store.close() }
         guard try store.exists() else {
             throw Complaint(.failed, "there is no log at `\(path)`; say with --log or --data where it is")
@@ -122,11 +133,17 @@ enum LogArguments {
         if case .kafka? = try? place(options) { true } else { false }
     }
 
-    /// The logs that are meant, one epoch after the other.
-    static func store(_ options: Options, replicas: Int? = nil, _ console: Console) throws -> any LogStore {
+    /// The logs that are meant, one epoch after the other. `journal`: the node's, for a node.
+    static func store(
+        _ options: Options,
+        replicas: Int? = nil,
+        _ console: Console,
+        journal: Journal? = nil
+    ) throws -> any LogStore {
         switch try place(options) {
-        case .sqlite(let path): SQLiteLogStore(path: path)
-        case .kafka(let configuration): try KafkaArguments.store(configuration, replicas: replicas, console)
+        case .sqlite(let path): SQLiteLogStore(path: path, report: LogReports.lockWait(console, journal))
+        case .kafka(let configuration):
+            try KafkaArguments.store(configuration, replicas: replicas, console, journal: journal)
         }
     }
 

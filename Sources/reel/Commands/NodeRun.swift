@@ -59,14 +59,14 @@ struct NodeRun {
         try SocketAddress(parsing: options[ServingArguments.listen]).checkThatItIsFree()
         if let admin = settings.adminListen { try AdminPort.checkThatItIsFree(admin) }
         if snapshots != nil { try LogArguments.makeFolder(options[LogArguments.data]) }
-        let store = try LogArguments.store(options, console)
+        let store = try LogArguments.store(options, console, journal: journal)
         defer { store.close() }
         var (listen, adminListen) = (options[ServingArguments.listen], settings.adminListen)
         if try store.current() == nil { try refuseToForget(options, snapshots) }
         // On Kafka a log is made by `topic create` alone.
         let isNew = try store is SQLiteLogStore && store.current() == nil
         let wasEmpty = try isNew && LogArguments.isEmptyFile(options)
-        var log = try LogArguments.openOrMake(options, console)
+        var log = try LogArguments.openOrMake(options, console, journal)
         // Between the two calls another log may have become the current one.
         guard var current = try store.current() else { throw Complaint(.unreachable, "the log is gone again") }
         if current.epoch != log.epoch {

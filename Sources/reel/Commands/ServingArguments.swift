@@ -208,6 +208,7 @@ enum ServingArguments {
             )
         }
         settings.build = Version.number
+        settings.commit = Version.commit
         if LogArguments.name(options).hasPrefix("sqlite:") {
             let file = String(LogArguments.name(options).dropFirst("sqlite:".count))
             settings.logFile = file

@@ -147,7 +147,7 @@ enum KafkaReadBenchmark {
 extension KafkaStand {
     /// The log, in this process.
     func open() throws -> any EventLog {
-        let store = try KafkaLogStore(configuration) { _, _ in }
+        let store = try KafkaLogStore(configuration) { _, _, _ in }
         defer { store.close() }
         return try store.open(epoch)
     }

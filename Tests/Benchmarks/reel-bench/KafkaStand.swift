@@ -23,7 +23,7 @@ final class KafkaStand {
         self.folder = folder
         kafka = try LocalKafka(KafkaHome(home), brokers: 3)
         configuration = KafkaConfiguration(brokers: kafka.bootstrap.split(separator: ",").map(String.init))
-        let store = try KafkaLogStore(configuration) { _, _ in }
+        let store = try KafkaLogStore(configuration) { _, _, _ in }
         defer { store.close() }
         epoch = try store.begin(partitions: partitions).epoch
         topic = TopicRole.name(of: epoch)

@@ -44,7 +44,7 @@ final class MockCluster {
     }
 
     /// Makes a log the current one, and opens it. No node announces itself on it.
-    func makeLog(partitions: Int = 1) throws -> KafkaLog {
+    func makeLog(partitions: Int = 1, lines: @escaping KafkaLogLine = { _, _, _ in }) throws -> KafkaLog {
         let current = CurrentLog(epoch: .random(), partitions: partitions, number: 0)
         let topic = "reel.\(current.epoch)"
         for (name, count) in [("reel.control", 1), (topic, partitions)] {
@@ -59,7 +59,7 @@ final class MockCluster {
             ]
         )
         configuration.patience = 20
-        let store = try KafkaLogStore(configuration) { _, _ in }
+        let store = try KafkaLogStore(configuration) { _, _, _ in }
         defer { store.close() }
         try store.advance(to: current)
         return try KafkaLog(
@@ -68,7 +68,7 @@ final class MockCluster {
             topic: topic,
             configuration: configuration,
             directory: NoDirectory(),
-            log: { _, _ in }
+            log: lines
         )
     }
 }
