@@ -9,9 +9,9 @@ RUN apt-get update \
 WORKDIR /src
 COPY . .
 RUN swift build -c release --static-swift-stdlib --product reel
-# `--build-arg REEL_COMMIT=$(git rev-parse HEAD)`: the commit of these sources, as deploy/stamp writes it.
-ARG REEL_COMMIT=
-RUN [ -z "$REEL_COMMIT" ] || printf 'reel-commit:%-46s' "$REEL_COMMIT" >>.build/release/reel
+# `--build-arg COMMIT=$(git rev-parse HEAD)`: the commit of these sources, as deploy/stamp writes it.
+ARG COMMIT=
+RUN [ -z "$COMMIT" ] || printf 'reel-commit:%-46s' "$COMMIT" >>.build/release/reel
 
 FROM debian:bookworm-slim
 RUN apt-get update \

@@ -85,6 +85,8 @@ final class PartitionKeeper: @unchecked Sendable {
         }
     }
 
+    /// The time, in milliseconds, that a stream waits before it is called slow.
+    private static let slowMs: Int64 = 5_000
     /// The longest turn of a stream.
     private static let turnMax = Duration.milliseconds(50)
 
@@ -107,6 +109,8 @@ final class PartitionKeeper: @unchecked Sendable {
     /// The questions that wait until a seq is folded.
     let waits = FoldWaits()
     private let wake = Wake()
+    /// The stream that waits at the lowest seq, and since when; nil: none waits. Belongs to the thread.
+    private var slowest: (stream: StreamName, sinceMs: Int64)?
     /// Belongs to the thread.
     private var crowdWatch = CrowdWatch()
     /// How long the next file waits that is made anew; belongs to the thread.
@@ -351,7 +355,7 @@ final class PartitionKeeper: @unchecked Sendable {
     private func note(_ report: PartitionFolder.Report, _ folder: PartitionFolder) {
         setWell { $0.note(folder) }
         waits.folded(to: now)
-        sayWhichWait()
+        sayWhichWaits()
         crowdWatch.look(at: folder.crowd, journal)
         lookWhetherItIsOpen(folder)
         metrics.events.add(report.events)
@@ -359,11 +363,12 @@ final class PartitionKeeper: @unchecked Sendable {
         metrics.voids.note(report.voids, in: identity.partition)
     }
 
-    /// A stream that waits is named once a minute.
-    private func sayWhichWait() {
-        let status = now
-        guard let (stream, next) = status.waiting.min(by: { $0.value < $1.value }),
-            let unsaid = slowStreams.withLock({ $0.admit(nowMs: WallClock.nowMs()) })
+    /// The stream that is behind the others for some time is named once a minute.
+    private func sayWhichWaits() {
+        let (status, nowMs) = (now, WallClock.nowMs())
+        guard let (stream, next) = status.waiting.min(by: { $0.value < $1.value }) else { return slowest = nil }
+        guard let slowest, slowest.stream == stream else { return slowest = (stream, nowMs) }
+        guard nowMs - slowest.sinceMs >= Self.slowMs, let unsaid = slowStreams.withLock({ $0.admit(nowMs: nowMs) })
         else { return }
         journal.warning(
             "stream is folded slowly",

@@ -74,7 +74,8 @@ extension BuiltProgram {
         }
     }
 
-    /// Runs what must end within ten seconds, with this exit code and one line that says why. `hides`: no word of it.
+    /// Runs what must end within ten seconds, with this exit code and one line that says why, behind the lines of its
+    /// journal. `hides`: no word of it.
     /// Held up is also a run that says something else after `patience`, so long as what it asks may be silent.
     static func complains(
         _ words: [String],
@@ -91,7 +92,7 @@ extension BuiltProgram {
         #expect(run.code == code.rawValue, "\(run)", sourceLocation: location)
         #expect(run.errors.contains(says), "\(run)", sourceLocation: location)
         // Who mistyped is shown the usage too.
-        let lines = run.errors.split(separator: "\n").filter { !$0.hasPrefix("usage: ") }
+        let lines = run.errors.split(separator: "\n").filter { !$0.hasPrefix("usage: ") && !$0.hasPrefix("time=") }
         #expect(lines.count == 1, "\(run)", sourceLocation: location)
         if let hides { #expect(!(run.errors + run.output).contains(hides), sourceLocation: location) }
     }
