@@ -20,11 +20,10 @@ public struct JSONText {
 
     /// Appends the decoded UTF-8 bytes.
     public func decode(into bytes: inout [UInt8]) {
-        if isPlain {
-            bytes.append(contentsOf: raw)
-        } else {
-            bytes.append(contentsOf: IteratorSequence(decoded))
-        }
+        if isPlain { return bytes.append(contentsOf: raw) }
+        bytes.reserveCapacity(bytes.count + raw.count)
+        var decoded = decoded
+        while let byte = decoded.next() { bytes.append(byte) }
     }
 
     /// The decoded text.
@@ -132,6 +131,7 @@ extension JSONText {
             position += 1
             guard escape == UInt8(ascii: "u") else { return JSONText.escaped(escape) ?? escape }
             var scalar = unit()
+            if scalar < 0x80 { return UInt8(scalar) }
             if scalar & 0xfc00 == 0xd800, position + 6 <= raw.count {
                 position += 2
                 scalar = 0x10000 + (scalar & 0x3ff) << 10 + unit() & 0x3ff
@@ -143,11 +143,13 @@ extension JSONText {
             return next()
         }
 
-        /// Four hex digits.
+        /// Four hex digits, which were checked: the low four bits of a letter are its value less nine.
+        @inline(__always)
         private mutating func unit() -> UInt32 {
             var value: UInt32 = 0
             for _ in 0..<4 where position < raw.count {
-                value = value << 4 | UInt32(JSONText.hexDigit(raw[position]) ?? 0)
+                let digit = raw[position]
+                value = value << 4 | UInt32(digit & 0x0f &+ 9 &* (digit >> 6)) & 0x0f
                 position += 1
             }
             return value

@@ -56,8 +56,9 @@ public struct JSONReader {
             while true {
                 skipSpace()
                 let key = try textSlice()
-                if keys.count > firstKey, JSONText(bytes[keys[keys.count - 1]]).order(JSONText(bytes[key])) >= 0 {
-                    isSorted = false
+                // Once two keys are out of order no others are compared: with escapes that takes long.
+                if isSorted, keys.count > firstKey {
+                    isSorted = JSONText(bytes[keys[keys.count - 1]]).order(JSONText(bytes[key])) < 0
                 }
                 keys.append(key)
                 skipSpace()

@@ -41,14 +41,15 @@ final class MessageDeflater {
         let input = UnsafeMutableRawPointer(mutating: payload.baseAddress)?.assumingMemoryBound(to: UInt8.self)
         (stream.pointee.next_in, stream.pointee.avail_in) = (input, UInt32(payload.count))
         let room = payload.count + Self.tail.count
-        let packed = [UInt8](unsafeUninitializedCapacity: room) { output, count in
+        var packed = [UInt8](unsafeUninitializedCapacity: room) { output, count in
             (stream.pointee.next_out, stream.pointee.avail_out) = (output.baseAddress, UInt32(room))
             deflate(stream, Z_SYNC_FLUSH)
             count = room - Int(stream.pointee.avail_out)
         }
         // Full: there is more, or nothing was won.
         guard packed.count < room, packed.suffix(Self.tail.count) == Self.tail[...] else { return nil }
-        return packed.dropLast(Self.tail.count)
+        packed.removeLast(Self.tail.count)
+        return packed
     }
 }
 
