@@ -34,11 +34,11 @@ extension SocketClient {
             sayWelcome(ref: ref)
             for entry in gateway.subscriptions.all(of: self) {
                 guard let refusal = renewed.refusalToRead(entry.stream) else { continue }
-                audit(refusal.code, "renew")
+                audit(refusal, "renew")
                 gateway.end(entry, refusal)
             }
         } catch {
-            audit(error.code, "renew")
+            audit(error, "renew")
             refuse(ServerFrame.Failure(error), ref: ref)
         }
     }

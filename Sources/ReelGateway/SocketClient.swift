@@ -112,14 +112,14 @@ final class SocketClient: Subscriber {
 
     /// Says why nobody is let in, or stays in, and closes.
     func refuseEntry(_ error: ReelError, ref: [UInt8]?) {
-        audit(error.code, "hello")
+        audit(error, "hello")
         perform(session.refusedEntry(error), ServerFrame.Failure(error), ref)
     }
 
     /// Writes an audit line if the code says that the client lacks a token or a right. `frame`: what it asked by.
-    func audit(_ code: ErrorCode, _ frame: StaticString) {
+    func audit(_ error: ReelError, _ frame: StaticString) {
         let client = (socket as? WebSocket)?.client
-        gateway.requests?.audit(code, "/v1/socket \(frame)", client, subject: access?.subject)
+        gateway.requests?.audit(error, "/v1/socket \(frame)", client, subject: access?.subject)
     }
 
     private func perform(_ action: Session.Action, _ failure: ServerFrame.Failure, _ ref: [UInt8]?) {
@@ -209,7 +209,7 @@ final class SocketClient: Subscriber {
         case .renew(let token): renew(token, access, ref: frame.ref)
         case .subscribe(let subscribe):
             if let error = access.refusalToRead(subscribe.stream) {
-                audit(error.code, "subscribe")
+                audit(error, "subscribe")
                 return decline(error, subscribe.stream, ref: frame.ref)
             }
             self.subscribe(subscribe, ref: frame.ref)
@@ -219,14 +219,14 @@ final class SocketClient: Subscriber {
             send(.unsubscribed(stream), ref: frame.ref)
         case .fetch(let fetch):
             if let error = access.refusalToRead(fetch.stream) {
-                audit(error.code, "fetch")
+                audit(error, "fetch")
                 return decline(error, fetch.stream, ref: frame.ref)
             }
             self.fetch(fetch, ref: frame.ref)
         case .publish(let publish):
             // Between two ticks.
             if access.hasExpired(nowMs: gateway.loop.wallMs) { return refuseEntry(.tokenExpired, ref: frame.ref) }
-            if !access.mayPublish(publish.stream) { audit(.forbidden, "publish") }
+            if let refusal = access.refusalToPublish(publish.stream) { audit(refusal, "publish") }
             gateway.publish(publish, with: access, from: number, origin, ref: frame.ref) { error in
                 refuse(ServerFrame.Failure(error, stream: publish.stream), ref: frame.ref)
             }

@@ -129,7 +129,7 @@ private final class AdminHTTP: HTTPHandler {
             let isOperator = NodeAnswers.isOperator(request.head, tokens)
             exchange.respond(answers.response(match.endpoint, isOperator: isOperator, id: id))
         } catch {
-            answers.requests.audit(error.code, route, exchange.client, subject: error.subject)
+            answers.requests.audit(error, route, exchange.client)
             var problem = error
             if error.code == .notFound { problem.detail = Self.elsewhere }
             exchange.respond(problem.response)
@@ -137,7 +137,7 @@ private final class AdminHTTP: HTTPHandler {
     }
 
     private static let elsewhere =
-        "found a path of clients on the operator's port, expected /metrics, /readyz, /healthz or /v1/cluster; clients"
+        "found no path of the operator's port, expected /metrics, /readyz, /healthz or /v1/cluster; clients"
         + " ask at the address of --listen"
 
     func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision {

@@ -55,7 +55,7 @@ public struct StreamListRequest: Equatable, Sendable {
     package func ranges(for access: Access) throws(Problem) -> [NameRange] {
         guard let patterns = access.grant?.read ?? readable else { return [NameRange(prefix: prefix)] }
         guard !patterns.isEmpty else {
-            throw Problem(.forbidden, "the token gives no stream to read, expected the right `read` for some stream")
+            throw access.refusal("the token gives no stream to read, expected the right `read` for some stream")
         }
         return NameRange.disjoint(patterns.compactMap { $0.range?.intersection(withPrefix: prefix) })
     }

@@ -80,7 +80,7 @@ final class SnapshotHTTP: HTTPHandler {
                 )
             }
         } catch {
-            answers.requests.audit(error.code, route, exchange.client, subject: error.subject)
+            answers.requests.audit(error, route, exchange.client)
             exchange.respond(error.response)
         }
     }

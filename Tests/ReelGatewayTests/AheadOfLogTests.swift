@@ -79,7 +79,7 @@ import Testing
         try await LiveGateway.with(try SQLiteLog(path: folder + "/copy.db")) { live in
             let ready = try await live.ready()
             #expect(ready.contains(#""log":"ok","detail":"the log's file is not the one that it was"#), "\(ready)")
-            #expect(ready.contains("run `reel epoch new`; if the file is whole, run `reel log accept`"), "\(ready)")
+            #expect(ready.contains("run `reel epoch new --from-snapshot DIR`"), "\(ready)")
             #expect(try SQLiteLogStore(path: folder + "/copy.db").accept() != nil)
             try await eventually("it has nothing to say any more") { try await !live.ready().contains("detail") }
         }

@@ -48,7 +48,7 @@ final class GatewayHTTP: HTTPHandler {
         guard origins.admit(exchange) else { return }
         var route: String?
         let fail = { [answers] (problem: Problem, route: String?) in
-            answers.requests.audit(problem.code, route, exchange.client, subject: problem.subject)
+            answers.requests.audit(problem, route, exchange.client)
             exchange.respond(problem.response)
         }
         do throws(Problem) {

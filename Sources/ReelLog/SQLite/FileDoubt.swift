@@ -21,6 +21,8 @@ enum FileDoubt: String, Sendable {
 
     /// What was found and what to do, in one sentence.
     var notice: String {
-        finding + "; if records may be missing, run `reel epoch new`; if the file is whole, run `reel log accept`"
+        finding + "; if records may be missing, run `reel epoch new --from-snapshot DIR` with the data folder of the"
+            + " snapshot node that is furthest, or without the option where none is further; if the file is whole, run"
+            + " `reel log accept`"
     }
 }

@@ -49,19 +49,24 @@ public final class RequestWatch: Sendable {
     /// Counts a refusal for which there was no exchange to watch, and writes its audit line.
     public func refused(_ problem: Problem, _ route: String?, _ client: SocketAddress?) {
         count(route, problem.status)
-        audit(problem.code, route, client, subject: problem.subject)
+        audit(problem, route, client)
+    }
+
+    /// Writes the audit line of a problem, if it is one that has such a line.
+    public func audit(_ problem: Problem, _ route: String?, _ client: SocketAddress?) {
+        audit(ReelError(problem.code, problem.detail), route, client, subject: problem.subject)
     }
 
     /// Says that a client was refused for want of a token or a right, ten times a second at most; of other errors
     /// nothing. `route`: the pattern of what it asked for, since a target may hold a token.
-    public func audit(_ code: ErrorCode, _ route: String?, _ client: SocketAddress?, subject: String? = nil) {
-        guard code == .unauthorized || code == .forbidden else { return }
+    public func audit(_ error: ReelError, _ route: String?, _ client: SocketAddress?, subject: String? = nil) {
+        guard error.code == .unauthorized || error.code == .forbidden else { return }
         guard let unsaid = state.withLock({ $0.lines.admit(nowMs: WallClock.nowMs()) }) else { return }
         journal.audit(
             "refused",
             [
-                "code": code.rawValue, "client": client?.host ?? "unknown", "subject": subject ?? "none",
-                "route": route ?? "none", "lines_left_out": "\(unsaid)",
+                "code": error.code.rawValue, "client": client?.host ?? "unknown", "subject": subject ?? "none",
+                "route": route ?? "none", "detail": error.message, "lines_left_out": "\(unsaid)",
             ]
         )
     }

@@ -186,6 +186,12 @@ public struct Access: Sendable {
         throw problem(ReelError(.forbidden, "the token does not give the right `admin` for `*`, which this path needs"))
     }
 
+    /// Counts a refusal for want of a right, and returns the problem that says so.
+    func refusal(_ detail: String) -> Problem {
+        countRefusal()
+        return problem(ReelError(.forbidden, detail))
+    }
+
     private func problem(_ refusal: ReelError) -> Problem {
         var problem = Problem(refusal)
         problem.subject = subject

@@ -73,8 +73,8 @@ extension Command {
                 "an hour for ann"
             ),
             Example(
-                "reel token make --keys keys.json --sub operator --read '*' --inspect '*'",
-                "an hour for an operator: `reel site list` and `reel doctor`, for all streams"
+                "reel token make --keys keys.json --sub operator --read '*' --inspect '*' --admin '*'",
+                "an hour for an operator: `reel site list`, `reel cluster` and `reel doctor`"
             ),
         ]
     ) { options, console in
@@ -92,6 +92,9 @@ extension Command {
             console.note(
                 "reel: warning: the token gives no right; --read, --publish, --inspect and --admin name the streams"
             )
+        }
+        if options[administering].contains(where: { $0 != "*" }) {
+            console.note("reel: warning: --admin has an effect only as '*': what it opens belongs to no single stream")
         }
         let grant = TokenGrant(
             subject: subject,
