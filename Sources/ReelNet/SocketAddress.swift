@@ -48,7 +48,21 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         var bytes = in6_addr()
         if inet_pton(AF_INET, host, &bytes) == 1 { return withUnsafeBytes(of: bytes) { $0[0] == 127 } }
         guard inet_pton(AF_INET6, host, &bytes) == 1 else { return false }
-        return withUnsafeBytes(of: bytes) { $0.dropLast().allSatisfy { $0 == 0 } && $0[15] == 1 }
+        return withUnsafeBytes(of: bytes) { bytes in
+            guard bytes[..<10].allSatisfy({ $0 == 0 }) else { return false }
+            let isMapped = bytes[10] == 0xff && bytes[11] == 0xff
+            return isMapped ? bytes[12] == 127 : bytes[10..<15].allSatisfy { $0 == 0 } && bytes[15] == 1
+        }
+    }
+
+    /// True for 0.0.0.0 and ::, also mapped: no client has such an address.
+    public var isUnspecified: Bool {
+        var bytes = in6_addr()
+        if inet_pton(AF_INET, host, &bytes) == 1 {
+            return withUnsafeBytes(of: bytes) { $0[..<4].allSatisfy { $0 == 0 } }
+        }
+        guard inet_pton(AF_INET6, host, &bytes) == 1 else { return false }
+        return withUnsafeBytes(of: bytes) { $0[..<10].allSatisfy { $0 == 0 } && $0[12...].allSatisfy { $0 == 0 } }
     }
 
     /// Where connections come from: the whole of an IPv4 address, the first 64 bits of an IPv6 one.

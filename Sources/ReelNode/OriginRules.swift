@@ -48,24 +48,29 @@ public struct OriginRules: Hashable, Sendable {
         if !allowed.isEmpty, !allowed.contains("*") { fields.add("vary", "origin") }
         let isKnown = isKnown(request.host)
         guard isKnown || !isLocal else {
-            throw Problem(
-                .forbidden,
+            throw Self.refusal(
                 "found the host \(request.host), by which this node is not known, see --advertise and --allow-origin"
             )
         }
         let origins = request.headers.all("origin")
         if origins.isEmpty, isForeign(request) {
-            throw Problem(.forbidden, "a page of another site asks, and says no origin that may use this node")
+            throw Self.refusal("a page of another site asks, and says no origin that may use this node")
         }
         guard let origin = origins.first, !isKnown || !isOwn(origin, request) || origins.count > 1 else {
             return fields
         }
         guard origins.count == 1, allowed.contains(origin) || allowed.contains("*") else {
-            throw Problem(.forbidden, "pages of \(origin) may not use this node, see --allow-origin")
+            throw Self.refusal("pages of \(origin) may not use this node, see --allow-origin")
         }
         fields.add("access-control-allow-origin", allowed.contains("*") ? "*" : origin)
         fields.add("access-control-expose-headers", "etag, retry-after, \(UnpublishedStream.header)")
         return fields
+    }
+
+    private static func refusal(_ detail: String) -> Problem {
+        var problem = Problem(.forbidden, detail)
+        problem.isOfPage = true
+        return problem
     }
 
     /// Returns the refusal of a request by these rules or by the error that `check` throws; nil: it is not refused.

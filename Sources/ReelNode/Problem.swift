@@ -32,6 +32,8 @@ public struct Problem: Error, Equatable, Sendable {
     package var isUnpublished = false
     /// The subject of the token, for the operator's log. The answer does not contain it.
     package var subject: String?
+    /// True if the page that asks may not use the node, whatever its token.
+    package var isOfPage = false
     /// With 405: the methods that the path has.
     public var allow: [String] = []
 

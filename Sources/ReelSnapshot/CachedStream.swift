@@ -20,10 +20,18 @@ final class CachedStream {
     var batch: Int64 = 0
     /// The time that folding it has taken in that batch.
     var spent = Duration.zero
+    /// The time that writing its rows took the last time.
+    var writeTime = Duration.zero
     /// Its records that wait for its next turn.
     var waiting = WaitingEvents()
     /// How much of the folder's memory it counts for.
     var held = 0
+    /// True if it counts for the folder's memory.
+    var isHeld = false
+    /// The bytes of its objects when its rows were written last.
+    private(set) var writtenBytes: Int
+    /// The bytes of rows that the running transaction has to write for it.
+    private var bytesToWrite = 0
     /// The sites that had not ended when its rows were written last.
     private(set) var writtenSites: Int
 
@@ -35,11 +43,24 @@ final class CachedStream {
         key = name.key
         self.fold = fold
         writtenSites = fold.liveSites
+        writtenBytes = fold.objectBytes
     }
 
     /// True if the stream may fold another event in this batch, in which its turn is so long. Each turn is one event at
     /// least.
     func hasTurn(of turn: Duration) -> Bool { spent < turn || spent == .zero }
+
+    /// The time, in nanoseconds, that a byte of a row takes: to be hashed, written to the WAL, and copied from there.
+    private static let nanosecondsPerByte = 4
+
+    /// Returns the time that an event of so many bytes adds to writing the stream's rows. An object that changes is
+    /// written whole, once; it leaves the fold's count of bytes until then.
+    func chargeWriting(_ eventBytes: Int) -> Duration {
+        let changed = max(0, writtenBytes - fold.objectBytes)
+        let added = max(0, changed - bytesToWrite) + eventBytes
+        bytesToWrite = max(bytesToWrite, changed)
+        return .nanoseconds(Self.nanosecondsPerByte * added)
+    }
 
     /// Writes the rows that changed since the last time. Inside a transaction; `row` is room to be used again. Returns
     /// true if the number of sites that have not ended is another one.
@@ -74,7 +95,7 @@ final class CachedStream {
                 figures: StreamFigures(objects: fold.livingObjects, bytes: fold.objectBytes, atMs: lastMs)
             )
         }
-        defer { writtenSites = sites }
+        defer { (writtenSites, writtenBytes, bytesToWrite) = (sites, fold.objectBytes, 0) }
         return writtenSites != sites
     }
 }

@@ -31,6 +31,13 @@ final class PartitionFolder {
         var unknownBarrier: Seq?
     }
 
+    /// The time that all streams together may take of a transaction.
+    private static let turnsMax = Duration.milliseconds(20)
+    /// A stream that is written faster than this has one event of a transaction even where that has no time.
+    private static let shortWrite = Duration.milliseconds(1)
+    /// The records that are read beyond the first one that waits. After a restart they are read again.
+    private static let aheadMax: Seq = 1 << 20
+
     private let file: SnapshotFile
     private let identity: SnapshotFile.Identity
     private let settings: SnapshotSettings
@@ -53,8 +60,12 @@ final class PartitionFolder {
     var turn: Duration
     /// When the last event was folded.
     private var clock = ContinuousClock.now
+    /// When the running transaction folds no further event of a stream that has had one.
+    private var end = ContinuousClock.now
     /// Objects, tombstones, sites and streams in memory.
     private var held = 0
+    /// The bytes of their objects.
+    private var heldBytes = 0
     /// The index has every event from this seq on.
     private var oldestEvent: Seq
     /// The seq of the last barrier in the index; −1: there is none.
@@ -91,6 +102,7 @@ final class PartitionFolder {
     var isCrowded: Bool {
         waitingCount >= settings.queuedEvents
             || waiting.reduce(0) { $0 + $1.waiting.bytes } >= settings.queuedBytes
+            || next - floor >= Self.aheadMax
     }
 
     /// Goes on where the file says. The log is the one that was folded; of it the records are read again that waited
@@ -140,6 +152,9 @@ final class PartitionFolder {
                 }
             }
         }
+        guard waitingSeqs == position.waiting else {
+            throw SnapshotFile.Unusable(reason: "the log has no record where a stream of the file waits")
+        }
     }
 
     /// Folds `entries` of a batch, which account for the seqs up to `end`, and writes what they changed; of what a
@@ -171,17 +186,19 @@ final class PartitionFolder {
         return report
     }
 
-    /// Gives each stream that waits a turn, and writes what changed.
+    /// Gives the streams that wait a turn, the one that waits longest first, and writes what changed. Streams for which
+    /// the transaction has no time are the first in the next one.
     func foldWaiting() throws -> Report {
         beginTurns()
         var report = Report()
-        for stream in waiting {
+        for _ in waiting.indices where hasTime {
+            let stream = waiting.removeFirst()
             touch(stream)
             while stream.hasTurn(of: turn), let record = stream.waiting.popFirst() {
                 try fold(record, in: stream, &report)
             }
+            if !stream.waiting.isEmpty { waiting.append(stream) }
         }
-        waiting.removeAll(where: \.waiting.isEmpty)
         try write()
         evict()
         return report
@@ -190,7 +207,11 @@ final class PartitionFolder {
     private func beginTurns() {
         batch += 1
         clock = .now
+        end = clock + max(Self.turnsMax, turn)
     }
+
+    /// False once the streams together have taken so long that the transaction is written.
+    private var hasTime: Bool { clock < end }
 
     /// Seqs at which there is no record; the range may be empty.
     private func hole(_ seqs: Range<Seq>, _ report: inout Report) {
@@ -204,7 +225,8 @@ final class PartitionFolder {
         switch rules.read(key: key, value: value, into: &event) {
         case .event:
             let stream = try stream(key)
-            if stream.waiting.isEmpty, stream.hasTurn(of: turn) {
+            let mayFold = hasTime || stream.spent == .zero && stream.writeTime < Self.shortWrite
+            if stream.waiting.isEmpty, mayFold, stream.hasTurn(of: turn) {
                 try foldEvent(value, seq, in: stream, &report)
             } else {
                 put(WaitingEvents.Record(seq: seq, value: Array(value)), into: stream)
@@ -242,9 +264,11 @@ final class PartitionFolder {
         report.outcomes.add(outcome)
         if stream.events.isFull { try writeEvents(of: stream) }
         report.events += 1
+        let writing = stream.chargeWriting(value.count) + (stream.spent == .zero ? stream.writeTime : .zero)
         let now = ContinuousClock.now
-        stream.spent += now - clock
+        stream.spent += now - clock + writing
         clock = now
+        end -= writing
     }
 
     // MARK: Streams that wait
@@ -330,11 +354,12 @@ final class PartitionFolder {
     /// Drops the streams that were written to longest ago, until few enough objects are in memory; a quarter more than
     /// needed, so that it is not done for every batch.
     private func evict() {
-        guard held > settings.cachedObjects else { return }
+        guard held > settings.cachedObjects || heldBytes > settings.cachedBytes else { return }
         let idle = streams.values.filter(\.waiting.isEmpty).sorted { $0.batch < $1.batch }
         for stream in idle where streams.count > 1 {
-            guard held > settings.cachedObjects / 4 * 3 else { break }
+            guard held > settings.cachedObjects / 4 * 3 || heldBytes > settings.cachedBytes / 4 * 3 else { break }
             held -= stream.held
+            heldBytes -= stream.writtenBytes
             streams[stream.name] = nil
         }
         latest = nil
@@ -347,11 +372,16 @@ final class PartitionFolder {
         var sitesChanged = false
         if !file.connection.inTransaction { try file.connection.begin() }
         for stream in changed {
+            let begun = ContinuousClock.now
+            defer { stream.writeTime = ContinuousClock.now - begun }
             if !stream.events.isEmpty { try writeEvents(of: stream) }
+            heldBytes -= stream.isHeld ? stream.writtenBytes : 0
             if try stream.writeChanges(to: file, row: &row) { sitesChanged = true }
             held -= stream.held
             stream.held = stream.fold.entryCount + 1
             held += stream.held
+            heldBytes += stream.writtenBytes
+            stream.isHeld = true
         }
         changed.removeAll(keepingCapacity: true)
         // Seeds are no events: the index begins behind them.

@@ -65,7 +65,8 @@ extension PartitionKeeper {
         mutating func note(_ folder: PartitionFolder) {
             (seq, readSeq) = (folder.floor - 1, folder.next - 1)
             (waiting, waitingCount) = (folder.waitingSeqs, folder.waitingCount)
-            phase = folder.phase
+            // What waits lies before the end of the epoch.
+            phase = waiting.isEmpty ? folder.phase : .open
             crowd = folder.crowd
         }
 

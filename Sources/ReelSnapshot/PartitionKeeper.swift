@@ -177,17 +177,14 @@ final class PartitionKeeper: @unchecked Sendable {
             mailbox.close()
             tail.cancel()
         }
-        var isTurnOfWaiting = false
         while !isStopping.load(ordering: .sequentiallyConsistent) {
-            // What comes and what waits take turns, each in a transaction of its own: what comes is mostly short.
-            let mail =
-                folder.waitingCount == 0
-                ? mailbox.take() : folder.isCrowded || isTurnOfWaiting ? nil : mailbox.takeNow()
-            isTurnOfWaiting = mail != nil
+            let mail = folder.waitingCount == 0 ? mailbox.take() : folder.isCrowded ? nil : mailbox.takeNow()
             switch mail {
             case nil: try foldWaiting(with: folder)
             case .closed: return
-            case .failed(let error): throw error
+            case .failed(let error):
+                try foldAllThatWaits(with: folder)
+                throw error
             case .batches(let batches):
                 for batch in batches where !isStopping.load(ordering: .sequentiallyConsistent) {
                     try verifier.take(batch)
@@ -216,19 +213,26 @@ final class PartitionKeeper: @unchecked Sendable {
             let end = rest.first?.seq ?? batch.seqs.upperBound
             let report = try timed(folder) { try folder.fold(part, of: batch, upTo: end) }
             if let seq = report.unknownBarrier {
-                while folder.waitingCount > 0, !isStopping.load(ordering: .sequentiallyConsistent) {
-                    try foldWaiting(with: folder)
-                }
+                try foldAllThatWaits(with: folder)
                 throw PartitionFolder.Stop.unknownBarrier(seq)
             }
-            while folder.isCrowded, !isStopping.load(ordering: .sequentiallyConsistent) {
+            // What comes and what waits take turns, each in a transaction of its own: what comes is mostly short.
+            repeat {
                 try foldWaiting(with: folder)
-            }
+            } while folder.isCrowded
+                && !isStopping.load(ordering: .sequentiallyConsistent)
         } while !rest.isEmpty && !isStopping.load(ordering: .sequentiallyConsistent)
     }
 
     private func foldWaiting(with folder: PartitionFolder) throws {
-        _ = try timed(folder) { try folder.foldWaiting() }
+        if folder.waitingCount > 0 { _ = try timed(folder) { try folder.foldWaiting() } }
+    }
+
+    /// Before folding stops: no stream is left behind for what comes after its records.
+    private func foldAllThatWaits(with folder: PartitionFolder) throws {
+        while folder.waitingCount > 0, !isStopping.load(ordering: .sequentiallyConsistent) {
+            try foldWaiting(with: folder)
+        }
     }
 
     /// Runs one transaction of the fold, and notes what it did.
@@ -236,16 +240,15 @@ final class PartitionKeeper: @unchecked Sendable {
         _ folder: PartitionFolder,
         _ body: () throws -> PartitionFolder.Report
     ) throws -> PartitionFolder.Report {
-        let begun = ContinuousClock.now
+        let (begun, waited) = (ContinuousClock.now, folder.waitingCount)
         let report = try body()
         let (seconds, attoseconds) = (ContinuousClock.now - begun).components
         foldedNs.add(seconds * 1_000_000_000 + attoseconds / 1_000_000_000, ordering: .relaxed)
-        // So writing takes half of the time at most. Until all is folded that there was at the start nobody waits.
-        let isBehind = folder.floor <= status.withLock(\.goal)
-        folder.turn = isBehind ? Self.turnMax : min(Self.turnMax, max(settings.turn, folder.commitTime))
+        // Until all is read that there was at the start most answers wait anyway.
+        folder.turn = folder.next <= status.withLock(\.goal) ? max(Self.turnMax, settings.turn) : settings.turn
         metrics.commits.record(folder.commitTime)
         if let time = folder.checkpointTime { metrics.checkpoints.record(time) }
-        if report.seqs > 0 || report.events > 0 { note(report, folder) }
+        if report.seqs > 0 || folder.waitingCount != waited { note(report, folder) }
         return report
     }
 

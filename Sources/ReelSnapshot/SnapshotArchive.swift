@@ -80,7 +80,7 @@ public final class SnapshotArchive: StateArchive {
             }
         }
         for file in folders.map({ EpochFolders.file(partition, in: $0) }) {
-            if let next = tried(file, { try Self.next(of: file) }) { known.append((file, next)) }
+            if let next = tried(file, { try Self.position(of: file)?.next }) { known.append((file, next)) }
         }
         for (file, _) in known.sorted(by: { $0.next > $1.next }) {
             guard var state = tried(file, { try Self.state(of: identity, in: file) }) else { continue }
@@ -91,16 +91,17 @@ public final class SnapshotArchive: StateArchive {
         return nil
     }
 
-    /// The last seq to which any folder has a partition folded; nil: none has anything that can be read.
+    /// The last seq that any folder has read and folded of a partition, but for streams that wait; nil: none has
+    /// anything that can be read.
     public func furthest(_ partition: Int) -> Seq? {
-        folders.compactMap { try? Self.next(of: EpochFolders.file(partition, in: $0)) }.max().map { $0 - 1 }
+        folders.compactMap { try? Self.position(of: EpochFolders.file(partition, in: $0))?.read }.max().map { $0 - 1 }
     }
 
     /// How far a file is; nil: there is none, or no state in it yet.
-    private static func next(of file: String) throws -> Seq? {
+    private static func position(of file: String) throws -> StoredPosition? {
         if access(file, F_OK) != 0, errno == ENOENT { return nil }
         let position = try StoredPosition(reading: try Connection(path: file, mode: .readOnly, busyMs: 1_000))
-        return position.isInsideSeeds ? nil : position.next
+        return position.isInsideSeeds ? nil : position
     }
 
     /// All streams of a file, in one consistent read.

@@ -51,8 +51,8 @@ final class SnapshotHTTP: HTTPHandler {
             switch match.endpoint {
             case .state(let route):
                 let payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
-                bodies.read(request, of: payer, exchange) { _ throws(Problem) in
-                    try StateRequest(route, match, request)
+                bodies.read(request, of: payer, exchange) {
+                    { _ throws(Problem) in try StateRequest(route, match, request) }
                 } then: { [node] question in
                     switch question {
                     case .success(var question):

@@ -4,8 +4,8 @@ public struct SnapshotSettings: Sendable {
     public var folder: String
     /// Events that are folded and written in one transaction at most.
     public var batchEvents = 4_096
-    /// The time that one stream may take of a transaction, or one event. It is as long as the last transaction took to
-    /// write, if that is longer, and at most 50 ms. The stream's other events wait.
+    /// The time that one stream may take of a transaction, with an estimate for writing its rows, or one event. The
+    /// stream's other events wait.
     public var turn = Duration.milliseconds(5)
     /// Events that wait between the log and the fold at most.
     public var queuedEvents = 16_384
@@ -14,6 +14,8 @@ public struct SnapshotSettings: Sendable {
     /// Streams, objects, tombstones and sites that are kept folded in memory at most, of each partition; but the stream
     /// written to last is kept whole.
     public var cachedObjects = 1_000_000
+    /// The bytes of the objects of those streams, by the same rule.
+    public var cachedBytes = 256 << 20
     /// Seqs of a partition whose events are kept for ranges.
     public var keptEvents: Int64 = 1_000_000
     /// The WAL of a file is copied into it when it has grown to this.

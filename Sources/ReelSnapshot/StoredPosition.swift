@@ -44,7 +44,7 @@ struct StoredPosition {
 
     /// The epoch that follows, once the end of this one was folded.
     var following: Epoch? {
-        if case .ended(let epoch) = phase { epoch } else { nil }
+        if case .ended(let epoch) = phase, waiting.isEmpty { epoch } else { nil }
     }
 
     /// Whether the state that the epoch begins with was not read whole yet: no snapshot is made of a seq inside it.

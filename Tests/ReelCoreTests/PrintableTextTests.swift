@@ -11,6 +11,7 @@ import Testing
             ("\u{7f}\u{80}\u{9b}\u{9f}", #"\u007f\u0080\u009b\u009f"#), ("\u{0}", #"\u0000"#),
             ("\u{202a}\u{202e}\u{2066}\u{2069}", #"\u202a\u202e\u2066\u2069"#),
             ("\u{200e}\u{200f}\u{61c}\u{2028}", #"\u200e\u200f\u061c\u2028"#), ("a\r\n", #"a\r\n"#),
+            ("\u{ad}\u{200b}\u{feff}\u{e0041}", #"\u00ad\u200b\ufeff\udb40\udc41"#),
         ]
     )
     func controls(text: String, line: String) { #expect(PrintableText.line(text) == line) }

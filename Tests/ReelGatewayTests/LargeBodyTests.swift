@@ -86,8 +86,8 @@ import Testing
         func respond(to request: HTTPRequest, _ exchange: HTTPExchange) {
             let name = request.head.target
             let payer = Payer.subject(String(name.dropFirst().prefix(1)))
-            bodies.read(request, of: payer, exchange) { [gate] isLarge throws(Problem) in
-                if isLarge { gate.pass(name) }
+            bodies.read(request, of: payer, exchange) { [gate] in
+                { isLarge throws(Problem) in if isLarge { gate.pass(name) } }
             } then: { [gate] _ in
                 gate.answer(name)
                 exchange.respond(HTTPResponse(status: 200))
@@ -98,7 +98,7 @@ import Testing
         func refusal(of violation: HTTPViolation) -> HTTPResponse { HTTPResponse(status: violation.status) }
     }
 
-    @Test("two large bodies of a client are read at once, its others wait, and small ones do not")
+    @Test("one large body of a client is read at once, its others wait, and small ones do not")
     func turns() async throws {
         let loop = try EventLoop()
         defer {
@@ -130,16 +130,16 @@ import Testing
             }
         }
         let large = LargeBodies.smallBytes + 1
-        for number in 1...2 { try send("/a\(number)", large) }
-        try await eventually("two are under way") { gate.begun == ["/a1", "/a2"] }
-        for number in 3...4 { try send("/a\(number)", large) }
+        try send("/a1", large)
+        try await eventually("it is under way") { gate.begun == ["/a1"] }
+        for number in 2...3 { try send("/a\(number)", large) }
         try send("/b1", LargeBodies.smallBytes)
         try await eventually("the small one is answered") { gate.answered == ["/b1"] }
-        #expect(gate.begun == ["/a1", "/a2"])
-        gate.open("/a2")
-        try await eventually("the next one of the client begins") { gate.begun.count == 3 && gate.answered.count == 2 }
-        gate.open("/a1", "/a2", "/a3", "/a4", "/c1")
+        #expect(gate.begun == ["/a1"])
+        gate.open("/a1")
+        try await eventually("the next one of the client begins") { gate.begun.count == 2 && gate.answered.count == 2 }
+        gate.open("/a1", "/a2", "/a3", "/c1")
         try send("/c1", large)
-        try await eventually("all are answered") { gate.answered == ["/a1", "/a2", "/a3", "/a4", "/b1", "/c1"] }
+        try await eventually("all are answered") { gate.answered == ["/a1", "/a2", "/a3", "/b1", "/c1"] }
     }
 }

@@ -60,6 +60,11 @@ import Testing
     @Test(arguments: [
         ("for=203.0.113.7", "203.0.113.7"), ("for=\"203.0.113.7:99\";proto=https", "203.0.113.7"),
         ("For=\"[2001:db8::7]:99\"", "2001:db8::7"), ("for=6.6.6.6, for=203.0.113.7, for=10.0.0.9", "203.0.113.7"),
+        // A quoted value may hold what the client has sent.
+        (#"proto=http;host="a,for=9.9.9.9";for=1.2.3.4"#, "1.2.3.4"),
+        (#"host="x;for=9.9.9.9";for=1.2.3.4"#, "1.2.3.4"),
+        (#"for=1.2.3.4;host="a\",for=9.9.9.9""#, "1.2.3.4"),
+        (#"for="[::ffff:127.0.0.9]""#, nil), ("for=0.0.0.0", nil), (#"for="[::]""#, nil),
         ("for=127.0.0.1", nil), ("for=\"[::1]\", for=10.0.0.9", "10.0.0.9"), ("for=unknown", nil),
         ("for=_hidden, for=10.0.0.9", "10.0.0.9"), ("proto=https", nil), ("for=[::1", nil),
         ("for=\u{202e}1.1.1.1", nil), ("", nil),

@@ -118,6 +118,7 @@ struct FoldTurnsTests {
         let archive = try SnapshotArchive(folders: [lab.folder.path], of: nil)
         var state = try #require(try archive.state(of: 0)).fold
         #expect(state.next == folder.floor)
+        #expect(archive.furthest(0) == 199, "a log that ends before this has lost what was read")
         let batch = try lab.log.read(0, from: state.next, to: .max, bytes: 1 << 20)
         for entry in batch.entries {
             batch.withRecord(entry) { key, value in _ = state.read(key: key, value: value, seq: entry.seq) }
@@ -152,6 +153,49 @@ struct FoldTurnsTests {
             let status = node.keepers[0].now
             #expect(status.waiting.isEmpty && status.waitingCount == 0 && status.problem == nil)
         }
+    }
+
+    @Test("a barrier that waits as the last record of the log is folded and noted, also after a restart")
+    func lastBarrier() async throws {
+        let lab = try lab()
+        var writer = Writer(seed: 1)
+        try await lab.log.append((0..<2).map { writer.event(at: $0) }, key: "todo", to: 0)
+        try await lab.log.append([#"{"retire":{"before":0,"stream":"todo"},"type":"barrier"}"#], key: "~reel", to: 0)
+        do {
+            let folder = try open(lab)
+            try fold(lab, from: 0, with: folder)
+            _ = try folder.foldWaiting()
+            #expect(folder.floor == 2 && folder.waitingCount == 1, "only the barrier waits")
+        }
+        let node = try lab.node()
+        defer { node.close() }
+        try await lab.reach(node, 0, 2)
+        #expect(node.keepers[0].now.waitingCount == 0)
+        #expect(node.keepers[0].now.seq(of: try name("todo")) == 2)
+    }
+
+    @Test("small events on large objects take a turn, since the objects are written anew")
+    func largeRows() async throws {
+        var lab = try Lab(partitions: 1)
+        lab.settings.turn = .seconds(1)
+        let text = String(repeating: "x", count: 700_000)
+        let site = "00000000-0000-4000-8000-000000000001"
+        let inserts = (0..<40).map { id in
+            #"{"base":-1,"fields":{"t":"\#(text)"},"id":"\#(id)","model":"m","op":\#(id),"site":"\#(site)","type":"insert"}"#
+        }
+        let updates = (0..<40).map { id in
+            #"{"base":-1,"fields":{"x":1},"id":"\#(id)","model":"m","op":\#(id + 40),"site":"\#(site)","type":"update"}"#
+        }
+        try await lab.log.append(inserts + updates, key: "todo", to: 0)
+        let folder = try open(lab)
+        folder.turn = .seconds(1_000)
+        let batch = try lab.log.read(0, from: 0, to: 39, bytes: 1 << 30)
+        _ = try folder.fold(batch.entries[...], of: batch, upTo: batch.seqs.upperBound)
+        // 20 MB take 80 ms.
+        folder.turn = .milliseconds(60)
+        let rest = try lab.log.read(0, from: 40, to: 79, bytes: 1 << 30)
+        _ = try folder.fold(rest.entries[...], of: rest, upTo: rest.seqs.upperBound)
+        #expect(folder.next == 80 && folder.waitingCount >= 15)
     }
 
     @Test("a question waits for its own stream: not for a slower one, and no shorter than its own is folded")

@@ -183,19 +183,20 @@ extension GatewayHTTP {
         then: @escaping (Body) throws(Problem) -> Void,
         failed: @escaping (Problem) -> Void
     ) {
-        let settings = gateway.share.settings
-        let stamp = gateway.stamp(for: access, stream)
         let payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
-        bodies.read(request, of: payer, exchange) { isLarge throws(Problem) in
-            do throws(Problem) {
-                var body = try parse(settings.batch)
-                var intake = EventIntake(limit: settings.eventBytes)
-                if isLarge { body.checked = intake.offers(body.publish, stamp) }
-                return body
-            } catch {
-                var problem = error
-                if problem.code == .limit { problem.limit = settings.batch }
-                throw problem
+        bodies.read(request, of: payer, exchange) { [gateway] in
+            let (settings, stamp) = (gateway.share.settings, gateway.stamp(for: access, stream))
+            return { isLarge throws(Problem) in
+                do throws(Problem) {
+                    var body = try parse(settings.batch)
+                    var intake = EventIntake(limit: settings.eventBytes)
+                    if isLarge { body.checked = intake.offers(body.publish, stamp) }
+                    return body
+                } catch {
+                    var problem = error
+                    if problem.code == .limit { problem.limit = settings.batch }
+                    throw problem
+                }
             }
         } then: { result in
             do throws(Problem) { try then(try result.get()) } catch { failed(error) }

@@ -68,8 +68,8 @@ final class GatewayHTTP: HTTPHandler {
             case .state(let route):
                 if let divergence = gateway.share.divergence { throw Problem(divergence) }
                 let payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
-                bodies.read(request, of: payer, exchange) { _ throws(Problem) in
-                    try StateRequest(route, match, request)
+                bodies.read(request, of: payer, exchange) {
+                    { _ throws(Problem) in try StateRequest(route, match, request) }
                 } then: { [self] question in
                     switch question {
                     case .success(var question):

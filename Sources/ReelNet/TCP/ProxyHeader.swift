@@ -89,7 +89,7 @@ extension TCPConnection {
         case .header(let client, let length):
             rest = greeting.bytes[length...]
             // A loopback address is never another machine's client: then the connection counts as the proxy's own.
-            greeting.client = client.flatMap { $0.isLoopback ? nil : $0 }
+            greeting.client = client.flatMap { $0.isLoopback || $0.isUnspecified ? nil : $0 }
         }
         greeting.isOpen = false
         greeting.bytes = []

@@ -52,8 +52,10 @@ public final class RequestWatch: Sendable {
         audit(problem, route, client)
     }
 
-    /// Writes the audit line of a problem, if it is one that has such a line.
+    /// Writes the audit line of a problem, if it is one that has such a line. A refused page has none: any page could
+    /// use up the lines.
     public func audit(_ problem: Problem, _ route: String?, _ client: SocketAddress?) {
+        guard !problem.isOfPage else { return }
         audit(ReelError(problem.code, problem.detail), route, client, subject: problem.subject)
     }
 
