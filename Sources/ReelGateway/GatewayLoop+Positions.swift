@@ -16,7 +16,7 @@ struct PositionWaits {
     var asking: [[Waiter]?]
     /// For each partition who waits for the loop, or the log, to get there.
     var waiting: [SeqWaits<Waiter>]
-    /// The timer that ends waits at their deadlines, set for the earliest of them; nil: nobody waits.
+    /// The timer that ends waits at their deadlines, set for the earliest of them; nil: there are no waits.
     var timer: (dueMs: Int64, cancel: () -> Void)?
 
     init(partitions: Int) {

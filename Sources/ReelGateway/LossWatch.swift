@@ -5,9 +5,9 @@ import ReelNode
 
 /// Asks the log about what other nodes say it has lost, and then the node that says so. On one loop of the gateway.
 ///
-/// The log cannot prove that it had a record once. So an announcement alone stops nothing: whoever may write the node
-/// list could invent one. The node itself must say the same where the gateway reaches it, over TLS if the gateway
-/// speaks TLS.
+/// The log does not show that it had a record once, so a claim of loss needs another proof. An announcement alone stops
+/// no writes, since every writer of the node list can invent one. The node itself must say the same where the gateway
+/// reaches it, over TLS if the gateway speaks TLS.
 final class LossWatch {
     private let share: GatewayShare
     private let loop: EventLoop

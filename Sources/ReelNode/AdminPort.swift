@@ -149,8 +149,7 @@ private final class AdminHTTP: HTTPHandler {
     func isHealthCheck(_ head: HTTPRequestHead) -> Bool { NodeEndpoint.isHealthCheck(head) }
 
     func refusal(of violation: HTTPViolation) -> HTTPResponse {
-        answers.requests.count(nil, violation.status)
-        return Problem(violation).response
+        answers.refusal(of: violation)
     }
 }
 

@@ -150,3 +150,30 @@ extension HTTPRequest {
         }
     }
 }
+
+extension NodeAnswers {
+    /// Returns the refusal of a request by its route, `Origin`, or the error that `check` throws; nil: the request is
+    /// not refused. Counts the refusal and writes its audit line.
+    public func refusal<Endpoint>(
+        of head: HTTPRequestHead,
+        from client: SocketAddress?,
+        by origins: OriginRules,
+        _ router: Router<Endpoint>,
+        _ check: (Router<Endpoint>.Match) throws(Problem) -> Void
+    ) -> HTTPResponse? {
+        var route: String?
+        return origins.refusal(of: head) { () throws(Problem) in
+            let match = try router.match(head)
+            route = match.pattern
+            try check(match)
+        } refused: {
+            requests.refused($0, route, client)
+        }
+    }
+
+    /// Returns the answer to a request that cannot be read, and counts it.
+    public func refusal(of violation: HTTPViolation) -> HTTPResponse {
+        requests.count(nil, violation.status)
+        return Problem(violation).response
+    }
+}

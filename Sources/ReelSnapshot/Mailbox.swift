@@ -62,7 +62,7 @@ final class Mailbox: LogSink, Sendable {
         state.wait(until: { !$0.isEmpty }) { $0.take() }
     }
 
-    /// What there is now; nil: nothing. Does not wait.
+    /// Returns what the mailbox holds, without waiting; nil: it is empty.
     func takeNow() -> Mail? {
         var mail: Mail?
         state.change { if !$0.isEmpty { mail = $0.take() } }

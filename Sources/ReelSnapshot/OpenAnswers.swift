@@ -2,7 +2,7 @@ import ReelNode
 import Synchronization
 
 /// A bound on something that answers hold while they are made or read, on all loops; no payer holds more than a quarter
-/// of it, so that one who asks for everything, or reads slowly, leaves room for the others.
+/// of it, so that a client with many questions, or a slow reader, leaves places for the others.
 final class OpenAnswers: Sendable {
     private let most: Int
     private let open = Atomic<Int>(0)
@@ -28,7 +28,7 @@ final class OpenAnswers: Sendable {
         return Place(self, payer)
     }
 
-    /// Whether there is no place left for anybody.
+    /// True if there is no free place.
     var isFull: Bool { open.load(ordering: .relaxed) >= most }
 
     /// One answer under way.

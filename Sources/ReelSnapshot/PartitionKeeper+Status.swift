@@ -74,7 +74,7 @@ extension PartitionKeeper {
         static func refusal(by problem: SnapshotError) -> SnapshotError? {
             switch problem.code {
             case .diverged, .aheadOfLog, .epochChanged: problem
-            // What it has is whole, but nobody can go on from there.
+            // The state of the file is complete, but the next records are missing.
             case .truncated: SnapshotError(.nodeBehind, problem.message, told: problem.publicMessage)
             default: nil
             }

@@ -111,21 +111,15 @@ final class SnapshotHTTP: HTTPHandler {
 
     /// Refuses a request by its route, `Origin` and token, before its body is read.
     func refusal(of head: HTTPRequestHead, from client: SocketAddress?) -> HTTPResponse? {
-        var route: String?
-        return origins.refusal(of: head) { () throws(Problem) in
-            let match = try router.match(head)
-            route = match.pattern
+        answers.refusal(of: head, from: client, by: origins, router) { match throws(Problem) in
             _ = try access(match, head)
-        } refused: {
-            answers.requests.refused($0, route, client)
         }
     }
 
     func isHealthCheck(_ head: HTTPRequestHead) -> Bool { NodeEndpoint.isHealthCheck(head) }
 
     func refusal(of violation: HTTPViolation) -> HTTPResponse {
-        answers.requests.count(nil, violation.status)
-        return Problem(violation).response
+        answers.refusal(of: violation)
     }
 }
 

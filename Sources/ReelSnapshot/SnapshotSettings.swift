@@ -20,7 +20,7 @@ public struct SnapshotSettings: Sendable {
     public var keptEvents: Int64 = 1_000_000
     /// The WAL of a file is copied into it when it has grown to this.
     public var checkpointBytes = 32 << 20
-    /// Answers that are made at once at most; who asks beyond is told to come again.
+    /// Answers that are made at once at most; further questions are refused with `overloaded`.
     public var openAnswers = 64
     /// Questions that wait at once for a seq that is not folded yet at most.
     public var foldWaits = 16_384

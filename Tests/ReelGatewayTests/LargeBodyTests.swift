@@ -3,7 +3,6 @@ import ReelCore
 import ReelLog
 import ReelNet
 import ReelNode
-import Synchronization
 import TestSupport
 import Testing
 
@@ -56,23 +55,27 @@ import Testing
     private func extra(_ number: Int) -> String { #","model":"m","id":"\#(number)","fields":{"a":\#(number)}}"# }
 
     /// Which large bodies are being read, which may be ended, and which requests were answered.
-    private final class Gate: Sendable {
-        struct State {
-            var begun: [String] = []
-            var open: Set<String> = []
-            var answered: [String] = []
+    private final class Gate: @unchecked Sendable {
+        private let condition = NSCondition()
+        private var (begunNow, openNow, answeredNow) = ([String](), Set<String>(), [String]())
+
+        var begun: [String] { condition.withLock { begunNow.sorted() } }
+        var answered: [String] { condition.withLock { answeredNow.sorted() } }
+        func answer(_ name: String) { condition.withLock { answeredNow.append(name) } }
+
+        func open(_ names: String...) {
+            condition.withLock {
+                openNow = Set(names)
+                condition.broadcast()
+            }
         }
 
-        private let state = Mutex(State())
-
-        var begun: [String] { state.withLock { $0.begun.sorted() } }
-        var answered: [String] { state.withLock { $0.answered.sorted() } }
-        func answer(_ name: String) { state.withLock { $0.answered.append(name) } }
-        func open(_ names: String...) { state.withLock { $0.open = Set(names) } }
-
+        /// Waits until the test opens the gate for this request.
         func pass(_ name: String) {
-            state.withLock { $0.begun.append(name) }
-            while !state.withLock({ $0.open.contains(name) }) { usleep(500) }
+            condition.withLock {
+                begunNow.append(name)
+                while !openNow.contains(name) { condition.wait() }
+            }
         }
     }
 

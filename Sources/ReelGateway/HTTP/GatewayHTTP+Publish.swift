@@ -14,7 +14,7 @@ extension GatewayHTTP {
         case required
     }
 
-    /// What the body of a request holds.
+    /// The content of a request's body.
     private struct Body: Sendable {
         var publish: ClientFrame.Publish
         /// The one-request site that was made for the events; nil: they name their own.

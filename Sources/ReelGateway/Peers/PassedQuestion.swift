@@ -23,7 +23,7 @@ final class PassedQuestion {
     private var timer: LoopTimer?
     /// For each request the end of the time in which its node begins to answer.
     private var deadlines: [Int: LoopTimer] = [:]
-    /// What is passed on, and from which node; nil: no node has begun to answer.
+    /// The answer that is passed on, and the index of its node; nil: no node has begun to answer.
     private var passed: (index: Int, answer: PassedAnswer)?
 
     init(
@@ -111,8 +111,8 @@ final class PassedQuestion {
         request.headers.add(StatePassage.passedHeader, "1")
         if let client = exchange.client { request.headers.add("forwarded", client.forwardedFor) }
         request.timeout = hedged.hasNext ? passage.headTimeout : passage.timeout
-        // Whoever asks is who the other node lets in, or not.
-        // What has something before it is packed here, if at all.
+        // The other node checks the client's own token. An answer behind a preamble is compressed here, if at
+        // all.
         let names = question.preamble.isEmpty ? ["authorization", "if-none-match"] : ["authorization"]
         for name in names {
             if let value = exchange.request.headers[name] { request.headers.add(name, value) }

@@ -10,12 +10,14 @@ struct PeerAccess: Sendable {
     private let tls: TLSClient?
     private let requiresTLS: Bool
 
-    /// What the settings of the gateway say.
+    /// The access that the settings of the gateway give.
     init(_ node: NodeSettings) {
         self.init(tls: node.peerTLS, requiresTLS: node.tls != nil)
     }
 
-    /// `tls`: whom to believe; nil: nobody is asked over TLS. `requiresTLS`: nobody is asked without.
+    /// - Parameters:
+    ///   - tls: The certificates that are trusted; nil: no node is asked over TLS.
+    ///   - requiresTLS: True if no node is asked without TLS.
     init(tls: TLSClient?, requiresTLS: Bool) {
         self.tls = tls
         self.requiresTLS = requiresTLS
@@ -74,7 +76,7 @@ struct UnaskedPeers {
         return news.filter { _ in lines.admit(nowMs: WallClock.nowMs()) != nil }.map { ($0.key, $0.value) }
     }
 
-    /// What an operator must see to; nil: nothing. Anybody may read it, so it names no address.
+    /// The problem that an operator has to solve; nil: there is none. Clients may read it, so it names no address.
     var notice: String? {
         guard let first = details.keys.min() else { return nil }
         let others = details.count == 1 ? "" : " and \(details.count - 1) others"

@@ -14,7 +14,7 @@ final class FileLock: Sendable {
 
     /// The wait of this user for the lock.
     private struct Wait {
-        /// Nil: nobody waits.
+        /// Nil: no process waits.
         var since: ContinuousClock.Instant?
         var isReported = false
         /// A thread looks how long it takes.

@@ -151,8 +151,8 @@ struct ClusterVisit {
 
 extension ClusterReport {
     /// Adds the nodes that announced themselves. One process after another may have had the same address: the last one
-    /// counts. Where all that are named are at https://, no other kind gets the token: whoever may write the log may
-    /// announce what he likes.
+    /// counts. Where all that are named are at https://, no other kind gets the token: every writer of the log can
+    /// announce any address.
     mutating func add(_ rows: [ClusterRow], tls: TLSClient, token: String?) {
         let isOpen = nodes.isEmpty || nodes.contains { !$0.address.isSecure }
         var latest: [(address: NodeAddress, row: ClusterRow)] = []
