@@ -10,30 +10,38 @@ final class CachedStream {
     /// The key of its records.
     let key: [UInt8]
     var fold: Fold
-    /// Its events of the running batch that are not written yet.
-    var events = EventChunk()
+    /// The events that its rows lack.
+    var pending = PendingEvents()
     /// The last seq of its last chunk in the index of events; −1: there is none.
-    var lastEvent: Seq
+    private var lastEvent: Seq
     /// The gateway's clock in its last event; nil: not known.
-    var lastMs: Int64?
+    private var lastMs: Int64?
     /// The number of the batch that changed it last.
     var batch: Int64 = 0
     /// The time that folding it has taken in that batch.
     var spent = Duration.zero
-    /// The time that writing its rows took the last time.
-    var writeTime = Duration.zero
     /// Its records that wait for its next turn.
     var waiting = WaitingEvents()
-    /// How much of the folder's memory it counts for.
-    var held = 0
-    /// True if it counts for the folder's memory.
-    var isHeld = false
+    /// True if the next transaction has to write it, however long that takes.
+    var mustBeWritten = false
+    /// The first seq that was folded and that its rows lack; nil: there is none.
+    private var unwritten: Seq?
+    /// The number of records that were folded and that its rows lack.
+    private(set) var unwrittenCount = 0
+    /// The time that writing its rows took the last time.
+    private var writeTime = Duration.zero
+    /// When they were written.
+    private var writtenAt = ContinuousClock.now
+    /// How much of the cache it counts for.
+    private(set) var held = 0
+    /// The bytes that it counts for.
+    private(set) var heldBytes = 0
     /// The bytes of its objects when its rows were written last.
-    private(set) var writtenBytes: Int
-    /// The bytes of rows that the running transaction has to write for it.
-    private var bytesToWrite = 0
+    private var writtenBytes: Int
+    /// The bytes of the objects among them that changed since.
+    private var changedBytes = 0
     /// The sites that had not ended when its rows were written last.
-    private(set) var writtenSites: Int
+    private var writtenSites: Int
 
     init(id: Int64, name: StreamName, lastEvent: Seq, lastMs: Int64? = nil, fold: Fold) {
         self.id = id
@@ -46,25 +54,73 @@ final class CachedStream {
         writtenBytes = fold.objectBytes
     }
 
-    /// True if the stream may fold another event in this batch, in which its turn is so long. Each turn is one event at
-    /// least.
-    func hasTurn(of turn: Duration) -> Bool { spent < turn || spent == .zero }
+    // MARK: Turns
 
     /// The time, in nanoseconds, that a byte of a row takes: to be hashed, written to the WAL, and copied from there.
     private static let nanosecondsPerByte = 4
+    /// A stream that is written in such a part of a turn is written in each transaction.
+    private static let shortPart = 20
+    /// A stream is written before it folds more than takes so long to be written.
+    private static let longestWrite = Duration.milliseconds(10)
+    /// A stream that is folded on and on is written after so many times the time that it takes.
+    private static let writePause = 4
 
-    /// Returns the time that an event of so many bytes adds to writing the stream's rows. An object that changes is
-    /// written whole, once; it leaves the fold's count of bytes until then.
-    func chargeWriting(_ eventBytes: Int) -> Duration {
-        let changed = max(0, writtenBytes - fold.objectBytes)
-        let added = max(0, changed - bytesToWrite) + eventBytes
-        bytesToWrite = max(bytesToWrite, changed)
-        return .nanoseconds(Self.nanosecondsPerByte * added)
+    /// The first seq that its rows lack; the greatest seq that there is: they lack nothing.
+    var next: Seq { unwritten ?? waiting.next ?? .max }
+
+    /// True if nothing of it waits to be folded or written.
+    var isIdle: Bool { waiting.isEmpty && unwritten == nil }
+
+    /// True if the stream may fold another event in this batch, in which its turn is so long. Each turn is one event at
+    /// least, but for a stream that has to be written first.
+    func hasTurn(of turn: Duration) -> Bool { (spent < turn || spent == .zero) && !isFull }
+
+    /// True if writing what changed takes long, where a turn is so long.
+    func isLong(for turn: Duration) -> Bool { max(writeTime, timeToWrite) >= turn / Self.shortPart }
+
+    /// True if no more is folded before it is written.
+    private var isFull: Bool { unwritten != nil && timeToWrite >= Self.longestWrite }
+
+    /// True if it is better written than folded on: events that follow share the time that writing takes.
+    var isDue: Bool {
+        waiting.isEmpty || isFull || ContinuousClock.now - writtenAt >= writeTime * Self.writePause
     }
 
-    /// Writes the rows that changed since the last time. Inside a transaction; `row` is room to be used again. Returns
-    /// true if the number of sites that have not ended is another one.
-    func writeChanges(to file: SnapshotFile, row: inout [UInt8]) throws -> Bool {
+    /// What changed takes about so long to be written.
+    private var timeToWrite: Duration { .nanoseconds(Self.nanosecondsPerByte * (changedBytes + pending.bytes)) }
+
+    /// The record at `seq` was folded. Returns true if the rows lacked nothing before.
+    func folded(_ seq: Seq) -> Bool {
+        // An object that changes is written whole. Until then it is not in the fold's count of bytes.
+        changedBytes = max(changedBytes, writtenBytes - fold.objectBytes)
+        unwrittenCount += 1
+        guard unwritten == nil else { return false }
+        unwritten = seq
+        return true
+    }
+
+    // MARK: Writing
+
+    /// Writes what the rows lack. Inside a transaction; `row` is room to be used again. Returns true if the number of
+    /// sites that have not ended is another one.
+    func write(to file: SnapshotFile, row: inout [UInt8]) throws -> Bool {
+        let begun = ContinuousClock.now
+        for chunk in pending.chunks where !chunk.isEmpty {
+            try file.addEvents(id, chunk, behind: lastEvent)
+            (lastEvent, lastMs) = (chunk.last, chunk.lastClock)
+        }
+        pending.removeAll()
+        let before = writtenSites
+        try writeRows(to: file, row: &row)
+        (writtenSites, writtenBytes, changedBytes) = (fold.liveSites, fold.objectBytes, 0)
+        (held, heldBytes) = (fold.entryCount + 1, fold.objectBytes)
+        (unwritten, unwrittenCount, mustBeWritten) = (nil, 0, false)
+        writtenAt = .now
+        writeTime = writtenAt - begun
+        return before != writtenSites
+    }
+
+    private func writeRows(to file: SnapshotFile, row: inout [UInt8]) throws {
         let changes = fold.takeChanges()
         for key in changes.forgottenObjects { try file.deleteObject(id, key: key) }
         for site in changes.forgottenSites { try file.deleteSite(id, site) }
@@ -81,7 +137,6 @@ final class CachedStream {
             try row.withUnsafeBytes { data in try file.setSite(id, site, data: data) }
         }
         row.removeAll(keepingCapacity: true)
-        let sites = fold.liveSites
         fold.writeHead(to: &row)
         let digest = fold.digest()
         try row.withUnsafeBytes { head in
@@ -90,12 +145,10 @@ final class CachedStream {
                 name: name,
                 head: head,
                 digest: digest,
-                sites: sites,
+                sites: fold.liveSites,
                 lastEvent: lastEvent,
                 figures: StreamFigures(objects: fold.livingObjects, bytes: fold.objectBytes, atMs: lastMs)
             )
         }
-        defer { (writtenSites, writtenBytes, bytesToWrite) = (sites, fold.objectBytes, 0) }
-        return writtenSites != sites
     }
 }

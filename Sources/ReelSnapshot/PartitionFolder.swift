@@ -8,7 +8,7 @@ import ReelSQLite
 /// the file.
 ///
 /// Streams are folded in turns: a stream that has taken its time in a batch waits with the rest of its records, and
-/// the others are folded and written without it.
+/// the others are folded and written without it. A stream whose rows take long to write is written in turns, too.
 final class PartitionFolder {
     /// Why it cannot go on.
     enum Stop: Error {
@@ -32,9 +32,7 @@ final class PartitionFolder {
     }
 
     /// The time that all streams together may take of a transaction.
-    private static let turnsMax = Duration.milliseconds(20)
-    /// A stream that is written faster than this has one event of a transaction even where that has no time.
-    private static let shortWrite = Duration.milliseconds(1)
+    private static let turnsMax = Duration.milliseconds(10)
     /// The records that are read beyond the first one that waits. After a restart they are read again.
     private static let aheadMax: Seq = 1 << 20
 
@@ -43,12 +41,9 @@ final class PartitionFolder {
     private let settings: SnapshotSettings
     private var rules: PartitionRules
     private var event = ParsedEvent()
-    private var streams: [StreamName: CachedStream] = [:]
+    private var streams: StreamCache
     /// The stream of the last event; the next one is often of the same.
     private var latest: CachedStream?
-    /// The streams that changed in the running batch.
-    private var changed: [CachedStream] = []
-    private var newStream: Int64
     private var batch: Int64 = 0
     /// The last seq that the file holds, of all streams that do not wait.
     private var stored: Seq
@@ -56,16 +51,14 @@ final class PartitionFolder {
     private var last: Witness?
     /// The streams whose records wait for a turn.
     private var waiting: [CachedStream] = []
+    /// The streams that were folded beyond their rows. Between transactions these are streams that take long to write.
+    private var unwritten: [CachedStream] = []
     /// The time that one stream may take of a transaction.
     var turn: Duration
     /// When the last event was folded.
     private var clock = ContinuousClock.now
     /// When the running transaction folds no further event of a stream that has had one.
     private var end = ContinuousClock.now
-    /// Objects, tombstones, sites and streams in memory.
-    private var held = 0
-    /// The bytes of their objects.
-    private var heldBytes = 0
     /// The index has every event from this seq on.
     private var oldestEvent: Seq
     /// The seq of the last barrier in the index; −1: there is none.
@@ -87,22 +80,26 @@ final class PartitionFolder {
     /// Where in its life the partition is.
     var phase: PartitionRules.Phase { rules.phase }
 
-    /// The next seq to fold: what lies before it is folded in all streams.
-    var floor: Seq { waiting.lazy.compactMap(\.waiting.next).min() ?? next }
+    /// The next seq to write: the file holds what lies before it of all streams.
+    var floor: Seq { min(unwritten.lazy.map(\.next).min() ?? next, waiting.lazy.map(\.next).min() ?? next) }
 
-    /// The streams that wait, and the next seq to fold of each.
+    /// The streams that wait to be folded or written, and the first seq of each that its rows lack.
     var waitingSeqs: [StreamName: Seq] {
-        Dictionary(uniqueKeysWithValues: waiting.map { ($0.name, $0.waiting.next ?? next) })
+        Dictionary((unwritten + waiting).map { ($0.name, $0.next) }) { first, _ in first }
     }
 
-    /// The records that wait.
-    var waitingCount: Int { waiting.reduce(0) { $0 + $1.waiting.count } }
+    /// The records that wait to be folded or written.
+    var waitingCount: Int {
+        waiting.reduce(0) { $0 + $1.waiting.count } + unwritten.reduce(0) { $0 + $1.unwrittenCount }
+    }
 
-    /// True if no more records may wait: the next ones are read once some of these are folded.
+    private var waitingBytes: Int {
+        waiting.reduce(0) { $0 + $1.waiting.bytes } + unwritten.reduce(0) { $0 + $1.pending.bytes }
+    }
+
+    /// True if no more records may wait: the next ones are read once some of these are written.
     var isCrowded: Bool {
-        waitingCount >= settings.queuedEvents
-            || waiting.reduce(0) { $0 + $1.waiting.bytes } >= settings.queuedBytes
-            || next - floor >= Self.aheadMax
+        waitingCount >= settings.queuedEvents || waitingBytes >= settings.queuedBytes || next - floor >= Self.aheadMax
     }
 
     /// Goes on where the file says. The log is the one that was folded; of it the records are read again that waited
@@ -127,7 +124,7 @@ final class PartitionFolder {
         checkpoint = CheckpointPlan(frames: settings.checkpointBytes / SnapshotFile.pageBytes)
         rules = PartitionRules(partition: identity.partition, of: identity.partitions, phase: position.phase)
         crowd = try SiteCrowd(of: identity.partition, seq: position.seq, in: file.connection)
-        newStream = (try file.connection.integer("SELECT max(id) FROM stream") ?? 0) + 1
+        streams = try StreamCache(file, identity, settings)
         if position.read > position.next { try restoreWaiting(position, from: log) }
     }
 
@@ -148,7 +145,7 @@ final class PartitionFolder {
                     default: return
                     }
                     guard let (name, next) = streams[owner], record.seq >= next else { return }
-                    put(record, into: try cached(name, asOf: next - 1))
+                    put(record, into: try self.streams.stream(name, asOf: next - 1))
                 }
             }
         }
@@ -181,13 +178,13 @@ final class PartitionFolder {
         }
         report.seqs = Int(next - start)
         if report.seqs == 0, report.unknownBarrier != nil { return report }
-        try write()
+        try write(longOnes: false)
         evict()
         return report
     }
 
-    /// Gives the streams that wait a turn, the one that waits longest first, and writes what changed. Streams for which
-    /// the transaction has no time are the first in the next one.
+    /// Gives the streams that wait a turn, the one that waits longest first, and writes what changed, also of streams
+    /// that take long to write. Streams for which the transaction has no time are the first in the next one.
     func foldWaiting() throws -> Report {
         beginTurns()
         var report = Report()
@@ -199,7 +196,7 @@ final class PartitionFolder {
             }
             if !stream.waiting.isEmpty { waiting.append(stream) }
         }
-        try write()
+        try write(longOnes: true)
         evict()
         return report
     }
@@ -225,7 +222,7 @@ final class PartitionFolder {
         switch rules.read(key: key, value: value, into: &event) {
         case .event:
             let stream = try stream(key)
-            let mayFold = hasTime || stream.spent == .zero && stream.writeTime < Self.shortWrite
+            let mayFold = hasTime || stream.spent == .zero && !stream.isLong(for: turn)
             if stream.waiting.isEmpty, mayFold, stream.hasTurn(of: turn) {
                 try foldEvent(value, seq, in: stream, &report)
             } else {
@@ -234,12 +231,15 @@ final class PartitionFolder {
         case .seed(let seed):
             let stream = try stream(key)
             _ = stream.fold.apply(seed, value, seq: seq)
+            folded(seq, in: stream)
+            stream.mustBeWritten = true
             seedsEnd = seq + 1
         case .barrier(let barrier):
             if case .retire(_, let name) = barrier, rules.partition(of: name) == identity.partition {
                 let stream = try stream(named: name)
                 if stream.waiting.isEmpty {
                     stream.fold.apply(barrier, seq: seq)
+                    folded(seq, in: stream)
                 } else {
                     put(WaitingEvents.Record(seq: seq, value: [], barrier: barrier), into: stream)
                 }
@@ -247,7 +247,8 @@ final class PartitionFolder {
             // It holds for all streams, also those not in memory: the position says so.
             var chunk = EventChunk()
             chunk.append(seq, value, StoredOutcome(code: 0))
-            try write(chunk, of: SnapshotFile.barriers, behind: lastBarrier)
+            if !file.connection.inTransaction { try file.connection.begin() }
+            try file.addEvents(SnapshotFile.barriers, chunk, behind: lastBarrier)
             lastBarrier = seq
         case .unknownBarrier:
             return false
@@ -260,15 +261,18 @@ final class PartitionFolder {
     /// Folds the event that `event` holds.
     private func foldEvent(_ value: Bytes, _ seq: Seq, in stream: CachedStream, _ report: inout Report) throws {
         let outcome = StoredOutcome(stream.fold.apply(event, value, seq: seq))
-        stream.events.append(seq, value, outcome)
+        stream.pending.append(seq, value, outcome)
         report.outcomes.add(outcome)
-        if stream.events.isFull { try writeEvents(of: stream) }
+        folded(seq, in: stream)
         report.events += 1
-        let writing = stream.chargeWriting(value.count) + (stream.spent == .zero ? stream.writeTime : .zero)
         let now = ContinuousClock.now
-        stream.spent += now - clock + writing
+        stream.spent += now - clock
         clock = now
-        end -= writing
+    }
+
+    /// The record at this seq is folded in its stream and not written yet.
+    private func folded(_ seq: Seq, in stream: CachedStream) {
+        if stream.folded(seq) { unwritten.append(stream) }
     }
 
     // MARK: Streams that wait
@@ -282,6 +286,7 @@ final class PartitionFolder {
     private func fold(_ record: WaitingEvents.Record, in stream: CachedStream, _ report: inout Report) throws {
         if let barrier = record.barrier {
             stream.fold.apply(barrier, seq: record.seq)
+            folded(record.seq, in: stream)
         } else {
             try record.value.withUnsafeBytes { value in
                 // It was an event when it was read.
@@ -309,7 +314,7 @@ final class PartitionFolder {
             guard let name = StreamName(bytes: key) else {
                 throw SnapshotError(.internal, "found a key that is no stream")
             }
-            stream = try cached(name, asOf: stored)
+            stream = try streams.stream(name, asOf: stored)
             latest = stream
         }
         touch(stream)
@@ -321,69 +326,31 @@ final class PartitionFolder {
         guard stream.batch != batch else { return }
         stream.batch = batch
         stream.spent = .zero
-        changed.append(stream)
     }
 
-    /// The stream of this name, which the file holds as of a seq where it is not in memory.
-    private func cached(_ name: StreamName, asOf seq: Seq) throws -> CachedStream {
-        if let known = streams[name] { return known }
-        let stream: CachedStream
-        if let stored = try StoredStream(
-            name,
-            identity: identity,
-            seq: seq,
-            in: file.connection,
-            listsChanges: true
-        ) {
-            stream = CachedStream(
-                id: stored.id,
-                name: name,
-                lastEvent: stored.lastEvent,
-                lastMs: stored.lastMs,
-                fold: stored.fold
-            )
-        } else {
-            let fold = Fold(stream: name, partition: identity.partition, epoch: identity.epoch, listsChanges: true)
-            stream = CachedStream(id: newStream, name: name, lastEvent: .none, fold: fold)
-            newStream += 1
-        }
-        streams[name] = stream
-        return stream
-    }
-
-    /// Drops the streams that were written to longest ago, until few enough objects are in memory; a quarter more than
-    /// needed, so that it is not done for every batch.
     private func evict() {
-        guard held > settings.cachedObjects || heldBytes > settings.cachedBytes else { return }
-        let idle = streams.values.filter(\.waiting.isEmpty).sorted { $0.batch < $1.batch }
-        for stream in idle where streams.count > 1 {
-            guard held > settings.cachedObjects / 4 * 3 || heldBytes > settings.cachedBytes / 4 * 3 else { break }
-            held -= stream.held
-            heldBytes -= stream.writtenBytes
-            streams[stream.name] = nil
-        }
-        latest = nil
+        if streams.evict() { latest = nil }
     }
 
     // MARK: Writing
 
-    private func write() throws {
+    /// Writes in one transaction what was folded, and the position. Streams that take long to write are written only
+    /// with `longOnes`, in the order in which they were folded: one, and more while there is time.
+    private func write(longOnes: Bool) throws {
         let start = ContinuousClock.now
         var sitesChanged = false
         if !file.connection.inTransaction { try file.connection.begin() }
-        for stream in changed {
-            let begun = ContinuousClock.now
-            defer { stream.writeTime = ContinuousClock.now - begun }
-            if !stream.events.isEmpty { try writeEvents(of: stream) }
-            heldBytes -= stream.isHeld ? stream.writtenBytes : 0
-            if try stream.writeChanges(to: file, row: &row) { sitesChanged = true }
-            held -= stream.held
-            stream.held = stream.fold.entryCount + 1
-            held += stream.held
-            heldBytes += stream.writtenBytes
-            stream.isHeld = true
+        var (left, mayBeLong): ([CachedStream], Bool) = ([], longOnes)
+        for stream in unwritten {
+            let isLong = stream.isLong(for: turn)
+            guard stream.mustBeWritten || !isLong || mayBeLong && stream.isDue else {
+                left.append(stream)
+                continue
+            }
+            if try streams.write(stream, row: &row) { sitesChanged = true }
+            if isLong { mayBeLong = mayBeLong && ContinuousClock.now < end }
         }
-        changed.removeAll(keepingCapacity: true)
+        unwritten = left
         // Seeds are no events: the index begins behind them.
         let floor = floor
         oldestEvent = max(oldestEvent, floor - settings.keptEvents, seedsEnd)
@@ -408,19 +375,6 @@ final class PartitionFolder {
         if let effort = checkpoint.next(walFrames: file.connection.walFrames) {
             try file.connection.checkpoint(effort)
             checkpointTime = ContinuousClock.now - committed
-        }
-    }
-
-    private func writeEvents(of stream: CachedStream) throws {
-        try write(stream.events, of: stream.id, behind: stream.lastEvent)
-        (stream.lastEvent, stream.lastMs) = (stream.events.last, stream.events.lastClock)
-        stream.events.removeAll()
-    }
-
-    private func write(_ chunk: EventChunk, of stream: Int64, behind before: Seq) throws {
-        if !file.connection.inTransaction { try file.connection.begin() }
-        try chunk.bytes.withUnsafeBytes {
-            try file.addEvents(stream, first: chunk.first, last: chunk.last, before: before, data: $0)
         }
     }
 }

@@ -9,7 +9,7 @@ extension PartitionKeeper {
         var seq = Seq.none
         /// The last seq that was read. The file holds it of all streams but those that wait.
         var readSeq = Seq.none
-        /// The streams that wait, and the next seq to fold of each.
+        /// The streams that wait, and the first seq of each that its rows lack.
         var waiting: [StreamName: Seq] = [:]
         /// The records that wait.
         var waitingCount = 0

@@ -296,6 +296,13 @@ final class SnapshotFile {
     }
 
     /// Writes events of a stream that follow each other. `before` is the last seq of the chunk before this one.
+    func addEvents(_ stream: Int64, _ chunk: EventChunk, behind before: Seq) throws {
+        try chunk.bytes.withUnsafeBytes {
+            try addEvents(stream, first: chunk.first, last: chunk.last, before: before, data: $0)
+        }
+    }
+
+    /// The same for a chunk as it is stored.
     func addEvents(_ stream: Int64, first: Seq, last: Seq, before: Seq, data: Bytes) throws {
         putEvents.bind(1, last)
         putEvents.bind(2, stream)

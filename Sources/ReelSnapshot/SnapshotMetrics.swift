@@ -69,7 +69,7 @@ struct SnapshotMetrics: Sendable {
         for keeper in keepers {
             metrics.gauge(
                 "reel_snapshot_waiting_events",
-                "Events that were read and wait for the turn of their stream.",
+                "Events that were read, and wait for the turn of their stream to be folded or written.",
                 labels: ["partition": "\(keeper.identity.partition)"]
             ) { keeper.now.waitingCount }
         }

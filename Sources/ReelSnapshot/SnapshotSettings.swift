@@ -4,8 +4,8 @@ public struct SnapshotSettings: Sendable {
     public var folder: String
     /// Events that are folded and written in one transaction at most.
     public var batchEvents = 4_096
-    /// The time that one stream may take of a transaction, with an estimate for writing its rows, or one event. The
-    /// stream's other events wait.
+    /// The time that folding one stream may take of a transaction, or one event. The stream's other events wait. A
+    /// stream whose rows take more than a twentieth of it to be written is written in turns, too.
     public var turn = Duration.milliseconds(5)
     /// Events that wait between the log and the fold at most.
     public var queuedEvents = 16_384

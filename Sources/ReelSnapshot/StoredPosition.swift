@@ -8,7 +8,7 @@ struct StoredPosition {
     var next: Seq = 0
     /// The next seq to read: what lies between `next` and it is folded but for the streams in `waiting`.
     var read: Seq = 0
-    /// The streams whose events wait for their turn, and the next seq to fold of each.
+    /// The streams whose events wait for their turn, and the first seq of each that its rows lack.
     var waiting: [StreamName: Seq] = [:]
     /// Where in its life the partition is.
     var phase = PartitionRules.Phase.seeds
