@@ -25,6 +25,8 @@ final class GatewayLoop {
     var subscriptions: Subscriptions<SocketClient>
     var ledger: PublishLedger
     var intake: EventIntake
+    /// The bodies and messages that are too large to be read on the loop.
+    let largeInput = LargeInput()
     /// Open sockets by their number.
     var clients: [Int: SocketClient] = [:]
     /// HTTP requests that wait for what comes.

@@ -202,7 +202,7 @@ final class SocketClient: Subscriber {
 
     // MARK: Frames
 
-    private func handle(_ frame: ClientFrame) {
+    private func handle(_ frame: ClientFrame, checked: [Result<PublishLedger.Offer, ReelError>]?) {
         guard let access else { return }
         switch frame.body {
         case .hello: break
@@ -227,7 +227,7 @@ final class SocketClient: Subscriber {
             // Between two ticks.
             if access.hasExpired(nowMs: gateway.loop.wallMs) { return refuseEntry(.tokenExpired, ref: frame.ref) }
             if let refusal = access.refusalToPublish(publish.stream) { audit(refusal, "publish") }
-            gateway.publish(publish, with: access, from: number, origin, ref: frame.ref) { error in
+            gateway.publish(publish, checked: checked, with: access, from: number, origin, ref: frame.ref) { error in
                 refuse(ServerFrame.Failure(error, stream: publish.stream), ref: frame.ref)
             }
         }
@@ -287,20 +287,43 @@ extension SocketClient {
 
     func received(text: [UInt8]) {
         heard()
-        gateway.share.meters.framesIn.add()
-        var frame: Result<ClientFrame, FrameError>
-        do throws(FrameError) {
-            frame = .success(
-                try text.withUnsafeBufferPointer { (bytes) throws(FrameError) in
-                    try ClientFrame(Bytes(bytes), eventsMax: settings.batch)
+        received(Self.parse(text, eventsMax: settings.batch))
+    }
+
+    /// Parses a large frame, and checks and stamps its events, on another thread. Before `welcome` no frame is large.
+    private func received(large text: [UInt8], from socket: WebSocket, with access: Access) {
+        heard()
+        gateway.largeInput.read(messageOf: socket, of: Payer(access, origin)) { [gateway, settings] in
+            let stamps = gateway.stamps(for: access)
+            return {
+                let frame = Self.parse(text, eventsMax: settings.batch)
+                guard case .success(let sent) = frame, case .publish(let publish) = sent.body else {
+                    return (frame, nil)
                 }
-            )
-        } catch {
-            frame = .failure(error)
+                var intake = EventIntake(limit: settings.eventBytes)
+                return (frame, intake.offers(publish, stamps.stamp(for: publish.stream)))
+            }
+        } then: { [self] (frame, checked) in
+            received(frame, checked: checked)
         }
+    }
+
+    private static func parse(_ text: [UInt8], eventsMax: Int) -> Result<ClientFrame, FrameError> {
+        Result { () throws(FrameError) in
+            try text.withUnsafeBufferPointer { (bytes) throws(FrameError) in
+                try ClientFrame(Bytes(bytes), eventsMax: eventsMax)
+            }
+        }
+    }
+
+    private func received(
+        _ frame: Result<ClientFrame, FrameError>,
+        checked: [Result<PublishLedger.Offer, ReelError>]? = nil
+    ) {
+        gateway.share.meters.framesIn.add()
         switch session.received(frame) {
         case .welcome: if let hello = try? frame.get() { enter(hello) }
-        case .handle(let frame): handle(frame)
+        case .handle(let frame): handle(frame, checked: checked)
         case .ignore: break
         case .refuse(let error):
             perform(.refuse(error), Self.failure(error, frame), Self.ref(frame))
@@ -353,7 +376,13 @@ extension SocketClient {
 
 extension SocketClient: WebSocketHandler {
     func opened(_ socket: WebSocket) { opened(on: socket) }
-    func received(text: [UInt8], from socket: WebSocket) { received(text: text) }
+    func received(text: [UInt8], from socket: WebSocket) {
+        if text.count > LargeInput.smallBytes, let access {
+            received(large: text, from: socket, with: access)
+        } else {
+            received(text: text)
+        }
+    }
     func receivedPong(_ payload: [UInt8], from socket: WebSocket) { received(pong: payload) }
     func drained(_ socket: WebSocket) { drained() }
     func closed(_ socket: WebSocket, code: UInt16, reason: String) { closed(code: code) }

@@ -16,7 +16,7 @@ final class SnapshotHTTP: HTTPHandler {
     private let router: Router<Endpoint>
     private let tokens: TokenGate?
     private let origins: OriginRules
-    private let bodies = LargeBodies()
+    private let largeInput = LargeInput()
 
     /// `tokens`: who may read what; nil: everybody everything.
     init(_ node: SnapshotNode, answers: NodeAnswers, tokens: TokenGate?, origins: OriginRules) {
@@ -51,7 +51,7 @@ final class SnapshotHTTP: HTTPHandler {
             switch match.endpoint {
             case .state(let route):
                 let payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
-                bodies.read(request, of: payer, exchange) {
+                largeInput.read(request, of: payer, exchange) {
                     { _ throws(Problem) in try StateRequest(route, match, request) }
                 } then: { [node] question in
                     switch question {

@@ -2,9 +2,10 @@
 """Measures what a good client notices of attacks on a node.
 
 `attack.py REEL [NAME…]` starts `reel serve` with keys on the loopback. A good client connects before the attack. It asks
-for the head of a stream, and publishes with the outcome, every 10 ms each. It is measured alone and beside each attack.
-Prints the p99 of both and their ratio to the undisturbed run. Ends with 1 if a ratio is above LIMIT and the p99
-more than SLACK_MS above the undisturbed one, or if a request of the good client fails.
+for the head of a stream, and publishes with the outcome, every 10 ms each. It is measured alone, beside a process that
+only computes, and beside each attack. Prints the p99 of both and their ratio to those beside the process that computes,
+which shows what an attacker takes of this machine without a word to the node. Ends with 1 if a ratio is above LIMIT and
+the p99 more than SLACK_MS above that one, or if a request of the good client fails.
 
 `attack.py REEL all MINUTES` runs all attacks at once on one node, and looks at its memory and descriptors every 5 s.
 Ends with 1 if either is higher in the last third of the time than GROWTH times the highest of the second third, or if
@@ -174,6 +175,13 @@ def quietly(action):
         return action()
     except (OSError, http.client.HTTPException):
         return None
+
+
+def computes(node, begun):
+    """No attack: the attacker only makes events and keeps them."""
+    begun.set()
+    while True:
+        json.dumps([{"site": str(uuid.uuid4()), "op": 0, "type": "noop"} for _ in range(1000)])
 
 
 def waits(node, begun):
@@ -387,14 +395,17 @@ def node_for(reel, attack):
 def one_by_one(reel, wanted):
     failed, alone = False, {}
     print(f"{'attack':<14} {'head p99':>10} {'ratio':>7} {'publish p99':>12} {'ratio':>7} {'failures':>9}")
-    for attack in [None] + [attack for attack in ATTACKS if not wanted or attack.__name__ in wanted]:
+    for attack in [None, computes] + [attack for attack in ATTACKS if not wanted or attack.__name__ in wanted]:
         node = node_for(reel, attack)
         try:
-            if attack is None or attack is idle:
-                # The first run warms the node up.
-                alone = [p99(measure(node, [])[0]) for _ in range(2)][1]
+            # The first run warms the node up.
+            measure(node, [])
+            if attack is idle:
+                alone = p99(measure(node, [computes])[0])
             times, failures = measure(node, [attack] if attack else [])
-            found = p99(times) if attack else alone
+            found = p99(times)
+            if attack in (None, computes):
+                alone = found
         finally:
             node.close()
         ratios = {kind: found[kind] / alone[kind] for kind in found}

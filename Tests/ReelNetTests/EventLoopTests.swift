@@ -151,6 +151,30 @@ import Testing
         }
     }
 
+    @Test("bodies in the backlog run in order, a few in a round, so that other jobs of the loop run between them")
+    func backlog() async throws {
+        try await withLoop { loop in
+            let seen = Seen()
+            let see = { @Sendable (number: Int) in seen.lists.withLock { $0[0, default: []].append(number) } }
+            try await loop.run {
+                for number in 0..<20 {
+                    loop.runInBacklog {
+                        see(number)
+                        // Longer than the bodies may take of a round.
+                        let end = ContinuousClock.now + BacklogQueue.time
+                        while ContinuousClock.now < end {}
+                        if number == 0 { loop.runInBacklog { see(20) } }
+                        if number == 1 { loop.execute { see(-1) } }
+                    }
+                }
+            }
+            try await eventually { seen.lists.withLock { $0[0]?.count } == 22 }
+            #expect(seen.lists.withLock { $0[0] } == [0, 1, -1] + Array(2...20))
+            try await loop.run { loop.runInBacklog { see(99) } }
+            try await eventually("the queue is used again") { seen.lists.withLock { $0[0]?.last } == 99 }
+        }
+    }
+
     @Test func whatIsBehindTheRoundComesBehindWhatItWrites() async throws {
         try await withLoop { loop in
             let seen = Seen()

@@ -184,13 +184,13 @@ extension GatewayHTTP {
         failed: @escaping (Problem) -> Void
     ) {
         let payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
-        bodies.read(request, of: payer, exchange) { [gateway] in
-            let (settings, stamp) = (gateway.share.settings, gateway.stamp(for: access, stream))
+        gateway.largeInput.read(request, of: payer, exchange) { [gateway] in
+            let (settings, stamps) = (gateway.share.settings, gateway.stamps(for: access))
             return { isLarge throws(Problem) in
                 do throws(Problem) {
                     var body = try parse(settings.batch)
                     var intake = EventIntake(limit: settings.eventBytes)
-                    if isLarge { body.checked = intake.offers(body.publish, stamp) }
+                    if isLarge { body.checked = intake.offers(body.publish, stamps.stamp(for: stream)) }
                     return body
                 } catch {
                     var problem = error

@@ -15,7 +15,6 @@ final class GatewayHTTP: HTTPHandler {
     private let passage: StatePassage
     private let router: Router<Endpoint>
     private let origins: OriginRules
-    let bodies = LargeBodies()
 
     init(_ gateway: GatewayLoop, answers: NodeAnswers, passage: StatePassage) {
         self.gateway = gateway
@@ -68,7 +67,7 @@ final class GatewayHTTP: HTTPHandler {
             case .state(let route):
                 if let divergence = gateway.share.divergence { throw Problem(divergence) }
                 let payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
-                bodies.read(request, of: payer, exchange) {
+                gateway.largeInput.read(request, of: payer, exchange) {
                     { _ throws(Problem) in try StateRequest(route, match, request) }
                 } then: { [self] question in
                     switch question {

@@ -21,7 +21,7 @@ extension GatewayLoop {
         unnamed: (ReelError) -> Void
     ) {
         let partition = publish.stream.partition(of: share.partitions)
-        let stamp = stamp(for: access, publish.stream)
+        let stamp = EventIntake.Stamp(by: access.subject, atMs: loop.wallMs, base: rings[partition].head)
         let refusal =
             access.refusalToPublish(publish.stream) ?? share.refusal(of: partition) ?? epochRefusal(publish.epoch)
             ?? memoryRefusal
@@ -74,10 +74,21 @@ extension GatewayLoop {
         answer(settled)
     }
 
-    /// What is added to a client's events of a stream now.
-    func stamp(for access: Access, _ stream: StreamName) -> EventIntake.Stamp {
-        let partition = stream.partition(of: share.partitions)
-        return EventIntake.Stamp(by: access.subject, atMs: loop.wallMs, base: rings[partition].head)
+    /// What is added to a client's events now, for a thread that does not know their stream yet.
+    func stamps(for access: Access) -> Stamps {
+        Stamps(subject: access.subject, atMs: loop.wallMs, heads: rings.map(\.head))
+    }
+
+    /// What is added to the events of one client at one time, by stream.
+    struct Stamps: Sendable {
+        fileprivate let subject: String?
+        fileprivate let atMs: Int64
+        /// The last seq of each partition.
+        fileprivate let heads: [Seq]
+
+        func stamp(for stream: StreamName) -> EventIntake.Stamp {
+            EventIntake.Stamp(by: subject, atMs: atMs, base: heads[stream.partition(of: heads.count)])
+        }
     }
 
     private static let oneRequestSite = ReelError(

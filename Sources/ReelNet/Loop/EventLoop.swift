@@ -59,6 +59,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// Runs as long as there was something to run the last time: who comes then is not sooner than others.
     private var pace: LoopTimer?
     var offloads = OffloadQueue()
+    var backlog = BacklogQueue()
     private(set) lazy var wheel = DeadlineWheel(loop: self)
     let date = HTTPDate()
     /// Holds SIGPIPE back while libuv writes to a connection.
@@ -115,6 +116,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         uv_loop_close(loop.handle)
         // They hold the loop.
         (loop.pacedBodies, loop.roundBehind) = ([], [])
+        loop.backlog.removeAll()
         return nil
     }
 

@@ -46,6 +46,10 @@ final class TCPListener {
         poll()
     }
 
+    /// The bytes that the kernel takes for a connection ahead of those that the peer has room for. By default it takes
+    /// megabytes for each slow reader, and copies them in the loop's time.
+    private static let unsentMax: Int32 = 128 << 10
+
     fileprivate static func listen(on address: SocketAddress, _ backlog: Int32) throws(NetError) -> Int32 {
         let family = address.withSockaddr { pointer, _ in Int32(pointer.pointee.sa_family) }
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
@@ -53,8 +57,10 @@ final class TCPListener {
         guard descriptor >= 0 else { throw NetError(status: -errno, "opening a socket for \(address)") }
         var on: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
-        // What is accepted inherits it.
+        // Accepted connections inherit both.
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+        var unsent = unsentMax
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &unsent, socklen_t(MemoryLayout<Int32>.size))
         let isListening =
             address.withSockaddr { bind(descriptor, $0, $1) == 0 } && Glibc.listen(descriptor, backlog) == 0
         guard isListening else {

@@ -21,6 +21,8 @@ public final class WebSocket {
     private var isOverdue = false
     /// The peer has ended its side while received bytes still wait for their turn.
     private var endsLater = false
+    /// Whether no further message is handed over until `release`.
+    private var isHeld = false
     /// Whether both sides have agreed on permessage-deflate.
     private let deflates: Bool
     private let tcp: TCPConnection
@@ -31,8 +33,7 @@ public final class WebSocket {
     private var decoder: WebSocketDecoder
 
     private static let maxPendingForPong = 64 << 10
-    /// How long the frames of one connection are handled before other connections of the loop have their turn. It is
-    /// short, so that a client with twenty connections takes 2 ms of a round.
+    /// How long the frames of one connection are handled before other connections of the loop have their turn.
     private static let turn = Duration.microseconds(100)
 
     init(
@@ -64,7 +65,7 @@ public final class WebSocket {
     func open(_ rest: Span<UInt8>) {
         handler?.opened(self)
         received(rest)
-        if waiting.isEmpty { tcp.resumeReading() }
+        if waiting.isEmpty, !isHeld { tcp.resumeReading() }
     }
 
     // MARK: Sending
@@ -136,6 +137,7 @@ public final class WebSocket {
         sentClose = true
         decoder.dropMessages()
         tcp.setDeadline(deadlines.answer)
+        release()
     }
 
     /// For the answer to the close frame, and between two looks at how a peer reads that has not got it yet.
@@ -162,6 +164,18 @@ public final class WebSocket {
     /// Goes on to read.
     public func resumeReading() { tcp.resumeReading() }
 
+    /// Hands over no further message, and reads no more, until `release`: the owner has to finish with one message
+    /// before the next one. Called while a message is handed over.
+    public func hold() { isHeld = true }
+
+    /// Ends `hold`. Messages that came meanwhile are handed over in a later round of the loop. A socket that closes is
+    /// released.
+    public func release() {
+        guard isHeld else { return }
+        isHeld = false
+        goOnLater()
+    }
+
     private func send(_ opcode: WebSocketFrame.Opcode, _ payload: [UInt8]) {
         guard !sentClose else { return }
         if deflates, !opcode.isControl { return send(WebSocketFrame(opcode, payload)) }
@@ -176,7 +190,7 @@ extension WebSocket: Sendable {}
 extension WebSocket: TCPHandler {
     /// Bytes of the connection.
     func received(_ bytes: Span<UInt8>) {
-        guard waiting.isEmpty else {
+        guard waiting.isEmpty, !isHeld else {
             // TLS hands one read of the socket over in several calls.
             return bytes.withUnsafeBufferPointer { waiting.append(contentsOf: $0) }
         }
@@ -187,7 +201,9 @@ extension WebSocket: TCPHandler {
             while !tcp.isClosed, let event = try decoder.next(bytes, &position) {
                 isPart = false
                 handle(event)
-                if isServer, position < bytes.count, ContinuousClock.now >= end { return wait(bytes, from: position) }
+                if isHeld || isServer && position < bytes.count && ContinuousClock.now >= end {
+                    return wait(bytes, from: position)
+                }
             }
             if case .server(let server, _) = side, server.gate.lacksMemory(for: decoder.heldBytes) {
                 throw WebSocketViolation(code: 1013, detail: server.gate.says(.memory))
@@ -198,19 +214,21 @@ extension WebSocket: TCPHandler {
         }
     }
 
-    /// Keeps the rest of the bytes, and handles them after the other connections of the loop.
+    /// Keeps the rest of the bytes, and handles them after the other connections of the loop, or once it is released.
     private func wait(_ bytes: Span<UInt8>, from position: Int) {
         bytes.extracting(position..<bytes.count).withUnsafeBufferPointer { waiting = Array($0) }
         tcp.pauseReading()
-        let bound = LoopBound(self, on: loop)
-        loop.execute {
-            let socket = bound.value
-            let bytes = socket.waiting
-            socket.waiting = []
-            if !socket.tcp.isClosed { socket.received(bytes.span) }
-            guard socket.waiting.isEmpty else { return }
-            socket.tcp.resumeReading()
-            if socket.endsLater { socket.ended() }
+        if !isHeld { goOnLater() }
+    }
+
+    private func goOnLater() {
+        loop.runInBacklog { [self] in
+            let bytes = waiting
+            waiting = []
+            if !tcp.isClosed { received(bytes.span) }
+            guard waiting.isEmpty, !isHeld else { return }
+            tcp.resumeReading()
+            if endsLater { ended() }
         }
     }
 
@@ -236,7 +254,7 @@ extension WebSocket: TCPHandler {
 
     /// The peer's side has ended: with a close frame, or broken.
     func ended() {
-        endsLater = !waiting.isEmpty
+        endsLater = !waiting.isEmpty || isHeld
         if endsLater { return }
         if !sentClose { tcp.setDeadline(deadlines.answer) }
         tcp.finish()

@@ -8,9 +8,9 @@ import Testing
 
 @testable import ReelGateway
 
-/// Bodies that are too large to be read on a loop.
-@Suite(.timeLimit(.minutes(15))) struct LargeBodyTests {
-    private static let padding = String(repeating: " ", count: LargeBodies.smallBytes)
+/// Bodies and messages that are too large to be read on a loop.
+@Suite(.timeLimit(.minutes(15))) struct LargeInputTests {
+    private static let padding = String(repeating: " ", count: LargeInput.smallBytes)
     private static let site = "00000000-0000-4000-8000-000000000001"
 
     /// What an answer says, without what differs from one publish to the next.
@@ -45,10 +45,53 @@ import Testing
             }
             let events = (0..<900).map { named($0).replacing("noop", with: "insert").dropLast() + extra($0) }
             let body = #"{"events":[\#(events.joined(separator: ","))]}"#
-            #expect(body.utf8.count > LargeBodies.smallBytes)
+            #expect(body.utf8.count > LargeInput.smallBytes)
             let answer = try await live.ask("POST", "/v1/streams/large/events?outcome=1", body: body)
             let acks = try #require(try answer.members["acks"] as? [[String: Any]])
             #expect(acks.count == 900 && acks.allSatisfy { $0["outcome"] as? String == "applied" })
+        }
+    }
+
+    @Test("a large message is answered as a small one with the same content, and before what was sent behind it")
+    func sameFrames() async throws {
+        try await LiveGateway.with { live in
+            let socket = try await live.connect()
+            func frame(_ events: String, _ ref: Int) -> String {
+                #"{"t":"publish","stream":"todo","ref":\#(ref),"events":[\#(events)]}"#
+            }
+            func noop(_ op: Int) -> String { #"{"type":"noop","site":"\#(Self.site)","op":\#(op)}"# }
+            let unknown = #"{"type":"nothing","site":"\#(Self.site)","op":4}"#
+            // Each behind the other, the large ones with spaces.
+            socket.send(frame(noop(0), 0) + Self.padding)
+            socket.send(frame(noop(1), 1))
+            socket.send(frame((2..<4).map(noop).joined(separator: ","), 2) + Self.padding)
+            socket.send(frame(unknown, 3) + Self.padding)
+            socket.send(frame("", 4) + Self.padding + "x")
+            socket.send(frame(noop(4), 5))
+            var refs: [String] = []
+            while refs.last != "5" {
+                let answer = try await socket.next { $0.ref != nil }
+                refs.append(String(decoding: answer.ref ?? [], as: UTF8.self))
+                switch answer.body {
+                case .ack(let ack): #expect(ack.acks.map(\.seq) == [[0], [1], [2, 3], [], [], [4]][Int(refs.last!)!])
+                case .nack, .error: #expect(refs.last == "3")
+                default: Issue.record("found \(answer)")
+                }
+            }
+            #expect(refs == ["0", "1", "2", "3", "5"])
+            #expect(try await socket.nextError().error.code == .badJSON)
+        }
+    }
+
+    @Test("what stands in a large message is taken though its client says goodbye behind it")
+    func goodbye() async throws {
+        try await LiveGateway.with { live in
+            let socket = try await live.connect()
+            let events = (0..<1_000).map { #"{"type":"noop","site":"\#(Self.site)","op":\#($0)}"# }
+            socket.send(#"{"t":"publish","stream":"todo","events":[\#(events.joined(separator: ","))]}"# + Self.padding)
+            socket.close()
+            #expect(try await socket.closeCode() == 1000)
+            try await live.log(holds: 999, in: try #require(StreamName("todo")).partition(of: live.log.partitions))
         }
     }
 
@@ -81,7 +124,7 @@ import Testing
 
     /// Reads each body; the reading of a large one lasts until the test says so.
     private final class Reading: HTTPHandler {
-        private let bodies = LargeBodies()
+        private let bodies = LargeInput()
         private let gate: Gate
 
         init(_ gate: Gate) { self.gate = gate }
@@ -132,11 +175,11 @@ import Testing
                 _ = http.value.send(request) { _ in }
             }
         }
-        let large = LargeBodies.smallBytes + 1
+        let large = LargeInput.smallBytes + 1
         try send("/a1", large)
         try await eventually("it is under way") { gate.begun == ["/a1"] }
         for number in 2...3 { try send("/a\(number)", large) }
-        try send("/b1", LargeBodies.smallBytes)
+        try send("/b1", LargeInput.smallBytes)
         try await eventually("the small one is answered") { gate.answered == ["/b1"] }
         #expect(gate.begun == ["/a1"])
         gate.open("/a1")
