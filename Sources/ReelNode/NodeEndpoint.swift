@@ -156,7 +156,6 @@ extension NodeAnswers {
     /// not refused. Counts the refusal and writes its audit line.
     public func refusal<Endpoint>(
         of head: HTTPRequestHead,
-        from client: SocketAddress?,
         by origins: OriginRules,
         _ router: Router<Endpoint>,
         _ check: (Router<Endpoint>.Match) throws(Problem) -> Void
@@ -167,7 +166,7 @@ extension NodeAnswers {
             route = match.pattern
             try check(match)
         } refused: {
-            requests.refused($0, route, client)
+            requests.refused($0, route, head.client)
         }
     }
 

@@ -111,7 +111,7 @@ final class EchoHandler: HTTPHandler {
         return .accept(subprotocol: offer.subprotocols.first, maxMessage: 64 << 20, handler: sockets)
     }
 
-    func refusal(of head: HTTPRequestHead, from client: SocketAddress?) -> HTTPResponse? {
+    func refusal(of head: HTTPRequestHead) -> HTTPResponse? {
         head.path == "/refused" ? HTTPResponse(status: 401) : nil
     }
 

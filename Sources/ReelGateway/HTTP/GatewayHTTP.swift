@@ -165,8 +165,8 @@ final class GatewayHTTP: HTTPHandler {
     }
 
     /// Refuses a request by its route, `Origin` and token, before its body is read.
-    func refusal(of head: HTTPRequestHead, from client: SocketAddress?) -> HTTPResponse? {
-        answers.refusal(of: head, from: client, by: origins, router) { match throws(Problem) in
+    func refusal(of head: HTTPRequestHead) -> HTTPResponse? {
+        answers.refusal(of: head, by: origins, router) { match throws(Problem) in
             _ = try access(match, head)
         }
     }

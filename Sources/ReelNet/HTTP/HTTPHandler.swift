@@ -11,8 +11,7 @@ public protocol HTTPHandler: AnyObject {
 
     /// Returns the refusal of a request that can be refused by its head alone; nil: the body is to be read. The server
     /// calls this before it reads a large body or answers `Expect: 100-continue`. A refusal closes the connection.
-    /// `client`: its address, as far as trusted proxies say so; nil once it is gone.
-    func refusal(of head: HTTPRequestHead, from client: SocketAddress?) -> HTTPResponse?
+    func refusal(of head: HTTPRequestHead) -> HTTPResponse?
 
     /// Returns true for a health check, which is answered also beyond the limit of connections.
     func isHealthCheck(_ head: HTTPRequestHead) -> Bool
@@ -20,7 +19,7 @@ public protocol HTTPHandler: AnyObject {
 
 extension HTTPHandler {
     /// Refuses no request by its head.
-    public func refusal(of head: HTTPRequestHead, from client: SocketAddress?) -> HTTPResponse? { nil }
+    public func refusal(of head: HTTPRequestHead) -> HTTPResponse? { nil }
 
     /// Takes no request for a health check.
     public func isHealthCheck(_ head: HTTPRequestHead) -> Bool { false }
@@ -33,7 +32,7 @@ public struct WebSocketOffer: Hashable, Sendable {
     /// The subprotocols that the client knows, the best first.
     public let subprotocols: [String]
     /// The client's address, as far as trusted proxies say so; nil once it is gone.
-    public internal(set) var client: SocketAddress?
+    public var client: SocketAddress? { head.client }
     /// The client's key.
     let key: String
     /// What it offers of permessage-deflate.

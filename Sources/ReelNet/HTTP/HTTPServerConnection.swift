@@ -94,7 +94,7 @@ final class HTTPServerConnection: TCPHandler {
             head.client = client(of: head)
             if let beyondLimit, !server.handler.isHealthCheck(head) { throw HTTPViolation(503, beyondLimit) }
             if expectsContinue || head.announcesMore(than: Self.bodyUnasked),
-                let response = server.handler.refusal(of: head, from: client(of: head))
+                let response = server.handler.refusal(of: head)
             {
                 return refuse(with: response)
             }
@@ -105,8 +105,7 @@ final class HTTPServerConnection: TCPHandler {
             guard let head else { return }
             self.head = nil
             server.counters.requests += 1
-            if var offer = try WebSocketHandshake.offer(in: head, hasBody: !body.isEmpty) {
-                offer.client = client(of: head)
+            if let offer = try WebSocketHandshake.offer(in: head, hasBody: !body.isEmpty) {
                 return upgrade(offer, rest)
             }
             answer(HTTPRequest(head: head, body: body))
@@ -145,7 +144,7 @@ final class HTTPServerConnection: TCPHandler {
                 deflates: deflate != nil,
                 handler: handler
             )
-            if let client = offer.head.client, client != peer { socket.forwarded = client }
+            if let client = offer.client, client != peer { socket.forwarded = client }
             socket.open(rest)
         }
     }
