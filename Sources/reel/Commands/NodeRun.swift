@@ -140,7 +140,7 @@ struct NodeRun {
         signals.meet(node.end)
         defer { signals.meet(nil) }
         storeWatch.start(until: node.end)
-        NoticeWatch(log, end: node.end, journal: journal).start()
+        NoticeWatch(log, end: node.end, journal: journal) { node.epochHasEnded }.start()
         let watch = EpochWatch(store, current: current, end: node.end, journal: journal) { node.epochHasEnded }
         await node.waitUntilEnded()
         return watch.next
