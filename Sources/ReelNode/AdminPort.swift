@@ -64,8 +64,16 @@ public final class AdminPort: Sendable {
 
     /// The error that names the setting and says what to do.
     private static func refusal(_ error: NetError) -> NetError {
-        let advice = error.code == .addressInUse ? "; end the process that listens there, or name another port" : ""
-        return NetError(.other, "--admin-listen: \(error.message)\(advice)")
+        let advice =
+            switch error.code {
+            case .addressInUse: "; end the process that listens there, or name another port"
+            case .permissionDenied: "; ports below 1024 need root or CAP_NET_BIND_SERVICE: name another port"
+            default: ""
+            }
+        return NetError(
+            error.code == .badAddress ? .badAddress : .other,
+            "--admin-listen: \(error.message)\(advice)"
+        )
     }
 
     /// Stops listening and closes all connections. Not on its loop.

@@ -89,6 +89,7 @@ public struct NodeSettings: Sendable {
             do throws(TokenRefusal) {
                 try tokens.reload()
                 journal.info("keys read again", ["file": tokens.file])
+                tokens.warnOfSecrets(journal)
             } catch {
                 journal.error("the keys stay as they were", ["detail": error.description])
             }

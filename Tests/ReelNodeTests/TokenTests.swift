@@ -140,7 +140,7 @@ import Testing
         (#"{"alg":"EdDSA","kid":"a"}"#, claims, "alg"),
         (#"{"alg":"hs256","kid":"a"}"#, claims, "alg"),
         (#"{"kid":"a"}"#, claims, "alg"),
-        (#"{"alg":"HS256","kid":"b"}"#, claims, "not known"),
+        (#"{"alg":"HS256","kid":"b"}"#, claims, "is not in the key file"),
         (#"{"alg":"HS256","kid":7}"#, claims, "string"),
         (#"{"alg":"HS256","kid":"a","crit":["exp"],"exp":1}"#, claims, "crit"),
         (#"{"alg":"HS256","kid":"a","typ":"JWE"}"#, claims, "typ"),

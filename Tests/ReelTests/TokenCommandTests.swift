@@ -1,5 +1,6 @@
 import Foundation
 import ReelNode
+import Synchronization
 import Testing
 
 @testable import reel
@@ -65,7 +66,8 @@ import Testing
         #expect(!others.errors.contains(secret))
         if algorithm != "HS256" {
             let unable = await CommandRun(["token", "make", "--keys", checking, "--sub", "ann"])
-            #expect(unable.errors.contains("no secret half"))
+            #expect(unable.errors.contains("found only the public half of the key in `\(checking)`"), "\(unable)")
+            #expect(unable.errors.contains("name with --keys the file that `reel token keys` printed"), "\(unable)")
         }
     }
 
@@ -105,6 +107,44 @@ import Testing
         #expect(wrong.code == .usage && wrong.errors.contains("`a*b` is no pattern"), "\(wrong)")
     }
 
+    @Test("a missing key file, and a kid that is not in it, are errors that say what to do")
+    func missingKeys() async throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let none = folder.path + "/none"
+        for words in [["keys", "--public", none], ["make", "--keys", none, "--sub", "a"], ["show", "--keys", none]] {
+            let run = await CommandRun(["token"] + words)
+            #expect(run.code == .failed, "\(run)")
+            #expect(run.errors.contains("the key file `\(none)` cannot be read: No such"), "\(run)")
+            #expect(run.errors.contains("make a file by `reel token keys`"), "\(run)")
+        }
+        let keys = try write(await CommandRun(["token", "keys", "--kid", "mine"]).output, "keys")
+        let other = await CommandRun(["token", "make", "--keys", keys, "--sub", "ann", "--kid", "other"])
+        #expect(other.code == .usage, "\(other)")
+        #expect(other.errors.contains("found no key with the kid `other` in `\(keys)`, expected one of `mine`"))
+        let others = try write(await CommandRun(["token", "keys", "--kid", "theirs"]).output, "others")
+        let token = try write(await CommandRun(["token", "make", "--keys", keys, "--sub", "ann"]).output, "token")
+        let shown = await CommandRun(["token", "show", "--keys", others, token])
+        #expect(shown.code == .badData && shown.errors.contains("is not in the key file; expected"), "\(shown)")
+        #expect(shown.errors.contains("add the public half of its own key to the file"), "\(shown)")
+    }
+
+    @Test(
+        "a node warns of a key file with a secret half beside its public one",
+        arguments: [("EdDSA", true, true), ("ES256", true, true), ("EdDSA", false, false), ("HS256", true, false)]
+    )
+    func secretHalf(algorithm: String, hasSecret: Bool, isWarned: Bool) async throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        var keys = try write(await CommandRun(["token", "keys", "--alg", algorithm]).output, "keys")
+        if !hasSecret { keys = try write(await CommandRun(["token", "keys", "--public", keys]).output, "public") }
+        let lines = Mutex<[String]>([])
+        try TokenGate(file: keys).warnOfSecrets(Journal { line in lines.withLock { $0.append(line) } })
+        let said = lines.withLock { $0 }
+        #expect(said.count == (isWarned ? 1 : 0), "\(said)")
+        guard isWarned else { return }
+        #expect(said[0].contains(#"level=warning event="the key file has a secret half" file=\#(keys) "#), "\(said)")
+        #expect(said[0].contains("reel token keys --public FILE"), "\(said)")
+    }
+
     @Test func aKeyFileThatIsNoneIsNamed() async throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let file = try write("[]", "letter")
@@ -124,7 +164,14 @@ import Testing
         }
         let missing = await CommandRun([command, "--keys", folder.path + "/none"])
         #expect(missing.code == .failed)
-        #expect(missing.errors.contains("/none"))
+        #expect(missing.errors.contains("/none cannot be read: No such file or directory; expected is a JWK Set"))
+        #expect(missing.errors.contains("make one, or correct --keys"), "\(missing)")
+        let elsewhere = await CommandRun([
+            command, "--data", folder.path, "--listen", "127.0.0.1:0", "--admin-listen", "192.0.2.1:7360", "--insecure",
+        ])
+        #expect(elsewhere.code == .usage, "\(elsewhere)")
+        #expect(elsewhere.errors.contains("--admin-listen: listening on 192.0.2.1:7360: no interface"), "\(elsewhere)")
+        #expect(elsewhere.errors.contains("expected is one that `ip address` lists"), "\(elsewhere)")
         let useless = await CommandRun([command, "--keys", try write("{}", "useless")])
         #expect(useless.code == .badData && useless.errors.contains("/useless"), "\(useless)")
         let half = await CommandRun([command, "--tls-key", "x"])

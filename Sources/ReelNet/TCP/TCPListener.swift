@@ -66,7 +66,11 @@ final class TCPListener {
         guard isListening else {
             let error =
                 errno == EADDRNOTAVAIL
-                ? NetError(.badAddress, "listening on \(address): no interface of this machine has this address")
+                ? NetError(
+                    .badAddress,
+                    "listening on \(address): no interface of this machine has this address; expected is one that"
+                        + " `ip address` lists, or 127.0.0.1, or 0.0.0.0 for all"
+                )
                 : NetError(status: -errno, "listening on \(address)")
             Glibc.close(descriptor)
             throw error

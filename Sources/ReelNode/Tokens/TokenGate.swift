@@ -25,6 +25,23 @@ public final class TokenGate: Sendable {
         verified = Mutex(VerifiedTokens())
     }
 
+    /// True if the file has the secret half of a pair of keys: the node can then make tokens, which it never needs. A
+    /// secret that has no public half (HS256) does not count.
+    public var hasNeedlessSecrets: Bool { verifier.withLock { $0.keys.hasNeedlessSecrets } }
+
+    /// Writes a warning to the journal if the file has a secret half.
+    public func warnOfSecrets(_ journal: Journal) {
+        guard hasNeedlessSecrets else { return }
+        journal.warning(
+            "the key file has a secret half",
+            [
+                "file": file,
+                "detail": "a node needs only public halves: whoever reads this file, or takes over the node, can make"
+                    + " tokens. Make a file by `reel token keys --public FILE`, and name that with --keys",
+            ]
+        )
+    }
+
     /// Reads the file again. Throws as `init` does; then all stays as it is.
     public func reload() throws(TokenRefusal) {
         let keys = try Self.read(file)
@@ -86,7 +103,10 @@ public final class TokenGate: Sendable {
     }
 
     private static func unreadable(_ file: String) -> TokenRefusal {
-        TokenRefusal("the key file \(file) cannot be read: \(String(cString: strerror(errno)))")
+        TokenRefusal(
+            "the key file \(file) cannot be read: \(String(cString: strerror(errno))); expected is a JWK Set, such as"
+                + " `reel token keys --public KEYS` prints: make one, or correct --keys"
+        )
     }
 }
 

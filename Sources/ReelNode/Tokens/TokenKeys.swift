@@ -57,6 +57,17 @@ public struct TokenKeys: Sendable {
         self.unused = unused
     }
 
+    /// True if a key has a secret half beside its public one.
+    var hasNeedlessSecrets: Bool {
+        keys.contains { key in
+            switch key.key.material {
+            case .ed25519(_, let secret): secret != nil
+            case .p256(_, _, let secret): secret != nil
+            case .hmac: false
+            }
+        }
+    }
+
     /// The key that a token calls; nil if there is none of the name, or it calls none and there are several.
     func key(_ id: String?) -> TokenKey? {
         guard let id else { return keys.count == 1 ? keys[0] : nil }

@@ -61,7 +61,10 @@ public struct TokenVerifier: Sendable {
     private func key(_ parts: TokenParts) throws(TokenRefusal) -> SignatureKey {
         guard let found = keys.key(parts.keyID) else {
             throw TokenRefusal(
-                parts.keyID == nil ? "the token names no key and there are several" : "the token's key is not known",
+                parts.keyID == nil
+                    ? "the token names no key (`kid`), and the key file has several; expected is one of those"
+                    : "the key (`kid`) that the token names is not in the key file; expected is a token of one of its"
+                        + " keys: make it with such a key, or add the public half of its own key to the file",
                 .unknownKey
             )
         }

@@ -81,8 +81,14 @@ extension Command {
         let file = try options.required(ServingArguments.keys)
         let subject = try options.required(subject)
         let all = try keys(file).keys
-        guard let key = options[keyID].map({ id in all.first { $0.id == id } }) ?? all.first else {
-            throw Complaint(.usage, "`\(file)` has no key of that --kid")
+        let wanted = options[keyID]
+        guard let key = all.first(where: { wanted == nil || $0.id == wanted }) else {
+            let names = all.map { $0.id.map { "`\($0)`" } ?? "one without a kid" }.joined(separator: ", ")
+            throw Complaint(
+                .usage,
+                "found no key with the kid `\(wanted ?? "")` in `\(file)`, expected one of \(names): correct --kid, or"
+                    + " leave it out to sign with the first key"
+            )
         }
         let now = WallClock.nowMs() / 1_000
         var mint = TokenMint(key)
@@ -105,7 +111,11 @@ extension Command {
             admin: try patterns(options[administering])
         )
         guard let token = mint.token(grant, now: now) else {
-            throw Complaint(.badData, "the key in `\(file)` has no secret half: it cannot sign")
+            throw Complaint(
+                .badData,
+                "found only the public half of the key in `\(file)`, which cannot sign, expected the secret half: name"
+                    + " with --keys the file that `reel token keys` printed"
+            )
         }
         if let refusal = refusal(of: Array(token.utf8), TokenVerifier(TokenKeys([key])), now: now) {
             throw Complaint(.usage, "nobody would take that: \(refusal)")
@@ -162,7 +172,16 @@ extension Command {
     }
 
     private static func keys(_ file: String) throws(Complaint) -> TokenKeys {
-        let bytes = try InputFile.read(file)
+        let bytes: [UInt8]
+        do throws(Complaint) {
+            bytes = try InputFile.read(file)
+        } catch {
+            throw Complaint(
+                error.code,
+                "the key file \(error.message); expected is a JWK Set: correct the path, or make a file by `reel token"
+                    + " keys`"
+            )
+        }
         do throws(TokenRefusal) {
             return try TokenKeys(parsing: bytes)
         } catch {

@@ -55,6 +55,7 @@ struct NodeRun {
             threshold: options[ServingArguments.logLevel],
             format: options[ServingArguments.logFormat]
         )
+        settings.tokens?.warnOfSecrets(journal)
         // Before a log is made for a node that cannot listen.
         try SocketAddress(parsing: options[ServingArguments.listen]).checkThatItIsFree()
         if let admin = settings.adminListen { try AdminPort.checkThatItIsFree(admin) }

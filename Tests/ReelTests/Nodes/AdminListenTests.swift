@@ -117,6 +117,7 @@ import Testing
     }
 
     @Test("a node that moves to the next epoch keeps its operator's port")
+        #expect(node.journal.contains(#"event="the key file has a secret half""#), "\(node.journal)")
     func nextEpoch() async throws {
         let folder = try TemporaryFolder(prefix: "reel-admin-")
         let admin = try HeldPort()
