@@ -57,6 +57,18 @@ import Testing
         #expect(!found.contains { $0.text.contains("agree") })
     }
 
+    @Test("a state that was not checked, or only at some nodes, is said to be so")
+    func unchecked() throws {
+        let none = try findings(report([]))
+        #expect(none.map(\.level) == [.warning], "\(none)")
+        #expect(none.first?.text.hasPrefix("the state of todo was not checked: no snapshot node") == true)
+        var report = try report([.success(fold(upTo: 9))])
+        report.isPartial = true
+        let found = findings(report)
+        #expect(found.contains { $0.text.hasPrefix("the state of todo was asked of http://127.0.0.1:1 alone") })
+        #expect(!found.contains { $0.text.contains("agree") || $0.text.contains("one snapshot node") }, "\(found)")
+    }
+
     @Test func whatIsNotFoldedYetIsSaid() throws {
         let found = try findings(report([.success(fold(upTo: 5))], head: 9))
         #expect(found.contains { $0.text == "partition 2 ends at seq 9, the state is folded up to 5" })

@@ -59,8 +59,9 @@ extension Command {
             let visit = StreamVisit(probe: probe, stream: wantedStream)
             let streamReport = await visit.report(
                 gateway: (report.living.first(where: \.isGateway) ?? report.nodes.first(where: \.answers))?.address,
-                snapshots: report.living.filter(\.isSnapshot).map(\.address),
-                site: wantedSite
+                snapshots: report.askedForStates.map(\.address),
+                site: wantedSite,
+                isPartial: report.isPartial
             )
             let ofStream = StreamDiagnosis(report: streamReport, nowMs: WallClock.nowMs()).findings
             findings.removeAll { known in ofStream.contains { $0.text == known.text } }

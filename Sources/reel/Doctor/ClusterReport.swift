@@ -79,6 +79,13 @@ struct ClusterReport {
     /// Nobody said who the nodes are: one that is not seen here may well be there.
     var isPartial: Bool { nodes.contains { $0.secrecy != nil } && nodes.allSatisfy { $0.announced == nil } }
 
+    /// The nodes that are asked for the state of a stream: the snapshot nodes. Where nobody said who those are, a node
+    /// whose role is unknown is asked too: it has the state, or passes the question on.
+    var askedForStates: [Node] {
+        let snapshots = living.filter(\.isSnapshot)
+        return snapshots.isEmpty && isPartial ? living.filter(\.role.isEmpty) : snapshots
+    }
+
     /// The nodes that answer: those that announced themselves; where none did, such as while the log is away for long,
     /// whoever answers.
     var living: [Node] {

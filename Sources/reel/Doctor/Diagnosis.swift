@@ -98,7 +98,8 @@ struct Diagnosis {
                     "nodes",
                     "\(node.name) does not show its metrics, so nothing is known of its limits: \(refusal.message)",
                     do: refusal.refusal == .notFound
-                        ? "Ask on its own machine: its operator's port (--admin-listen) is on the loopback."
+                        ? "Name its operator's port (--admin-listen) with --url. A port on the loopback answers only on"
+                            + " the node's own machine: ask there."
                         : refusal.refusal?.adviceToAsker ?? "See whether its operator's port can be reached."
                 )
             )

@@ -70,6 +70,27 @@ struct StreamDiagnosis {
                 )
             )
         }
+        if report.states.isEmpty {
+            findings.append(
+                Finding(
+                    .warning,
+                    "stream",
+                    "the state of \(report.stream) was not checked: no snapshot node that answers is known",
+                    do: "Name a snapshot node, or an operator's port (--admin-listen), with --url."
+                )
+            )
+        } else if report.isPartial {
+            let asked = report.states.map { "\($0.node)" }.joined(separator: ", ")
+            findings.append(
+                Finding(
+                    .note,
+                    "stream",
+                    "the state of \(report.stream) was asked of \(asked) alone: who the snapshot nodes are is not"
+                        + " known",
+                    do: "To compare all of them, name an operator's port (--admin-listen) with --url."
+                )
+            )
+        }
         guard var fold = report.furthest else { return findings }
         let sites = fold.sites().count
         if let finding = Finding.crowd(report.stream.description, sites: fold.liveSites, about: "stream") {
@@ -90,7 +111,10 @@ struct StreamDiagnosis {
             )
         } else if report.disagreements.isEmpty {
             let nodes = report.states.count { (try? $0.fold.get()) != nil }
-            let agree = nodes == 1 ? "one snapshot node has it" : "all \(nodes) snapshot nodes agree"
+            let agree =
+                report.isPartial
+                ? "other nodes were not asked"
+                : nodes == 1 ? "one snapshot node has it" : "all \(nodes) snapshot nodes agree"
             findings.append(
                 Finding(
                     .ok,

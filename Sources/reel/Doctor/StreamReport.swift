@@ -20,6 +20,8 @@ struct StreamReport {
     /// Where a gateway has the stream's partition.
     var head: Result<StreamAnswer, StreamVisit.Failure>
     var states: [State]
+    /// True if nobody said who the snapshot nodes are: there may be others than those that were asked.
+    var isPartial = false
     /// Two neighbours of `states` that do not lead to the same: what was found.
     var disagreements: [String] = []
     /// Nil: nobody asked for one.

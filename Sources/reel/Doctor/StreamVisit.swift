@@ -16,12 +16,18 @@ struct StreamVisit {
     /// Events of a stream that are looked through for those of a site, in pages of 10,000.
     private static let pagesMax = 20
 
-    /// Asks the gateway for the log's side, all snapshot nodes for the folded one.
-    func report(gateway: NodeAddress?, snapshots: [NodeAddress], site: Site?) async -> StreamReport {
+    /// Asks the gateway for the log's side, all snapshot nodes for the folded one. `isPartial`: there may be others.
+    func report(
+        gateway: NodeAddress?,
+        snapshots: [NodeAddress],
+        site: Site?,
+        isPartial: Bool = false
+    ) async -> StreamReport {
         var report = StreamReport(
             stream: stream,
             head: .failure(Failure(code: nil, message: "no gateway answers")),
             states: [],
+            isPartial: isPartial,
             site: site
         )
         if let gateway { report.head = await answer("head", of: gateway) }

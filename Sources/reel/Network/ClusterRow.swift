@@ -47,7 +47,18 @@ struct ClusterRow: Equatable {
             return try await current(in: log)
         }
         let caller = try await NodeCaller(try NodeArguments.addresses(options))
-        let body = try await caller.get("/v1/cluster")
+        let body: [UInt8]
+        do {
+            body = try await caller.get("/v1/cluster")
+        } catch let refusal as Refusal where refusal.code == .notFound || refusal.code == .forbidden {
+            var complaint = refusal.complaint
+            complaint.message +=
+                refusal.code == .notFound
+                ? "; name the operator's port of the node with --url, or the log with --log"
+                : "; say with --token one that has it (`reel token make --admin '*'`), ask at an operator's port on the"
+                    + " loopback, or name the log with --log"
+            throw complaint
+        }
         do {
             var rows = try body.withUnsafeBytes(rows)
             conclude(&rows, newestMs: rows.compactMap(\.ageMs).min() ?? 0)
