@@ -68,7 +68,12 @@ public final class Gateway: Sendable {
         self.share = share
         let url = Mutex(settings.node.nodeURL ?? "")
         let adminURL = Mutex<String?>(nil)
-        let announcer = Announcer(log: log, journal: journal, ends: { share.ends }) {
+        let announcer = Announcer(
+            log: log,
+            journal: journal,
+            ends: { share.ends },
+            written: { result, loop in share.announced(result, nowMs: loop.nowMs) }
+        ) {
             var node = share.announcement(url: url.withLock { $0 })
             node.adminURL = adminURL.withLock { $0 }
             return node

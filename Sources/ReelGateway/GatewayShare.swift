@@ -21,6 +21,8 @@ final class GatewayShare: Sendable {
         var silences: [ReelError?]
         /// Why appends fail; nil: the last one went well.
         var failing: LogState.Failing?
+        /// How the node's own announcements in the log do; nil: they are kept elsewhere, and say nothing of it.
+        var announcing: LogState.Announcing?
         /// For each partition what the log has lost of it, as another node witnessed and the log confirmed.
         var witnessed: [ReelError?]
         /// For each partition where the epoch has ended.
@@ -35,7 +37,7 @@ final class GatewayShare: Sendable {
 
         /// What more there is to say of the log's state.
         var detail: String? {
-            let refusal = (failing?.lastedMs ?? 0) > settings.degradedMs ? failing?.error : nil
+            let refusal = failing?.error ?? announcing?.refusal(settings)
             if let failure = divergence ?? witnessed.lazy.compactMap(\.self).first ?? loss ?? refusal {
                 return "\(failure.code.rawValue): \(failure.message)"
             }
@@ -80,7 +82,11 @@ final class GatewayShare: Sendable {
             switch (divergence ?? witnessed.lazy.compactMap(\.self).first)?.code {
             case nil where ends.contains { $0 != nil }: .ended
             case nil where loss != nil: .unavailable
-            case nil: LogState(waitedMs: max(backlog.waitedMs, failing?.lastedMs ?? 0), settings)
+            case nil:
+                max(
+                    LogState(waitedMs: max(backlog.waitedMs, announcing?.overdueMs ?? 0), settings),
+                    failing?.state(settings) ?? .ok
+                )
             case .epochChanged: .ended
             case .aheadOfLog: .aheadOfLog
             default: .diverged
@@ -162,6 +168,7 @@ final class GatewayShare: Sendable {
                 backlogs: [Backlog](repeating: Backlog(), count: settings.node.loops),
                 losses: [ReelError?](repeating: nil, count: log.partitions),
                 silences: [ReelError?](repeating: nil, count: log.partitions),
+                announcing: log.keepsAnnouncements ? .init(everyMs: settings.node.announceMs) : nil,
                 witnessed: [ReelError?](repeating: nil, count: log.partitions),
                 ends: [EpochEnd?](repeating: nil, count: log.partitions),
                 seedsEnds: starts.map { $0.hasSeeds ? 1 : 0 },
@@ -304,7 +311,8 @@ final class GatewayShare: Sendable {
                 others[position.partition] = max(others[position.partition], position.seq)
             }
         }
-        standing.withLock { [others] standing in
+        change { [others] standing in
+            standing.announcing?.look(nowMs: nowMs)
             standing.lag.look(read: standing.progress.positions, others: others, nowMs: nowMs)
         }
     }
@@ -341,7 +349,14 @@ final class GatewayShare: Sendable {
         change { $0.silences[partition] = error }
     }
 
-    /// An append failed, though nothing was wrong with its records. One alone says nothing of the log.
+    /// The node's announcement was written to the log, or failed.
+    func announced(_ result: Result<Void, LogError>, nowMs: Int64) {
+        var failure: ReelError?
+        if case .failure(let error) = result { failure = ReelError(error.code, error.message) }
+        change { [failure] in $0.announcing?.ended(with: failure, nowMs: nowMs) }
+    }
+
+    /// An append failed, though nothing was wrong with its records. The log counts as degraded until one goes well.
     func appending(fails error: LogError, nowMs: Int64) {
         change { standing in
             let reason = ReelError(error.code, error.message)

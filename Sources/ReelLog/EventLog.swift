@@ -40,6 +40,9 @@ public protocol EventLog: AnyObject, Sendable {
     /// says by `seqs` how far it got; it is empty beyond the end. Errors: `truncated` below the first seq.
     func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch
 
+    /// True if announcements are written where the records are, by the same writer. One that is not written then says
+    /// that no record would be.
+    var keepsAnnouncements: Bool { get }
     /// Announces this node to the others; called about once a second.
     func announce(_ node: NodeAnnouncement) throws(LogError)
     /// What the nodes announced lately.
@@ -56,6 +59,9 @@ extension EventLog {
 
     /// Most logs have nothing to say.
     public var notice: String? { nil }
+
+    /// Most logs have another place for announcements.
+    public var keepsAnnouncements: Bool { false }
 
     /// Most logs cannot pass damage.
     public func readable(_ partition: Int, from: Seq) throws(LogError) -> LogBounds? { nil }

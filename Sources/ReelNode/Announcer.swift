@@ -9,6 +9,7 @@ public final class Announcer: Sendable {
     private let journal: Journal
     private let describe: @Sendable () -> NodeAnnouncement
     private let ends: @Sendable () -> [Seq]?
+    private let written: @Sendable (Result<Void, LogError>, EventLoop) -> Void
     /// The last seq of each partition, as the log said it last; only where `ends` does not say it.
     private let asked: Mutex<[Seq]>
     private let known = Mutex(NodesHeard())
@@ -20,17 +21,20 @@ public final class Announcer: Sendable {
     private let hasFailed = Atomic<Bool>(false)
 
     /// `describe` says what holds of this node at the moment; it is called on a thread that may block. `ends` says the
-    /// last seq of each partition of the log where the node knows it; nil: the log is asked.
+    /// last seq of each partition of the log where the node knows it; nil: the log is asked. `written` is called on the
+    /// loop once an announcement was written, or failed.
     public init(
         log: any EventLog,
         journal: Journal,
         ends: @escaping @Sendable () -> [Seq]? = { nil },
+        written: @escaping @Sendable (Result<Void, LogError>, EventLoop) -> Void = { _, _ in },
         describe: @escaping @Sendable () -> NodeAnnouncement
     ) {
         self.log = log
         self.journal = journal
         self.describe = describe
         self.ends = ends
+        self.written = written
         asked = Mutex([Seq](repeating: .none, count: log.partitions))
     }
 
@@ -59,23 +63,28 @@ public final class Announcer: Sendable {
         let hasLeft = hasLeft.load(ordering: .relaxed)
         loop.offload {
             defer { self.isAnnouncing.store(false, ordering: .relaxed) }
+            var node = self.describe()
+            node.hasLeft = hasLeft
+            let result = Result { () throws(LogError) in try self.log.announce(node) }
             do throws(LogError) {
-                var node = self.describe()
-                node.hasLeft = hasLeft
-                try self.log.announce(node)
+                try result.get()
                 let nodes = try self.log.nodes()
                 let ends = self.ends(for: nodes)
                 self.known.withLock { $0.hear(nodes, epoch: self.log.epoch, ends: ends, now: .now) }
                 if self.hasFailed.exchange(false, ordering: .relaxed) { self.journal.info("announcing resumed") }
             } catch {
                 self.hasFailed.store(true, ordering: .relaxed)
-                guard let unsaid = self.failures.withLock({ $0.admit(nowMs: WallClock.nowMs()) }) else { return }
+                guard let unsaid = self.failures.withLock({ $0.admit(nowMs: WallClock.nowMs()) }) else {
+                    return result
+                }
                 self.journal.warning(
                     "announcing failed",
                     ["code": error.code.rawValue, "detail": error.message, "lines_left_out": "\(unsaid)"]
                 )
             }
-        } then: { _ in
+            return result
+        } then: { result in
+            self.written(result, loop)
             // What was under way when the node left did not say so.
             if !hasLeft, self.hasLeft.load(ordering: .relaxed) { self.announce(on: loop) }
         }

@@ -1,9 +1,10 @@
 /// How the log does, as a node sees it, in the word of `/readyz`, frames and metrics; each hides those before it.
 public enum LogState: String, CaseIterable, Comparable, Sendable {
     case ok
-    /// The oldest publish waits for long.
+    /// The oldest publish waits for long, or the last write failed.
     case degraded
-    /// It waits for so long that no new ones are taken, or the log does not let a partition be read.
+    /// The oldest publish waits for so long that no new ones are taken, writes fail for as long, or a partition of the
+    /// log cannot be read.
     case unavailable
     /// It was trimmed beyond what a snapshot node has folded. A gateway goes on behind what is gone.
     case truncated

@@ -28,11 +28,12 @@ extension LogStateTests {
             #expect(live.journal("the tail ended").count == 1, "it is not said again and again")
 
             log.lose(0, nil)
-            // Though nothing new is in it.
-            try await live.state(becomes: "ok")
-            try await live.journal("log state", has: 2)
+            // Though nothing new is in it. The publish was the last write, and it failed.
+            try await live.state(becomes: "degraded")
             publish(socket, 1...1)
             #expect(try await socket.nextAck().acks.map(\.seq) == [1])
+            try await live.state(becomes: "ok")
+            try await live.journal("log state", has: 3)
         }
     }
 
@@ -62,7 +63,8 @@ extension LogStateTests {
         let refusal = LogError(.logUnavailable, "against the policy")
         try await LiveGateway.with(nil, { ($0.degradedMs, $0.unavailableMs) = (2_000, 5_000) }) { live in
             let share = live.gateway.share
-            for (nowMs, state) in [(10_000, .ok), (12_000, .ok), (12_001, .degraded), (15_001, .unavailable)]
+            // The first failure counts: nothing may be tried again for long.
+            for (nowMs, state) in [(10_000, .degraded), (15_000, .degraded), (15_001, .unavailable)]
                 as [(Int64, LogState)]
             {
                 share.appending(fails: refusal, nowMs: nowMs)
@@ -73,7 +75,7 @@ extension LogStateTests {
             share.appended()
             #expect(share.logState == .ok)
             share.appending(fails: refusal, nowMs: 99_000)
-            #expect(share.logState == .ok, "one alone says nothing")
+            #expect(share.logState == .degraded, "one is enough, and stays")
         }
         let log = try MemoryLog()
         try await LiveGateway.with(log, { ($0.degradedMs, $0.unavailableMs) = (0, 1) }) { live in
@@ -89,6 +91,25 @@ extension LogStateTests {
             #expect(try await socket.nextAck().acks.map(\.seq) == [0])
             try await live.state(becomes: "ok")
         }
+    }
+
+    @Test("announcements that are overdue count like publishes that wait, but not where the process stood still")
+    func overdueAnnouncements() {
+        let settings = GatewaySettings()
+        var announcing = LogState.Announcing(everyMs: 2_000)
+        announcing.look(nowMs: 50_000)
+        announcing.ended(with: nil, nowMs: 50_500)
+        func overdue(_ nowMs: Int64) -> Int64 {
+            announcing.look(nowMs: nowMs)
+            return announcing.overdueMs
+        }
+        #expect([52_000, 54_500, 56_500].map(overdue) == [0, 0, 2_000])
+        #expect(announcing.refusal(settings) == nil)
+        announcing.ended(with: ReelError(.logUnavailable, "the disk is full"), nowMs: 57_000)
+        #expect(overdue(57_500) == 3_000 && announcing.refusal(settings)?.message == "the disk is full")
+        announcing.ended(with: nil, nowMs: 58_000)
+        #expect(announcing.overdueMs == 0 && announcing.refusal(settings) == nil)
+        #expect(overdue(99_000) == 0, "the process stood still")
     }
 
     @Test func aPartitionThatIsDamagedSomewhereIsUnavailableAllTheTime() async throws {

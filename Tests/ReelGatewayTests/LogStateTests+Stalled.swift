@@ -38,4 +38,21 @@ extension LogStateTests {
             #expect(try log.bounds(0).last == 4, "each once")
         }
     }
+
+    @Test("a log file that cannot be written is unavailable though nobody publishes, until it can be written again")
+    func withoutPublishes() async throws {
+        let folder = FileManager.default.temporaryDirectory.path + "/reel-stalled-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let log = try SQLiteLog(path: folder + "/log.db", partitions: 1)
+        try await LiveGateway.with(log, { ($0.degradedMs, $0.unavailableMs) = (0, 1) }) { live in
+            let lock = open(folder + "/log.db.lock", O_RDWR | O_CLOEXEC)
+            defer { close(lock) }
+            try #require(flock(lock, LOCK_EX) == 0)
+            try await live.state(becomes: "unavailable")
+            #expect(try await live.ready().contains("the log has not taken the node's own announcement"))
+            try #require(flock(lock, LOCK_UN) == 0)
+            try await live.state(becomes: "ok")
+        }
+    }
 }

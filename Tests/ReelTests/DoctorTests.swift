@@ -336,6 +336,16 @@ import Testing
         #expect(finding.advice != nil)
     }
 
+    @Test("a log whose last write failed is a warning with the reason")
+    func failedWrite() throws {
+        var node = try node(1, "serve", log: "degraded")
+        for index in node.looks.indices { node.looks[index].detail = "log_unavailable: the disk is full" }
+        let finding = try worst([node])
+        #expect(finding.level == .warning, "\(finding)")
+        #expect(finding.text.hasSuffix("; log_unavailable: the disk is full"), "\(finding)")
+        #expect(finding.advice?.contains("publish an event") == true)
+    }
+
     @Test func whileNobodyCanAnnounceItselfANodeIsKnownByItsMetrics() throws {
         var lone = try node(1, "gateway", log: "unavailable", metrics: "reel_gateway_oldest_publish_seconds 7.3")
         lone.announced = nil

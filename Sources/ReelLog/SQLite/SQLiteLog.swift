@@ -104,6 +104,9 @@ public final class SQLiteLog: EventLog {
         try withRows { rows throws(LogError) in try rows.readable(partition, from: from) }
     }
 
+    /// The file has both.
+    public var keepsAnnouncements: Bool { true }
+
     /// Announces a node to the others, and waits until it is written.
     public func announce(_ node: NodeAnnouncement) throws(LogError) {
         let answer = Mutex<Result<Void, LogError>?>(nil)

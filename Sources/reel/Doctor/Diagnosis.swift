@@ -380,20 +380,21 @@ struct Diagnosis {
     private static func finding(_ node: ClusterReport.Node, _ look: NodeStanding) -> Finding {
         let waited = node.metrics.value("reel_gateway_oldest_publish_seconds")
         let oldest = waited > 0 ? "; the oldest publish waits for \((waited * 10).rounded() / 10) s" : ""
+        let detail = look.detail.isEmpty || look.detail.hasPrefix("the oldest publish") ? "" : "; \(look.detail)"
         return switch look.log {
         case "degraded":
             Finding(
                 .warning,
                 "log",
-                "slow for \(node.name)\(oldest)",
-                do:
-                    "See whether a broker is gone or the log's disk is full. What was taken is answered later."
+                "slow for \(node.name), or its last write failed\(oldest)\(detail)",
+                do: "See whether a broker is gone or the log's disk is full. What was taken is answered later. After a"
+                    + " failed write the next one that goes well ends this: publish an event, or ask again later."
             )
         case "unavailable":
             Finding(
                 .problem,
                 "log",
-                "away for \(node.name): new publishes are nacked\(oldest)",
+                "away for \(node.name): new publishes are nacked\(oldest)\(detail)",
                 do: "Bring the brokers back, or make room on the disk of the log's file. Clients keep what they have "
                     + "and send it again; reading goes on."
             )
