@@ -25,7 +25,7 @@ USER reel
 WORKDIR /var/lib/reel
 VOLUME /var/lib/reel
 EXPOSE 7350
-# Open to the network: give it `--keys FILE`, or REEL_INSECURE=1 where everybody on that network may do everything.
+# Open to the network: give it `--jwks FILE`, or REEL_INSECURE=1 where everybody on that network may do everything.
 # SIGTERM sends the clients away first; give it 15 s.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=5s --timeout=3s --start-period=60s --retries=3 CMD ["reel", "ready"]

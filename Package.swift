@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The rooms of the house and the arrows between them are described in docs/architecture.md;
+// The rooms of the house and the arrows between them are described in docs/explanation/architecture.md;
 // the suite `Tidy` reads both and holds them together.
 
 let settings: [SwiftSetting] = [

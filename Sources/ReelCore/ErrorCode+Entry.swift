@@ -100,7 +100,7 @@ extension ErrorCode {
                 "Too large",
                 close: 1009,
                 "A frame, body, event or object beyond its limit in bytes or fields.",
-                "Split it. The limits stand in `welcome`, those of objects in docs/fold.md."
+                "Split it. The limits stand in `welcome`, those of objects in docs/reference/fold.md."
             )
         case .limit:
             Entry(

@@ -1,5 +1,5 @@
 extension ErrorCode {
-    /// docs/errors.md, in Markdown.
+    /// docs/reference/errors.md, in Markdown.
     public static func page() -> String {
         var page = """
             # Errors

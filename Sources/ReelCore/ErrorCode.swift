@@ -1,4 +1,5 @@
-/// Every code that Reel says to anybody, once. What belongs to each stands in `entry`; docs/errors.md is made of it.
+/// Every code that Reel says to anybody, once. What belongs to each stands in `entry`; docs/reference/errors.md is made
+/// of it.
 public enum ErrorCode: String, CaseIterable, Sendable {
     // What is wrong with a request.
     case badJSON = "bad_json"

@@ -6,13 +6,13 @@ import Synchronization
 /// the log has lost records, or a backup of it was restored.
 final class AheadWatch: Sendable {
     private let epoch: Epoch
-    private let journal: Journal
+    private let logger: Logger
     private let counter: Counter
     private let limiter = Mutex(LineLimiter(lines: 10, windowMs: 10_000))
 
-    init(epoch: Epoch, metrics: Metrics, journal: Journal) {
+    init(epoch: Epoch, metrics: Metrics, logger: Logger) {
         self.epoch = epoch
-        self.journal = journal
+        self.logger = logger
         counter = metrics.counter(
             "reel_gateway_ahead_of_log_total",
             "Times that a client named a seq of this epoch beyond the log's end, which was looked up twice."
@@ -23,7 +23,7 @@ final class AheadWatch: Sendable {
     func note(_ seq: Seq, of stream: StreamName, in partition: Int, _ error: ReelError) {
         counter.add()
         guard let unsaid = limiter.withLock({ $0.admit(nowMs: WallClock.nowMs()) }) else { return }
-        journal.warning(
+        logger.warning(
             "a client is ahead of the log",
             [
                 "epoch": "\(epoch)", "partition": "\(partition)", "stream": "\(stream)", "seq": "\(seq)",

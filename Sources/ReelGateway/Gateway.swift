@@ -20,10 +20,10 @@ public final class Gateway: Sendable {
     let share: GatewayShare
     let announcer: Announcer
     let parts: [LoopBound<Part>]
-    private let feeds: [PartitionFeed]
-    let brake: TailBrake
+    private let feeds: [PartitionTail]
+    let brake: TailBackpressure
     /// Ends it in good order.
-    public let end: NodeEnd
+    public let end: GracefulShutdown
 
     /// Opens a gateway on a log and listens. `number`: how many logs were the current one before; nil for `deployment`:
     /// the log is the first of its own. `state` answers questions about state in this process; without it they are
@@ -36,7 +36,7 @@ public final class Gateway: Sendable {
         number: Int = 0,
         deployment: Deployment? = nil,
         settings: GatewaySettings = GatewaySettings(),
-        journal: Journal = Journal(),
+        logger: Logger = Logger(),
         metrics: Metrics = Metrics(),
         state: (any StateSource)? = nil,
         notice: @escaping @Sendable () -> String? = { nil }
@@ -60,7 +60,7 @@ public final class Gateway: Sendable {
             bounds: bounds,
             starts: starts,
             settings: settings,
-            journal: journal,
+            logger: logger,
             metrics: metrics,
             state: state,
             notice: notice
@@ -70,7 +70,7 @@ public final class Gateway: Sendable {
         let adminURL = Mutex<String?>(nil)
         let announcer = Announcer(
             log: log,
-            journal: journal,
+            logger: logger,
             ends: { share.ends },
             written: { result, loop in share.announced(result, nowMs: loop.nowMs) }
         ) {
@@ -84,7 +84,7 @@ public final class Gateway: Sendable {
             log: current,
             announcer: announcer,
             metrics: metrics,
-            journal: journal
+            logger: logger
         ) { share.health }
         HealthWatch.register({ share.health }, metrics)
         let peers = PeerMemory()
@@ -94,20 +94,20 @@ public final class Gateway: Sendable {
                 try loop.sync {
                     let gateway = GatewayLoop(on: loop, index: index, share: share, from: from)
                     gateway.requests = answers.requests
-                    let passage = StatePassage(
+                    let passage = SnapshotProxy(
                         on: loop,
                         announcer: announcer,
                         peers: peers,
                         of: log,
                         settings,
-                        journal: journal
+                        logger: logger
                     )
-                    gateway.snapshotIndex = SnapshotIndex(
+                    gateway.snapshotEventsClient = SnapshotEventsClient(
                         on: loop,
                         announcer: announcer,
                         epoch: log.epoch,
                         settings,
-                        journal: journal
+                        logger: logger
                     )
                     gateway.outcomes = OutcomeQuestions(
                         on: loop,
@@ -116,7 +116,7 @@ public final class Gateway: Sendable {
                         settings,
                         state: state,
                         own: gateway.share.nodeID,
-                        journal: journal
+                        logger: logger
                     )
                     let http = GatewayHTTP(gateway, answers: answers, passage: passage)
                     let server = HTTPServer(
@@ -132,7 +132,7 @@ public final class Gateway: Sendable {
                             probe.tick(nowMs: gateway.nowMs)
                         }
                     }
-                    let watch = HealthWatch({ share.health }, journal: journal)
+                    let watch = HealthWatch({ share.health }, logger: logger)
                     loop.timer(after: .seconds(1), every: .seconds(1)) {
                         if index == 0 {
                             watch.look()
@@ -159,7 +159,7 @@ public final class Gateway: Sendable {
                     part.loop.execute { part.value.server.accept(socket) }
                 }
             }
-            admin = try AdminPort(settings.node, answers: answers, journal: journal)
+            admin = try AdminPort(settings.node, answers: answers, logger: logger)
         } catch {
             for part in parts { part.loop.stop() }
             for part in parts { part.loop.join() }
@@ -169,15 +169,15 @@ public final class Gateway: Sendable {
         adminURL.withLock { [address, admin] in
             $0 = admin.flatMap { settings.node.adminURL($0.address, of: settings.node.url(address)) }
         }
-        let brake = TailBrake(loops: all.count)
+        let brake = TailBackpressure(loops: all.count)
         self.brake = brake
         feeds = starts.enumerated().map { partition, start in
             Self.feed(partition, from: start, share: share, parts: all, brake)
         }
         let open = Mutex(parts.count)
-        end = NodeEnd(on: parts[0].loop, settings: settings.node, journal: journal) {
+        end = GracefulShutdown(on: parts[0].loop, settings: settings.node, logger: logger) {
             announcer.leave(on: all[0].loop)
-        } sendAway: { withinMs in
+        } askToLeave: { withinMs in
             share.leave()
             let others = Neighbours.some(of: Self.others(announcer.awake, than: settings.node.advertise))
             for part in all {
@@ -190,7 +190,7 @@ public final class Gateway: Sendable {
         }
         for feed in feeds { feed.start() }
         parts[0].loop.execute { announcer.start(on: all[0].loop, everyMs: settings.node.announceMs) }
-        journal.info("listening", ["address": "\(address)", "node": share.nodeID, "epoch": "\(log.epoch)"])
+        logger.info("listening", ["address": "\(address)", "node": share.nodeID, "epoch": "\(log.epoch)"])
     }
 
     /// So many loops, or none.
@@ -222,9 +222,9 @@ public final class Gateway: Sendable {
         from: WarmStart,
         share: GatewayShare,
         parts: [LoopBound<Part>],
-        _ brake: TailBrake
-    ) -> PartitionFeed {
-        PartitionFeed(log: share.log, partition: partition, from: from, hasRoom: { brake.hasRoom }) { feed, news in
+        _ brake: TailBackpressure
+    ) -> PartitionTail {
+        PartitionTail(log: share.log, partition: partition, from: from, hasRoom: { brake.hasRoom }) { feed, news in
             switch news {
             case .batch(let batch):
                 let load = brake.load(bytes: batch.costBytes)
@@ -239,7 +239,7 @@ public final class Gateway: Sendable {
                 share.skipped(partition, to: first)
                 for part in parts { part.loop.execute { part.value.gateway.skipped(partition, to: first) } }
             case .ended(let error, let isFenced):
-                share.journal.error("the tail ended", ["partition": "\(partition)", "detail": error.description])
+                share.logger.error("log tail failed", ["partition": "\(partition)", "detail": error.description])
                 let told = ReelError(error.code, error.message)
                 if isFenced, error.code == .internal {
                     share.stopped(partition, told)
@@ -255,7 +255,7 @@ public final class Gateway: Sendable {
     }
 
     /// Begins an ended tail again as soon as the log answers for its partition.
-    private static func goOn(_ feed: PartitionFeed, share: GatewayShare, on loop: EventLoop) {
+    private static func goOn(_ feed: PartitionTail, share: GatewayShare, on loop: EventLoop) {
         loop.timer(after: .milliseconds(share.settings.tailPauseMs)) {
             loop.offload {
                 do throws(LogError) {
@@ -269,7 +269,7 @@ public final class Gateway: Sendable {
                 return true
             } then: { hasBegun in
                 guard hasBegun else { return goOn(feed, share: share, on: loop) }
-                share.journal.info("the tail resumed", ["partition": "\(feed.partition)"])
+                share.logger.info("the tail resumed", ["partition": "\(feed.partition)"])
             }
         }
     }
@@ -292,17 +292,17 @@ extension Gateway.Part {
     /// Takes no new clients and sends all away, one after the other; calls back once none is left.
     func leave(withinMs: Int64, nodes: [String], then left: @escaping @Sendable () -> Void) {
         server.drain { left() }
-        let (clients, followers) = (gateway.clients.values, gateway.followers.all)
+        let (clients, streamWaiters) = (gateway.clients.values, gateway.streamWaiters.all)
         for (index, client) in clients.enumerated() {
             let moment = withinMs * Int64(index) / Int64(clients.count)
-            client.sendAway(afterMs: moment, nodes: nodes)
+            client.askToLeave(afterMs: moment, nodes: nodes)
         }
-        for (index, follower) in followers.enumerated() {
-            follower.sendAway(afterMs: withinMs * Int64(index) / Int64(followers.count))
+        for (index, follower) in streamWaiters.enumerated() {
+            follower.askToLeave(afterMs: withinMs * Int64(index) / Int64(streamWaiters.count))
         }
         _ = gateway.loop.every(20) {
             for client in gateway.clients.values { client.tick(nowMs: gateway.nowMs) }
-            for follower in gateway.followers.all { follower.tick(nowMs: gateway.nowMs) }
+            for follower in gateway.streamWaiters.all { follower.tick(nowMs: gateway.nowMs) }
         }
     }
 }

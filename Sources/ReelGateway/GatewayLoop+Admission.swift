@@ -47,7 +47,7 @@ extension GatewayLoop {
     /// Tells the operator what clients are not told.
     func warn(_ event: String, _ error: LogError) {
         guard error.publicMessage != error.message, let unsaid = logWarnings.admit(nowMs: nowMs) else { return }
-        share.journal.warning(event, ["detail": error.message, "lines_left_out": "\(unsaid)"])
+        share.logger.warning(event, ["detail": error.message, "lines_left_out": "\(unsaid)"])
     }
 
     /// What a reader is told when the log itself could not be read.

@@ -5,19 +5,19 @@ import ReelNode
 // From the publishers to the log.
 extension GatewayLoop {
     /// Hands what was taken to the log at the end of this round.
-    func append(_ taken: [Flight], to partition: Int) {
-        flights[partition] += taken
+    func append(_ taken: [PendingRecord], to partition: Int) {
+        pendingRecords[partition] += taken
         guard !isAppending, !taken.isEmpty else { return }
         isAppending = true
-        loop.atRoundEnd { [self] in
+        loop.beforeFlush { [self] in
             isAppending = false
-            for partition in flights.indices where !flights[partition].isEmpty { flush(partition) }
+            for partition in pendingRecords.indices where !pendingRecords[partition].isEmpty { flush(partition) }
         }
     }
 
     private func flush(_ partition: Int) {
-        let taken = flights[partition]
-        flights[partition] = []
+        let taken = pendingRecords[partition]
+        pendingRecords[partition] = []
         let ring = rings[partition]
         let startedMs = nowMs
         for flight in taken { flight.headWhenHandedOver = ring.head }
@@ -33,7 +33,7 @@ extension GatewayLoop {
         share.log.append(records, to: partition, done: done)
     }
 
-    private func reported(_ taken: [Flight], _ partition: Int, _ result: Result<[Seq], LogError>) {
+    private func reported(_ taken: [PendingRecord], _ partition: Int, _ result: Result<[Seq], LogError>) {
         switch result {
         case .success(let seqs):
             share.appended()
@@ -50,7 +50,7 @@ extension GatewayLoop {
     }
 
     /// What the author is told of an event that went to the log with others, where the log failed to take them all.
-    private func reason(_ error: LogError, _ flight: Flight) -> ReelError {
+    private func reason(_ error: LogError, _ flight: PendingRecord) -> ReelError {
         switch error.code {
         // It is the gateway that lacks the right, no client.
         case .logUnavailable, .forbidden: ReelError(.logUnavailable, error.publicMessage, retryMs: 1_000)

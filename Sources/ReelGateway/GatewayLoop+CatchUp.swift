@@ -28,7 +28,7 @@ extension GatewayLoop {
         guard entry.next <= ring.head else {
             if let error = share.stop(of: entry.partition) { return end(entry, error) }
             if entry.hasOutcomes { return proveHead(entry) }
-            let gathers = gatherings[entry.partition].dueMs != nil
+            let gathers = coalescers[entry.partition].dueMs != nil
             return subscriptions.becameLive(entry, head: ring.head, gathers: gathers) { $0.send($1) }
         }
         let hasRoom = client.hasRoom { [self] in
@@ -110,7 +110,7 @@ extension GatewayLoop {
     /// them.
     static let provenEvery: Seq = 65_536
 
-    func send(_ chunk: EventsChunk, to entry: Subscription<SocketClient>) {
+    func send(_ chunk: EventRange, to entry: Subscription<SocketClient>) {
         entry.next = chunk.to + 1
         guard chunk.count > 0 || chunk.to - entry.proven >= Self.provenEvery else { return }
         var chunk = chunk

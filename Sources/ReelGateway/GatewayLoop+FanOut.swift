@@ -7,10 +7,10 @@ extension GatewayLoop {
     /// A batch is to go to all who listen, now or with what comes next.
     func fanOut(_ batch: TailBatch) {
         let listeners = subscriptions.listeners(to: batch)
-        sendingLoad.add(Double(listeners.all) * loop.writeMicros / 1_000, nowMs: nowMs)
-        gatherings[batch.partition].add(batch, listeners: listeners.most, keepsDistance: sendingLoad.isTooMuch)
+        sendLoad.add(Double(listeners.all) * loop.writeMicros / 1_000, nowMs: nowMs)
+        coalescers[batch.partition].add(batch, listeners: listeners.most, keepsDistance: sendLoad.isTooMuch)
         if isForNow(batch, listeners: listeners.most) {
-            loop.behindRound { [self] in deliverIfDue(batch.partition) }
+            loop.afterFlush { [self] in deliverIfDue(batch.partition) }
         } else {
             deliverIfDue(batch.partition)
         }
@@ -19,7 +19,7 @@ extension GatewayLoop {
     /// Whether it is written to each as it is pushed, behind the round's other writes. Under load, and where it brings
     /// several streams, one round may bring a client more than one frame: one write.
     private func isForNow(_ batch: TailBatch, listeners: Int) -> Bool {
-        !sendingLoad.isTooMuch && batch.streams.count == 1 && listeners >= Self.listenersAtOnce
+        !sendLoad.isTooMuch && batch.streams.count == 1 && listeners >= Self.listenersAtOnce
     }
 
     /// To fewer it goes with what else the round brings them.
@@ -29,13 +29,13 @@ extension GatewayLoop {
     func deliver(_ partition: Int) {
         gatherTimers[partition]?()
         gatherTimers[partition] = nil
-        guard let batch = gatherings[partition].take(nowMs: nowMs) else { return }
+        guard let batch = coalescers[partition].take(nowMs: nowMs) else { return }
         let listeners = subscriptions.listeners(to: batch)
         let isForNow = isForNow(batch, listeners: listeners.most)
         loop.writing(toMost: isForNow ? listeners.all : 0) {
             pushing(now: isForNow) { push in subscriptions.deliver(batch, send: push, lagged: lags) }
         }
-        for follower in followers.all(awaiting: batch) { follower.moved() }
+        for follower in streamWaiters.all(awaiting: batch) { follower.moved() }
     }
 
     /// The client does not keep up: its subscription has ended.
@@ -87,7 +87,7 @@ extension GatewayLoop {
     }
 
     private func deliverIfDue(_ partition: Int) {
-        guard let dueMs = gatherings[partition].dueMs else { return }
+        guard let dueMs = coalescers[partition].dueMs else { return }
         if dueMs <= nowMs { return deliver(partition) }
         guard gatherTimers[partition] == nil else { return }
         gatherTimers[partition] = loop.every(dueMs - nowMs) { [self] in

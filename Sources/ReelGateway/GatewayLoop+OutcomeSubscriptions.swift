@@ -13,12 +13,12 @@ extension GatewayLoop {
     /// Registers the subscription for new events until the subscription ends.
     func follow(_ entry: Subscription<SocketClient>) {
         let follower = OutcomeFollower(entry, of: self)
-        guard followers.add(follower) else { return }
-        entry.whenOver { [unowned self] in _ = followers.remove(follower) }
+        guard streamWaiters.add(follower) else { return }
+        entry.whenOver { [unowned self] in _ = streamWaiters.remove(follower) }
     }
 
     /// Asks for the outcomes of the events and sends both. Later events of the subscription wait until then.
-    func sendWithOutcomes(_ chunk: EventsChunk, to entry: Subscription<SocketClient>) {
+    func sendWithOutcomes(_ chunk: EventRange, to entry: Subscription<SocketClient>) {
         let client = entry.client
         guard let access = client.access else { return }
         client.outcomeQuestions += 1
@@ -40,14 +40,14 @@ extension GatewayLoop {
         let head = rings[entry.partition].head
         guard entry.owesProof, entry.proven < head else { return }
         entry.owesProof = false
-        entry.client.send(EventsChunk(from: entry.proven + 1, to: head).frame(stream: entry.stream))
+        entry.client.send(EventRange(from: entry.proven + 1, to: head).frame(stream: entry.stream))
         entry.sent(to: head)
     }
 }
 
 /// Reads on for a subscription with outcomes whenever its stream has new events, and proves the head about once a
 /// second.
-private final class OutcomeFollower: Follower {
+private final class OutcomeFollower: StreamWaiter {
     private let entry: Subscription<SocketClient>
     private unowned let gateway: GatewayLoop
 
@@ -66,9 +66,9 @@ private final class OutcomeFollower: Follower {
         gateway.catchUp(entry)
     }
 
-    // `GatewayLoop.fence` and `SocketClient.sendAway` tell the client.
+    // `GatewayLoop.fence` and `SocketClient.askToLeave` tell the client.
     func failed(_ error: ReelError) {}
-    func sendAway(afterMs: Int64) {}
+    func askToLeave(afterMs: Int64) {}
 }
 
 @available(*, unavailable)

@@ -3,9 +3,9 @@ import ReelLog
 import ReelNode
 
 /// Who waits on a loop until it has read a seq.
-struct PositionWaits {
+struct SeqWaiters {
     struct Waiter {
-        var wait: PositionWait
+        var wait: SeqWaiter
         /// The stream whose position the seq is, as a client that names the epoch holds it; nil: nobody vouches for it.
         var holder: StreamName?
         /// Called without an error once it was read; or with the reason why that will not be.
@@ -39,38 +39,38 @@ extension GatewayLoop {
         guard seq > rings[partition].head else { return then(nil) }
         if let error = share.stop(of: partition) { return then(error) }
         let settings = share.settings
-        let wait = PositionWait(
+        let wait = SeqWaiter(
             partition: partition,
             seq: seq,
             behindMs: settings.behindMs,
             aheadMs: settings.aheadMs
         )
-        ask(PositionWaits.Waiter(wait: wait, holder: holder, then: then))
+        ask(SeqWaiters.Waiter(wait: wait, holder: holder, then: then))
     }
 
     /// Asks the log where it ends. Who wants to know that while it is asked already is too late for that answer: for
     /// all of those it is asked once more.
-    private func ask(_ waiter: PositionWaits.Waiter) {
+    private func ask(_ waiter: SeqWaiters.Waiter) {
         let partition = waiter.wait.partition
-        guard positionWaits.asking[partition]?.append(waiter) == nil else { return }
-        positionWaits.asking[partition] = []
+        guard seqWaiters.asking[partition]?.append(waiter) == nil else { return }
+        seqWaiters.asking[partition] = []
         ask(for: [waiter], about: partition)
     }
 
-    private func ask(for first: [PositionWaits.Waiter], about partition: Int) {
+    private func ask(for first: [SeqWaiters.Waiter], about partition: Int) {
         let log = share.log
         loop.offload {
             try? log.bounds(partition)
         } then: { [self] bounds in
             if let bounds { share.bounds(partition, are: bounds) }
             for waiter in first { goOn(waiter, bounds) }
-            let next = positionWaits.asking[partition] ?? []
-            positionWaits.asking[partition] = next.isEmpty ? nil : []
+            let next = seqWaiters.asking[partition] ?? []
+            seqWaiters.asking[partition] = next.isEmpty ? nil : []
             if !next.isEmpty { ask(for: next, about: partition) }
         }
     }
 
-    private func goOn(_ waiter: PositionWaits.Waiter, _ bounds: LogBounds?) {
+    private func goOn(_ waiter: SeqWaiters.Waiter, _ bounds: LogBounds?) {
         let wait = waiter.wait
         // What ended the log, or stopped the partition, while the log was asked has not met this wait.
         if let divergence = share.divergence { return waiter.then(divergence) }
@@ -80,7 +80,7 @@ extension GatewayLoop {
         step(waiter.wait.logEnds(at: bounds?.last, nowMs: nowMs), waiter)
     }
 
-    private func step(_ step: PositionWait.Step, _ waiter: PositionWaits.Waiter) {
+    private func step(_ step: SeqWaiter.Step, _ waiter: SeqWaiters.Waiter) {
         switch step {
         case .ask: ask(waiter)
         case .reached: waiter.then(nil)
@@ -95,7 +95,7 @@ extension GatewayLoop {
             waiter.then(error)
         case .wait:
             let wait = waiter.wait
-            positionWaits.waiting[wait.partition].add(waiter, for: wait.seq, untilMs: wait.untilMs)
+            seqWaiters.waiting[wait.partition].add(waiter, for: wait.seq, untilMs: wait.untilMs)
             endWaits(atMs: wait.untilMs)
         }
     }
@@ -106,28 +106,28 @@ extension GatewayLoop {
     /// Sees to it that waits with this deadline end.
     private func endWaits(atMs untilMs: Int64) {
         let dueMs = max(nowMs + Self.deadlineMs, untilMs)
-        if let timer = positionWaits.timer {
+        if let timer = seqWaiters.timer {
             guard dueMs < timer.dueMs else { return }
             timer.cancel()
         }
         let cancel = loop.every(dueMs - nowMs) { [self] in endOverdueWaits() }
-        positionWaits.timer = (dueMs, cancel)
+        seqWaiters.timer = (dueMs, cancel)
     }
 
     /// Calls back those that waited for what this loop has read.
     func endWaits(of partition: Int) {
-        for waiter in positionWaits.waiting[partition].reached(rings[partition].head) { waiter.then(nil) }
+        for waiter in seqWaiters.waiting[partition].reached(rings[partition].head) { waiter.then(nil) }
     }
 
     /// Steps the waits whose deadline has passed.
     private func endOverdueWaits() {
-        positionWaits.timer?.cancel()
-        positionWaits.timer = nil
-        for partition in positionWaits.waiting.indices {
-            for var waiter in positionWaits.waiting[partition].due(nowMs: nowMs) {
+        seqWaiters.timer?.cancel()
+        seqWaiters.timer = nil
+        for partition in seqWaiters.waiting.indices {
+            for var waiter in seqWaiters.waiting[partition].due(nowMs: nowMs) {
                 step(waiter.wait.tick(head: rings[partition].head, nowMs: nowMs), waiter)
             }
         }
-        if let nextMs = positionWaits.waiting.compactMap(\.nextDeadlineMs).min() { endWaits(atMs: nextMs) }
+        if let nextMs = seqWaiters.waiting.compactMap(\.nextDeadlineMs).min() { endWaits(atMs: nextMs) }
     }
 }

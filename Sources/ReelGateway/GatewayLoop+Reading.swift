@@ -20,7 +20,7 @@ extension GatewayLoop {
         for access: Access? = nil,
         mayBegin: () -> Bool = { true },
         hasRoom: @escaping () -> Bool = { true },
-        then: @escaping (Result<EventsChunk, LogError>) -> Void
+        then: @escaping (Result<EventRange, LogError>) -> Void
     ) -> Bool {
         if let divergence {
             then(.failure(divergence))
@@ -48,11 +48,11 @@ extension GatewayLoop {
             events: events
         )
         let isThere = share.pages.page(at: from, of: partition) != nil
-        guard !isThere, let snapshotIndex, let node = snapshotIndex.node(for: query) else {
+        guard !isThere, let snapshotEventsClient, let node = snapshotEventsClient.node(for: query) else {
             return readPage(query, mayBegin: mayBegin, hasRoom: hasRoom, then: then)
         }
         guard mayBegin() else { return false }
-        snapshotIndex.ask(node, for: query, authorization: access?.authorization) { [self] chunk in
+        snapshotEventsClient.ask(node, for: query, authorization: access?.authorization) { [self] chunk in
             if let divergence { return then(.failure(divergence)) }
             guard let chunk else {
                 // Its place is taken already.
@@ -69,7 +69,7 @@ extension GatewayLoop {
         _ query: LogQuery,
         mayBegin: () -> Bool,
         hasRoom: @escaping () -> Bool,
-        then: @escaping (Result<EventsChunk, LogError>) -> Void
+        then: @escaping (Result<EventRange, LogError>) -> Void
     ) -> Bool {
         pages.read(query, mayBegin: mayBegin, hasRoom: hasRoom) { [self] result in
             if let divergence { return then(.failure(divergence)) }

@@ -12,10 +12,10 @@ final class GatewayLoop {
     let index: Int
     var rings: [Ring]
     /// Answers of what was read, to those who catch up and fetch.
-    let turns: Turns
-    let pages: LoopPages
+    let turns: FairQueue
+    let pages: PageReader
     /// What lies far back in a stream, on other nodes.
-    var snapshotIndex: SnapshotIndex?
+    var snapshotEventsClient: SnapshotEventsClient?
     /// Tells the operator who was refused.
     var requests: RequestWatch?
     /// Asks what became of events.
@@ -30,18 +30,18 @@ final class GatewayLoop {
     /// Open sockets by their number.
     var clients: [Int: SocketClient] = [:]
     /// HTTP requests that wait for what comes.
-    var followers = Followers()
+    var streamWaiters = StreamWaiters()
     /// For each partition what is still to be sent to those who listen, and what ends the timer of it.
-    var gatherings: [Gathering]
+    var coalescers: [DeliveryCoalescer]
     var gatherTimers: [(() -> Void)?]
     /// What it would take to send each event by itself.
-    var sendingLoad = SendingLoad()
+    var sendLoad = SendLoadEstimate()
     /// What ends the turns in which clients are told how far was read.
     var proveTimer: (() -> Void)?
     /// HTTP publishes that wait for their outcome, by their number.
     var publishes: [Int: HTTPPublish] = [:]
     /// What was taken in this round and goes to the log at its end, by partition.
-    var flights: [[Flight]]
+    var pendingRecords: [[PendingRecord]]
     var isAppending = false
     /// What this loop has added to the gauges: bytes that wait, and connections for which many do.
     private var unsent = (bytes: 0, connections: 0)
@@ -51,7 +51,7 @@ final class GatewayLoop {
     /// Limits the log lines about failed reads and writes, of which clients get a public sentence only.
     var logWarnings = LineLimiter(lines: 1, windowMs: 10_000)
     /// Who waits until a seq was read.
-    var positionWaits: PositionWaits
+    var seqWaiters: SeqWaiters
     private var lastNumber = 0
 
     /// A loop whose rings begin at these seqs.
@@ -60,18 +60,18 @@ final class GatewayLoop {
         self.index = index
         self.share = share
         let settings = share.settings
-        turns = Turns(on: loop)
-        pages = LoopPages(on: loop, turns: turns, share: share)
+        turns = FairQueue(on: loop)
+        pages = PageReader(on: loop, turns: turns, share: share)
         rings = from.map { Ring(from: $0, byteLimit: settings.ringBytes) }
         subscriptions = Subscriptions(partitions: share.partitions, frameLimit: settings.frameBytes)
-        let gathering = Gathering(listenerMicros: settings.listenerMicros)
-        gatherings = [Gathering](repeating: gathering, count: share.partitions)
+        let gathering = DeliveryCoalescer(listenerMicros: settings.listenerMicros)
+        coalescers = [DeliveryCoalescer](repeating: gathering, count: share.partitions)
         gatherTimers = [(() -> Void)?](repeating: nil, count: share.partitions)
         ledger = PublishLedger(partitions: share.partitions, settings)
         intake = EventIntake(limit: settings.eventBytes)
         lastTickMs = loop.nowMs
-        flights = [[Flight]](repeating: [], count: share.partitions)
-        positionWaits = PositionWaits(partitions: share.partitions)
+        pendingRecords = [[PendingRecord]](repeating: [], count: share.partitions)
+        seqWaiters = SeqWaiters(partitions: share.partitions)
         share.onDivergence(loop.bound { [weak self] error in self?.fence(error) })
     }
 
@@ -107,14 +107,14 @@ final class GatewayLoop {
         endWaits(of: batch.partition)
     }
 
-    private func readBack(_ batch: TailBatch) -> [PublishLedger.Settled] {
-        var done: [Flight] = []
+    private func readBack(_ batch: TailBatch) -> [PublishLedger.Resolution] {
+        var done: [PendingRecord] = []
         // Most often the next event is of the same stream and site.
-        var last: (stream: Int, lane: Lane)?
+        var last: (stream: Int, lane: PublisherKey)?
         for index in batch.kinds.indices {
             guard case .event(let stream, let site, let op) = batch.kinds[index] else { continue }
             if last?.stream != stream || last?.lane.site != site {
-                last = (stream, Lane(stream: batch.streams[stream], site: site))
+                last = (stream, PublisherKey(stream: batch.streams[stream], site: site))
             }
             guard let (_, lane) = last else { continue }
             let item = batch[index]
@@ -143,7 +143,7 @@ final class GatewayLoop {
         for entry in subscriptions.all(in: partition) where entry.isLive && entry.proven < first - 1 {
             end(entry, ReelError(.truncated, "the log begins at \(first), \(entry.proven) was sent: take a snapshot"))
         }
-        for follower in followers.all(in: partition) { follower.moved() }
+        for follower in streamWaiters.all(in: partition) { follower.moved() }
         giveUp(partition, ReelError(.logUnavailable, "the log was trimmed before it was read", retryMs: 0))
         endWaits(of: partition)
     }
@@ -152,8 +152,8 @@ final class GatewayLoop {
     func stopped(_ partition: Int, _ error: ReelError) {
         deliver(partition)
         for entry in subscriptions.all(in: partition) where entry.isLive { end(entry, error) }
-        for follower in followers.all(in: partition) { follower.moved() }
-        for waiter in positionWaits.removeAll(of: partition) { waiter.then(error) }
+        for follower in streamWaiters.all(in: partition) { follower.moved() }
+        for waiter in seqWaiters.removeAll(of: partition) { waiter.then(error) }
         giveUp(partition, error)
     }
 
@@ -165,8 +165,8 @@ final class GatewayLoop {
             for entry in subscriptions.all(in: partition) { end(entry, error) }
             answer(ledger.failed(ledger.inFlight(partition), error, nowMs: nowMs))
         }
-        for follower in followers.all { follower.failed(error) }
-        for waiter in positionWaits.removeAll() { waiter.then(error) }
+        for follower in streamWaiters.all { follower.failed(error) }
+        for waiter in seqWaiters.removeAll() { waiter.then(error) }
     }
 
     /// Ends a subscription that cannot be served any longer.
@@ -191,7 +191,7 @@ final class GatewayLoop {
         nameNeighbours()
         countUnsent()
         for publish in publishes.values { publish.tick(nowMs: nowMs) }
-        for follower in followers.all { follower.tick(nowMs: nowMs) }
+        for follower in streamWaiters.all { follower.tick(nowMs: nowMs) }
     }
 
     /// Tells those clients of the other gateways that have heard of others, and whose moment it is.
@@ -210,9 +210,9 @@ final class GatewayLoop {
         for client in clients.values {
             let bytes = client.pendingBytes
             now.bytes += bytes
-            if bytes > share.settings.unsentBytes / 2 { now.connections += 1 }
+            if bytes > share.settings.sendQueueBytes / 2 { now.connections += 1 }
         }
-        share.meters.unsentBytes.add(now.bytes - unsent.bytes)
+        share.meters.sendQueueBytes.add(now.bytes - unsent.bytes)
         share.meters.slowConnections.add(now.connections - unsent.connections)
         unsent = now
     }
@@ -221,13 +221,13 @@ final class GatewayLoop {
     private static let standstillMs: Int64 = 5_000
 
     /// An HTTP request waits for what comes.
-    func join(_ follower: any Follower) {
-        if followers.add(follower) { share.meters.followers.add(1) }
+    func join(_ follower: any StreamWaiter) {
+        if streamWaiters.add(follower) { share.meters.streamWaiters.add(1) }
     }
 
     /// It waits no longer.
-    func leave(_ follower: any Follower) {
-        if followers.remove(follower) { share.meters.followers.add(-1) }
+    func leave(_ follower: any StreamWaiter) {
+        if streamWaiters.remove(follower) { share.meters.streamWaiters.add(-1) }
     }
 }
 

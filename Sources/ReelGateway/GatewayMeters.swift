@@ -5,7 +5,7 @@ import ReelNode
 struct GatewayMeters: Sendable {
     let connections: Gauge
     let subscriptions: Gauge
-    let followers: Gauge
+    let streamWaiters: Gauge
     let framesIn: Counter
     let framesPushed: Counter
     let bytesPushed: Counter
@@ -21,7 +21,7 @@ struct GatewayMeters: Sendable {
     let trimsSkipped: Counter
     let acks: Counter
     let lagged: Counter
-    let unsentBytes: Gauge
+    let sendQueueBytes: Gauge
     let slowConnections: Gauge
     let appends: Histogram
     let limits: LimitMeters
@@ -29,11 +29,14 @@ struct GatewayMeters: Sendable {
     private let errors: [ErrorCode: Counter]
     private let closings: [SocketEnd: Counter]
 
-    init(_ metrics: Metrics, epoch: Epoch, journal: Journal) {
+    init(_ metrics: Metrics, epoch: Epoch, logger: Logger) {
         limits = LimitMeters(metrics)
         connections = metrics.gauge("reel_gateway_connections", "Open sockets.")
         subscriptions = metrics.gauge("reel_gateway_subscriptions", "Subscriptions of open sockets.")
-        followers = metrics.gauge("reel_gateway_followers", "Event streams and long polls that wait over HTTP.")
+        streamWaiters = metrics.gauge(
+            "reel_gateway_http_subscribers",
+            "Event streams and long polls that wait over HTTP."
+        )
         framesIn = metrics.counter("reel_gateway_frames_received_total", "Frames that clients sent.")
         framesPushed = metrics.counter(
             "reel_gateway_frames_pushed_total",
@@ -57,10 +60,10 @@ struct GatewayMeters: Sendable {
             )
         }
         (ringEvents, snapshotEvents, logEvents) = (events("ring"), events("snapshot"), events("log"))
-        voids = VoidWatch("reel_gateway_void_records_total", epoch: epoch, metrics: metrics, journal: journal)
-        ahead = AheadWatch(epoch: epoch, metrics: metrics, journal: journal)
+        voids = VoidWatch("reel_gateway_void_records_total", epoch: epoch, metrics: metrics, logger: logger)
+        ahead = AheadWatch(epoch: epoch, metrics: metrics, logger: logger)
         trimsSkipped = metrics.counter(
-            "reel_gateway_trims_skipped_total",
+            "reel_gateway_trimmed_ranges_total",
             "Times that the log was trimmed before it was read, and reading went on behind what is gone."
         )
         acks = metrics.counter("reel_gateway_acks_total", "Events acked.")
@@ -68,9 +71,9 @@ struct GatewayMeters: Sendable {
             "reel_gateway_lagged_total",
             "Subscriptions ended because their client read too slowly."
         )
-        unsentBytes = metrics.gauge("reel_gateway_unsent_bytes", "Bytes that wait for the clients of sockets.")
+        sendQueueBytes = metrics.gauge("reel_gateway_send_queue_bytes", "Bytes that wait for the clients of sockets.")
         slowConnections = metrics.gauge(
-            "reel_gateway_slow_connections",
+            "reel_gateway_backlogged_connections",
             "Open sockets for which more than half of the bytes wait at which pushing stops."
         )
         appends = metrics.histogram(
@@ -137,7 +140,8 @@ struct GatewayMeters: Sendable {
             "reel_gateway_in_flight_limit_bytes",
             "No more are taken on their way into the log beyond this (--in-flight-bytes)."
         ) { limit }
-        metrics.gauge("reel_gateway_lag_seconds", "For how long the other gateways have read on without this one.") {
+        metrics.gauge("reel_gateway_peer_lag_seconds", "For how long the other gateways have read on without this one.")
+        {
             .milliseconds(share.lagMs)
         }
         for partition in 0..<share.partitions {

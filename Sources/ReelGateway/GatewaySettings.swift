@@ -44,7 +44,7 @@ public struct GatewaySettings: Sendable {
     public var fetches = 64
     /// A connection with more unsent bytes reads too slowly for what the tail brings; one that has twice as many is cut
     /// off at its next answer. That is more than `paceBytes` and all reads that may then be under way for it.
-    public var unsentBytes = 4 << 20
+    public var sendQueueBytes = 4 << 20
     /// Catching up and fetching pause while a connection has more unsent bytes.
     public var paceBytes = 1 << 20
     /// Bytes of events on their way into the log: no more are taken until some are answered.
@@ -63,7 +63,7 @@ public struct GatewaySettings: Sendable {
     public var warmRecords: Int64 = 1_024
     /// Other gateways read on for so long without this one, and it is not ready until it has made up half of that;
     /// 0: it stays ready.
-    public var readyLagMs: Int64 = 30_000
+    public var peerLagMsMax: Int64 = 30_000
     /// A position that the log has and the node has not is waited for.
     public var behindMs: Int64 = 2_000
     /// A position beyond the end of the log is asked for again after so long.

@@ -102,7 +102,7 @@ final class GatewayShare: Sendable {
     let deployment: Deployment
     let partitions: Int
     let settings: GatewaySettings
-    let journal: Journal
+    let logger: Logger
     let meters: GatewayMeters
     let gate: NodeGate
     let publishLimits: Mutex<PublishLimits>
@@ -115,9 +115,9 @@ final class GatewayShare: Sendable {
     private let notice: @Sendable () -> String?
     private let unasked: Mutex<UnaskedPeers>
     /// What is known of the log's records.
-    let sound: SoundSeqs
+    let sound: ValidatedRanges
     /// What is read of the log for those who catch up.
-    let pages: LogPages
+    let pages: PageCache
     private let standing: Mutex<Standing>
     /// Whether appends fail, as `standing` says; changes with it.
     private let isFailing = Atomic<Bool>(false)
@@ -131,7 +131,7 @@ final class GatewayShare: Sendable {
         bounds: [LogBounds],
         starts: [WarmStart],
         settings: GatewaySettings,
-        journal: Journal,
+        logger: Logger,
         metrics: Metrics,
         state: (any StateSource)?,
         notice: @escaping @Sendable () -> String? = { nil }
@@ -141,7 +141,7 @@ final class GatewayShare: Sendable {
         self.nodeID = nodeID
         self.log = log
         self.settings = settings
-        self.journal = journal
+        self.logger = logger
         self.state = state
         epoch = log.epoch
         self.number = number
@@ -152,17 +152,17 @@ final class GatewayShare: Sendable {
         subjectConnections = PayerShares(
             PayerLimit(settings.subjectConnections ?? settings.node.standardShareOfConnections)
         )
-        gate = NodeGate(settings.node, metrics: metrics, journal: journal)
-        sound = SoundSeqs(partitions: log.partitions)
-        pages = LogPages(log, sound: sound, byteLimit: settings.pageBytes)
-        meters = GatewayMeters(metrics, epoch: log.epoch, journal: journal)
+        gate = NodeGate(settings.node, metrics: metrics, logger: logger)
+        sound = ValidatedRanges(partitions: log.partitions)
+        pages = PageCache(log, sound: sound, byteLimit: settings.pageBytes)
+        meters = GatewayMeters(metrics, epoch: log.epoch, logger: logger)
         var progress = ReadProgress(goals: bounds.map(\.last))
         // What lies before a start is not read: of a partition that was trimmed up to its end that is all.
         for (partition, start) in starts.enumerated() { progress.read(partition, to: start.from - 1) }
         standing = Mutex(
             Standing(
                 progress: progress,
-                lag: Lag(partitions: log.partitions, limitMs: settings.readyLagMs),
+                lag: Lag(partitions: log.partitions, limitMs: settings.peerLagMsMax),
                 firsts: bounds.map(\.first),
                 lasts: bounds.map(\.last),
                 backlogs: [Backlog](repeating: Backlog(), count: settings.node.loops),
@@ -259,7 +259,7 @@ final class GatewayShare: Sendable {
             sound.add(batch.seqs, of: batch.partition)
         }
         if let end = batch.end, end.seq >= batch.seqs.lowerBound {
-            journal.warning(
+            logger.warning(
                 "the epoch has ended",
                 ["partition": "\(batch.partition)", "seq": "\(end.seq)", "next": "\(end.next)"]
             )
@@ -277,7 +277,7 @@ final class GatewayShare: Sendable {
     /// The log was trimmed before it was read.
     func skipped(_ partition: Int, to first: Seq) {
         meters.trimsSkipped.add()
-        journal.warning("the log was trimmed before it was read", ["partition": "\(partition)", "first": "\(first)"])
+        logger.warning("the log was trimmed before it was read", ["partition": "\(partition)", "first": "\(first)"])
         standing.withLock { standing in
             standing.progress.skip(partition, to: first)
             standing.firsts[partition] = first
@@ -303,7 +303,7 @@ final class GatewayShare: Sendable {
     /// a second.
     func look(at nodes: [NodeAnnouncement], nowMs: Int64) {
         for (node, detail) in unasked.withLock({ $0.look(at: nodes.filter { $0.id != nodeID }) }) {
-            journal.warning("a snapshot node is not asked", ["node": node, "detail": detail])
+            logger.warning("a snapshot node is not asked", ["node": node, "detail": detail])
         }
         var others = [Seq](repeating: .none, count: partitions)
         for node in nodes where node.id != nodeID && node.role != "snapshot" {
@@ -404,9 +404,9 @@ final class GatewayShare: Sendable {
         guard before != after else { return result }
         let fields: KeyValuePairs = ["state": after.rawValue, "before": before.rawValue, "detail": detail ?? ""]
         switch after {
-        case .ok: journal.info("log state", fields)
-        case .degraded, .truncated, .ended: journal.warning("log state", fields)
-        case .unavailable, .aheadOfLog, .diverged: journal.error("log state", fields)
+        case .ok: logger.info("log state changed", fields)
+        case .degraded, .truncated, .ended: logger.warning("log state changed", fields)
+        case .unavailable, .aheadOfLog, .diverged: logger.error("log state changed", fields)
         }
         return result
     }

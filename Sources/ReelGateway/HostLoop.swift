@@ -14,9 +14,9 @@ protocol HostLoop: AnyObject, Sendable {
     func writing(toMost count: Int, _ body: () -> Void)
 
     /// Runs the body at the end of this round, before what was written goes out.
-    func atRoundEnd(_ body: @escaping () -> Void)
+    func beforeFlush(_ body: @escaping () -> Void)
     /// Runs the body behind what this round writes.
-    func behindRound(_ body: @escaping () -> Void)
+    func afterFlush(_ body: @escaping () -> Void)
     /// Runs the work where it may block, then the rest on the loop.
     func offload<T: Sendable>(_ work: @escaping @Sendable () -> T, then: @escaping (T) -> Void)
     /// Runs the body again and again, until what comes back is called.
@@ -63,7 +63,7 @@ protocol ClientSocket: AnyObject {
     /// Asks for a sign of life, which carries the same payload.
     func ping(_ payload: [UInt8])
     /// Looks whether the client's side has taken what it had to since the look before.
-    func lookAtPace() -> ReadingPace.Finding
+    func checkReadingPace() -> SlowReaderDetector.Finding
     /// Begins to close; what was sent before goes out.
     func close(code: UInt16?, reason: String)
     /// Cuts it off at once; what was sent and not read is thrown away.

@@ -32,7 +32,7 @@ final class LogPage: Sendable {
         _ wanted: ClosedRange<Seq>,
         bytes bytesMax: Int,
         end: Seq,
-        sound: SoundSeqs
+        sound: ValidatedRanges
     ) throws(LogError) {
         let from = wanted.lowerBound
         let batch = try log.read(partition, from: from, to: wanted.upperBound, bytes: bytesMax).compact()
@@ -110,16 +110,16 @@ final class LogPage: Sendable {
     // MARK: Reading
 
     /// An empty chunk for events of a stream from a seq of this page on, with room for those that it has.
-    func chunk(of stream: StreamName, from: Seq, bytes: Int) -> EventsChunk {
-        let size = places(of: stream).reduce(0) { $0 + EventsChunk.size(value: entry(Int(events[$1])).valueCount) }
-        return EventsChunk(from: from, to: from - 1, room: min(bytes, size))
+    func chunk(of stream: StreamName, from: Seq, bytes: Int) -> EventRange {
+        let size = places(of: stream).reduce(0) { $0 + EventRange.size(value: entry(Int(events[$1])).valueCount) }
+        return EventRange(from: from, to: from - 1, room: min(bytes, size))
     }
 
     /// Goes on with a chunk of a stream that ends in or before this page, up to `to` at most: with as many events as
     /// fit, at least one where there is one and the chunk has none. `looked` counts what was looked at for the filter.
     /// False if the chunk is full.
     func extend(
-        _ chunk: inout EventsChunk,
+        _ chunk: inout EventRange,
         with stream: StreamName,
         through filter: EventFilter?,
         to: Seq,
@@ -140,7 +140,7 @@ final class LogPage: Sendable {
                 return true
             }
             let record = entry(index)
-            let isFull = chunk.body.count + EventsChunk.size(value: record.valueCount) > bytesMax
+            let isFull = chunk.body.count + EventRange.size(value: record.valueCount) > bytesMax
             if chunk.count == eventsMax || chunk.count > 0 && isFull || looked >= Self.filteredMax {
                 chunk.to = record.seq - 1
                 return false

@@ -79,7 +79,7 @@ final class LossWatch {
 
     private func warn(_ event: String, _ claim: LossClaims.Claim) {
         guard let unsaid = warnings.admit(nowMs: WallClock.nowMs()) else { return }
-        share.journal.warning(
+        share.logger.warning(
             event,
             [
                 "node": claim.node, "partition": "\(claim.partition)", "seq": "\(claim.seq)",

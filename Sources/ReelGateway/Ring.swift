@@ -167,9 +167,9 @@ struct Ring {
         to: Seq,
         bytes: Int,
         events: Int = .max
-    ) -> EventsChunk? {
+    ) -> EventRange? {
         guard from >= first, to <= head else { return nil }
-        var chunk = EventsChunk(from: from, to: to)
+        var chunk = EventRange(from: from, to: to)
         let seqs = tracks[stream]?.seqs ?? Queue()
         var place = seqs.partition { $0 < from }
         var barrier = barriers.partition { $0 < from }
@@ -178,7 +178,7 @@ struct Ring {
             let ours = place < seqs.count ? seqs[place] : .max
             let next = min(ours, barrier < barriers.count ? barriers[barrier] : .max)
             guard next <= to, let (batch, item) = item(at: next) else { return chunk }
-            let isFull = chunk.body.count + EventsChunk.size(value: item.entry.byteCount) > bytes
+            let isFull = chunk.body.count + EventRange.size(value: item.entry.byteCount) > bytes
             if chunk.count == events || chunk.count > 0 && isFull || looked >= Self.filteredMax {
                 chunk.to = next - 1
                 return chunk

@@ -138,7 +138,7 @@ struct Session {
     }
 
     /// The client was told to leave within so long.
-    mutating func sendAway(atMs: Int64) {
+    mutating func askToLeave(atMs: Int64) {
         leaveAtMs = atMs
     }
 
@@ -161,7 +161,7 @@ struct Session {
     /// How long the answer to a ping may take longer behind so many bytes, which may wait in kernels and proxies on the
     /// way: as long as looks can tell that they are read, and then as long as 8 kB a second take.
     private func patienceMs(_ bytes: Int) -> Int64 {
-        bytes > ReadingPace.bytesMin ? Int64(readMs) + Int64(min(bytes, Self.bufferedBytesMax) / 8) : 0
+        bytes > SlowReaderDetector.bytesMin ? Int64(readMs) + Int64(min(bytes, Self.bufferedBytesMax) / 8) : 0
     }
 
     /// More is not kept on the way.

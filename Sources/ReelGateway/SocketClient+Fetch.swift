@@ -64,7 +64,7 @@ extension SocketClient {
         }
     }
 
-    private func answer(_ fetch: Fetch, _ range: ClosedRange<Seq>, _ result: Result<EventsChunk, ReelError>) {
+    private func answer(_ fetch: Fetch, _ range: ClosedRange<Seq>, _ result: Result<EventRange, ReelError>) {
         guard !isClosed else { return }
         if let error = access?.refusalToRead(fetch.stream) {
             // A token that gives less has come since it was taken.
@@ -90,7 +90,7 @@ extension SocketClient {
         fetchOn()
     }
 
-    private func send(_ chunk: EventsChunk, of range: ClosedRange<Seq>, to fetch: Fetch) {
+    private func send(_ chunk: EventRange, of range: ClosedRange<Seq>, to fetch: Fetch) {
         send(chunk.frame(stream: fetch.stream, ref: fetch.ref))
         var rest = fetch
         if chunk.to < range.upperBound {

@@ -69,7 +69,7 @@ final class SocketClient: Subscriber {
 
     func send(_ frame: WebSocketFrame) {
         guard let socket, !socket.isClosed else { return }
-        guard socket.pendingBytes <= 2 * settings.unsentBytes else {
+        guard socket.pendingBytes <= 2 * settings.sendQueueBytes else {
             session.ends(.unread)
             return socket.close(code: 1013, reason: "answers are not read")
         }
@@ -78,7 +78,7 @@ final class SocketClient: Subscriber {
 
     /// Sends what the tail brings; false if the client does not keep up.
     func push(_ frame: WebSocketFrame, now: Bool) -> Bool {
-        guard let socket, socket.pendingBytes + frame.bytes.count <= settings.unsentBytes else { return false }
+        guard let socket, socket.pendingBytes + frame.bytes.count <= settings.sendQueueBytes else { return false }
         if now { socket.sendNow(frame) } else { socket.send(frame) }
         return true
     }
@@ -165,10 +165,10 @@ final class SocketClient: Subscriber {
         switch session.look(nowMs: nowMs, bytesWait: socket.pendingBytes > 0) {
         case .no: return true
         case .first:
-            _ = socket.lookAtPace()
+            _ = socket.checkReadingPace()
             return true
         case .next:
-            switch socket.lookAtPace() {
+            switch socket.checkReadingPace() {
             case .nothingWaited: return true
             case .reads:
                 heard()
@@ -195,8 +195,8 @@ final class SocketClient: Subscriber {
     }
 
     /// Tells the client to go elsewhere after so long.
-    func sendAway(afterMs: Int64, nodes: [String]) {
-        session.sendAway(atMs: gateway.nowMs + afterMs)
+    func askToLeave(afterMs: Int64, nodes: [String]) {
+        session.askToLeave(atMs: gateway.nowMs + afterMs)
         if session.isOpen { send(.goaway(afterMs: afterMs, nodes: nodes), ref: nil) }
     }
 

@@ -232,7 +232,7 @@ struct Subscriptions<Client: Subscriber> {
             prove(entry.client, entry.partition, head)
         } else if entry.proven < head {
             // Another stream of the partition lags behind here, so `upto` must wait: a frame of this stream proves it.
-            let proof = EventsChunk(from: entry.proven + 1, to: head).frame(stream: entry.stream)
+            let proof = EventRange(from: entry.proven + 1, to: head).frame(stream: entry.stream)
             send(entry.client, proof)
             entry.sent(to: head)
         }
@@ -359,7 +359,7 @@ struct Subscriptions<Client: Subscriber> {
         let those = entries.filter { $0.partition == partition }
         guard those.contains(where: { $0.hasOutcomes && $0.proven < head }) else { return false }
         for entry in those where entry.isLive && entry.proven < head {
-            let proof = EventsChunk(from: entry.proven + 1, to: head).frame(stream: entry.stream)
+            let proof = EventRange(from: entry.proven + 1, to: head).frame(stream: entry.stream)
             if send(entry.client, proof) { entry.sent(to: head) }
         }
         return true
@@ -382,22 +382,22 @@ struct Subscriptions<Client: Subscriber> {
 /// What a batch brings in one stream, as frames that are made once for all who stand at the same seq.
 private struct DeliveredBatch {
     private let stream: StreamName
-    private let chunks: [EventsChunk]
+    private let chunks: [EventRange]
     /// Nearly always all stand at the same seq: the frames of the last one fit the next.
     private var latest: (proven: Seq, frames: [WebSocketFrame]) = (-2, [])
 
     /// The records at these indexes, in frames of at most so many bytes of events unless one has more.
     init(_ batch: TailBatch, _ places: [Int], _ stream: StreamName, _ limit: Int) {
         self.stream = stream
-        let room = places.reduce(0) { $0 + EventsChunk.size(value: batch[$1].entry.byteCount) }
-        var chunks = [EventsChunk(from: batch.seqs.lowerBound, to: batch.last, room: min(room, limit))]
+        let room = places.reduce(0) { $0 + EventRange.size(value: batch[$1].entry.byteCount) }
+        var chunks = [EventRange(from: batch.seqs.lowerBound, to: batch.last, room: min(room, limit))]
         for place in places {
             let item = batch[place]
             var chunk = chunks.removeLast()
-            if chunk.count > 0, chunk.body.count + EventsChunk.size(value: item.entry.byteCount) > limit {
+            if chunk.count > 0, chunk.body.count + EventRange.size(value: item.entry.byteCount) > limit {
                 chunk.to = item.entry.seq - 1
                 chunks.append(chunk)
-                chunk = EventsChunk(from: item.entry.seq, to: batch.last)
+                chunk = EventRange(from: item.entry.seq, to: batch.last)
             }
             batch.withValue(item) { chunk.append(seq: item.entry.seq, value: $0) }
             chunks.append(chunk)

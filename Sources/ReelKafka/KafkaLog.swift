@@ -18,9 +18,9 @@ public final class KafkaLog: EventLog {
     private let counters = KafkaCounters()
     private let appender: Appender
     private let reading: PartitionReading
-    private let doubts: TailDoubts
+    private let doubts: TailRevalidations
     private let tails = Mutex(Tails())
-    private let ended = EndedTails()
+    private let ended = LastReadRecords()
 
     private struct Tails {
         var readers: [TailReader] = []
@@ -47,7 +47,7 @@ public final class KafkaLog: EventLog {
         self.directory = directory
         self.log = log
         reading = PartitionReading(topic: topic, configuration: configuration, counters: counters, log: log)
-        doubts = TailDoubts(asking: reading)
+        doubts = TailRevalidations(asking: reading)
         appender = try Appender(
             topic: topic,
             configuration: configuration,
@@ -94,7 +94,7 @@ public final class KafkaLog: EventLog {
 
     /// Reads on as the log grows; see `EventLog.tail`.
     public func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {
-        let tail = RunningTail(partition: partition, from: from, sink: sink)
+        let tail = TailHandle(partition: partition, from: from, sink: sink)
         do throws(LogError) {
             guard (0..<partitions).contains(partition) else { throw .noPartition(partition, of: partitions) }
             try begin(tail)
@@ -105,7 +105,7 @@ public final class KafkaLog: EventLog {
     }
 
     /// A handle reads a partition for one tail only: where all are taken, another handle is made.
-    private func begin(_ tail: RunningTail) throws(LogError) {
+    private func begin(_ tail: TailHandle) throws(LogError) {
         try tails.withLock { tails throws(LogError) in
             guard !tails.isClosed else { throw .closed }
             if tails.readers.contains(where: { $0.begin(tail) }) { return }

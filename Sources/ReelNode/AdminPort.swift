@@ -16,7 +16,7 @@ public final class AdminPort: Sendable {
     /// Listens where `adminListen` of the settings says; nil if it says nothing. Not on an event loop.
     ///
     /// Throws `NetError` where the address cannot be listened on.
-    public init?(_ settings: NodeSettings, answers: NodeAnswers, journal: Journal) throws {
+    public init?(_ settings: NodeSettings, answers: NodeAnswers, logger: Logger) throws {
         guard let place = settings.adminListen else { return nil }
         let wanted = try SocketAddress(parsing: place)
         let loop = try EventLoop()
@@ -46,7 +46,7 @@ public final class AdminPort: Sendable {
             throw error
         }
         let isSecure = settings.tls != nil && !wanted.isLoopback
-        journal.info(
+        logger.info(
             "listening for the operator",
             ["address": "\(address)", "scheme": isSecure ? "https" : "http"]
         )

@@ -6,13 +6,13 @@ import Synchronization
 /// Tells the other nodes of this one through the log, again and again, and remembers what they tell.
 public final class Announcer: Sendable {
     private let log: any EventLog
-    private let journal: Journal
+    private let logger: Logger
     private let describe: @Sendable () -> NodeAnnouncement
     private let ends: @Sendable () -> [Seq]?
     private let written: @Sendable (Result<Void, LogError>, EventLoop) -> Void
     /// The last seq of each partition, as the log said it last; only where `ends` does not say it.
     private let asked: Mutex<[Seq]>
-    private let known = Mutex(NodesHeard())
+    private let known = Mutex(PeerTable())
     /// A log that is away may hold a thread for long: one of them at a time.
     private let isAnnouncing = Atomic<Bool>(false)
     private let hasLeft = Atomic<Bool>(false)
@@ -25,13 +25,13 @@ public final class Announcer: Sendable {
     /// loop once an announcement was written, or failed.
     public init(
         log: any EventLog,
-        journal: Journal,
+        logger: Logger,
         ends: @escaping @Sendable () -> [Seq]? = { nil },
         written: @escaping @Sendable (Result<Void, LogError>, EventLoop) -> Void = { _, _ in },
         describe: @escaping @Sendable () -> NodeAnnouncement
     ) {
         self.log = log
-        self.journal = journal
+        self.logger = logger
         self.describe = describe
         self.ends = ends
         self.written = written
@@ -71,13 +71,13 @@ public final class Announcer: Sendable {
                 let nodes = try self.log.nodes()
                 let ends = self.ends(for: nodes)
                 self.known.withLock { $0.hear(nodes, epoch: self.log.epoch, ends: ends, now: .now) }
-                if self.hasFailed.exchange(false, ordering: .relaxed) { self.journal.info("announcing resumed") }
+                if self.hasFailed.exchange(false, ordering: .relaxed) { self.logger.info("announcing resumed") }
             } catch {
                 self.hasFailed.store(true, ordering: .relaxed)
                 guard let unsaid = self.failures.withLock({ $0.admit(nowMs: WallClock.nowMs()) }) else {
                     return result
                 }
-                self.journal.warning(
+                self.logger.warning(
                     "announcing failed",
                     ["code": error.code.rawValue, "detail": error.message, "lines_left_out": "\(unsaid)"]
                 )

@@ -17,7 +17,7 @@ struct Drain: Sendable {
         /// Nothing yet.
         case wait
         /// Stop listening, say unready, and tell each client to go within so many milliseconds.
-        case sendAway(withinMs: Int64)
+        case askToLeave(withinMs: Int64)
         /// Close what is left and exit.
         case end(Reason)
     }
@@ -43,7 +43,7 @@ struct Drain: Sendable {
         switch phase {
         case .serving:
             phase = .leaving(untilMs: nowMs + limitMs, isRequested: true)
-            return .sendAway(withinMs: spreadMs)
+            return .askToLeave(withinMs: spreadMs)
         case .leaving(let untilMs, isRequested: false):
             phase = .leaving(untilMs: untilMs, isRequested: true)
             return .wait
@@ -54,10 +54,10 @@ struct Drain: Sendable {
     }
 
     /// The node is to begin anew: clients leave within `spreadMs`. Nothing if it leaves already.
-    mutating func moveOn(nowMs: Int64, spreadMs: Int64) -> Action {
+    mutating func restartForEpoch(nowMs: Int64, spreadMs: Int64) -> Action {
         guard case .serving = phase else { return .wait }
         phase = .leaving(untilMs: nowMs + limitMs, isRequested: false)
-        return .sendAway(withinMs: min(spreadMs, limitMs))
+        return .askToLeave(withinMs: min(spreadMs, limitMs))
     }
 
     /// Asked again and again while the node leaves.

@@ -20,8 +20,8 @@ public final class EpochWatch: Sendable {
 
     private let store: any LogStore
     private let current: CurrentLog
-    private let end: NodeEnd
-    private let journal: Journal
+    private let end: GracefulShutdown
+    private let logger: Logger
     private let hasEnded: @Sendable () -> Bool
     private let state = Mutex(State())
 
@@ -29,14 +29,14 @@ public final class EpochWatch: Sendable {
     public init(
         _ store: any LogStore,
         current: CurrentLog,
-        end: NodeEnd,
-        journal: Journal,
+        end: GracefulShutdown,
+        logger: Logger,
         hasEnded: @escaping @Sendable () -> Bool
     ) {
         self.store = store
         self.current = current
         self.end = end
-        self.journal = journal
+        self.logger = logger
         self.hasEnded = hasEnded
         end.loop.execute { [self] in
             self.end.loop.timer(after: Self.pause, every: Self.pause) { self.tick() }
@@ -48,13 +48,13 @@ public final class EpochWatch: Sendable {
 
     private func tick() {
         let hasEnded = hasEnded()
-        let isToAsk = state.withLock { state in
+        let shouldAsk = state.withLock { state in
             state.ticks += 1
             guard !state.isAsking, state.next == nil else { return false }
             state.isAsking = hasEnded || state.ticks.isMultiple(of: Self.ticksWhileItGoesOn)
             return state.isAsking
         }
-        guard isToAsk else { return }
+        guard shouldAsk else { return }
         let store = store
         end.loop.offload {
             // A log that does not answer says nothing of its epoch.
@@ -72,7 +72,7 @@ public final class EpochWatch: Sendable {
             return state.next
         }
         guard let next else { return }
-        journal.info("moving to the next epoch", ["epoch": "\(next.epoch)", "number": "\(next.number)"])
-        end.moveOn(withinMs: Self.spreadMs)
+        logger.info("moving to the next epoch", ["epoch": "\(next.epoch)", "number": "\(next.number)"])
+        end.restartForEpoch(withinMs: Self.spreadMs)
     }
 }

@@ -43,7 +43,7 @@ public struct NodeAnswers: Sendable {
         log: CurrentLog,
         announcer: Announcer,
         metrics: Metrics,
-        journal: Journal,
+        logger: Logger,
         health: @escaping @Sendable () -> NodeHealth
     ) {
         tokens = settings.tokens
@@ -52,7 +52,7 @@ public struct NodeAnswers: Sendable {
         self.announcer = announcer
         self.metrics = metrics
         self.health = health
-        requests = RequestWatch(metrics, journal: journal)
+        requests = RequestWatch(metrics, logger: logger)
     }
 
     /// Throws unless the clients' port answers this route to the client: `not_found` for an operator's path that is on

@@ -8,10 +8,10 @@ public final class NodeGate: Sendable {
     private let tokens: TokenGate?
     private let memoryLimit: Int
     private let memoryUse: @Sendable () -> Int
-    private let journal: Journal
+    private let logger: Logger
 
     /// A gate of these settings; what it counts is among the metrics.
-    public init(_ settings: NodeSettings, metrics: Metrics, journal: Journal) {
+    public init(_ settings: NodeSettings, metrics: Metrics, logger: Logger) {
         let gate = ConnectionGate(
             limit: settings.connections,
             addressLimit: settings.addressConnections ?? settings.standardShareOfConnections,
@@ -21,7 +21,7 @@ public final class NodeGate: Sendable {
         tokens = settings.tokens
         memoryLimit = settings.memoryBytes
         memoryUse = settings.memoryUse
-        self.journal = journal
+        self.logger = logger
         ProcessMetrics.register(metrics, build: settings.build, commit: settings.commit)
         if let file = settings.logFile { DiskMetrics.register(metrics, logFile: file) }
         RefusedTokens.register(settings.tokens, metrics)
@@ -35,8 +35,8 @@ public final class NodeGate: Sendable {
         for refusal in ConnectionGate.Refusal.allCases {
             metrics.counter(
                 "reel_node_refused_connections_total",
-                "Connections that were not taken, by the limit that was reached: --connections, "
-                    + "--connections-per-address, --memory-bytes.",
+                "Connections that were not taken, by the limit that was reached: --connections-max, "
+                    + "--connections-per-address, --memory-max-bytes.",
                 labels: ["limit": refusal.rawValue]
             ) { gate.refused(refusal) }
         }
@@ -52,7 +52,7 @@ public final class NodeGate: Sendable {
             "Times that a connection waited in the kernel because the process had no descriptor for it."
         ) { gate.descriptorShortages }
         metrics.counter(
-            "reel_node_slow_connections_total",
+            "reel_node_slow_reader_resets_total",
             "Connections reset because too little was taken of what waited for them."
         ) { gate.slow }
         metrics.gauge("reel_node_resident_bytes", "Memory that the process has.", measure: settings.memoryUse)
@@ -79,9 +79,9 @@ public final class NodeGate: Sendable {
         connections.lacksMemory = lacks
         let details: KeyValuePairs = ["found": "\(use)", "limit": "\(memoryLimit)"]
         if lacks {
-            journal.warning("the memory limit is reached: nothing new is taken", details)
+            logger.warning("the memory limit is reached: nothing new is taken", details)
         } else {
-            journal.info("there is memory again", details)
+            logger.info("there is memory again", details)
         }
     }
 }

@@ -73,25 +73,25 @@ public struct NodeSettings: Sendable {
     }
 
     /// Reads the files of certificate and keys again; what cannot be used stays as it was.
-    func reload(_ journal: Journal) {
+    func reload(_ logger: Logger) {
         if tls == nil, tokens == nil {
-            journal.info("nothing to read again", ["detail": "this node has no certificate and no keys"])
+            logger.info("nothing to read again", ["detail": "this node has no certificate and no keys"])
         }
         if let tls {
             do throws(NetError) {
                 try tls.reload()
-                journal.info("certificate read again", ["file": tls.certificateFile])
+                logger.info("certificate read again", ["file": tls.certificateFile])
             } catch {
-                journal.error("the certificate stays as it was", ["detail": error.message])
+                logger.error("the certificate stays as it was", ["detail": error.message])
             }
         }
         if let tokens {
             do throws(TokenRefusal) {
                 try tokens.reload()
-                journal.info("keys read again", ["file": tokens.file])
-                tokens.warnOfSecrets(journal)
+                logger.info("keys read again", ["file": tokens.file])
+                tokens.warnOfSecrets(logger)
             } catch {
-                journal.error("the keys stay as they were", ["detail": error.description])
+                logger.error("the keys stay as they were", ["detail": error.description])
             }
         }
     }

@@ -11,11 +11,11 @@ import Synchronization
 public final class NodeSignals: Sendable {
     private struct State {
         var requests = 0
-        var node: NodeEnd?
+        var node: GracefulShutdown?
     }
 
     private let loop: EventLoop
-    private let journal: Journal
+    private let logger: Logger
     private let exit: @Sendable (Int32) -> Void
     private let state = Mutex(State())
 
@@ -25,15 +25,15 @@ public final class NodeSignals: Sendable {
     /// Takes the signals over, for the rest of the process's life. `exit` ends that, with a code; nil: the system's.
     public init(
         _ settings: NodeSettings,
-        journal: Journal,
+        logger: Logger,
         exit: (@Sendable (Int32) -> Void)? = nil
     ) throws {
-        self.journal = journal
+        self.logger = logger
         self.exit = exit ?? { _exit($0) }
         loop = try EventLoop()
         try loop.sync { [self] in
             for signal in [SIGTERM, SIGINT] { loop.onSignal(signal) { self.received() } }
-            loop.onSignal(SIGHUP) { settings.reload(journal) }
+            loop.onSignal(SIGHUP) { settings.reload(logger) }
         }
     }
 
@@ -41,7 +41,7 @@ public final class NodeSignals: Sendable {
     public var isEndRequested: Bool { state.withLock { $0.requests > 0 } }
 
     /// From now on this node is the one that ends; nil: there is none.
-    public func meet(_ node: NodeEnd?) {
+    public func meet(_ node: GracefulShutdown?) {
         let requests = state.withLock { state in
             state.node = node
             return state.requests
@@ -66,7 +66,7 @@ public final class NodeSignals: Sendable {
 
     /// Ends the process soon after the node, whatever is still open: all that was acked is in the log, and nobody waits
     /// for an answer any more.
-    private func leaveBehind(_ node: NodeEnd) {
+    private func leaveBehind(_ node: GracefulShutdown) {
         loop.execute { [self] in
             var (timer, untilMs): (LoopTimer?, Int64?) = (nil, nil)
             timer = loop.timer(after: .milliseconds(50), every: .milliseconds(50)) { [self] in
@@ -76,7 +76,7 @@ public final class NodeSignals: Sendable {
                 untilMs = endMs
                 guard nowMs >= endMs else { return }
                 timer?.cancel()
-                journal.warning("left behind", ["detail": "the log did not close within \(Self.closingMs) ms"])
+                logger.warning("forced exit", ["detail": "the log did not close within \(Self.closingMs) ms"])
                 exit(EXIT_SUCCESS)
             }
         }

@@ -5,8 +5,8 @@ import Synchronization
 /// Tells the journal what there is to say of the log's storage when a node starts, and when that is settled.
 public final class NoticeWatch: Sendable {
     private let log: any EventLog
-    private let end: NodeEnd
-    private let journal: Journal
+    private let end: GracefulShutdown
+    private let logger: Logger
     private let epochHasEnded: @Sendable () -> Bool
     private let news = Mutex(NoticeNews())
 
@@ -16,13 +16,13 @@ public final class NoticeWatch: Sendable {
     /// the log's epoch.
     public init(
         _ log: any EventLog,
-        end: NodeEnd,
-        journal: Journal,
+        end: GracefulShutdown,
+        logger: Logger,
         epochHasEnded: @escaping @Sendable () -> Bool
     ) {
         self.log = log
         self.end = end
-        self.journal = journal
+        self.logger = logger
         self.epochHasEnded = epochHasEnded
     }
 
@@ -38,9 +38,9 @@ public final class NoticeWatch: Sendable {
         let (notice, hasEnded) = (log.notice, epochHasEnded())
         switch news.withLock({ $0.look(notice, epochHasEnded: hasEnded) }) {
         case .doubtful(let detail)?:
-            journal.warning("the log may lack records", ["epoch": "\(log.epoch)", "detail": detail])
+            logger.warning("the log may lack records", ["epoch": "\(log.epoch)", "detail": detail])
         case .accepted?:
-            journal.info("the log was accepted as it is", ["epoch": "\(log.epoch)"])
+            logger.info("the log was accepted as it is", ["epoch": "\(log.epoch)"])
         case nil:
             break
         }

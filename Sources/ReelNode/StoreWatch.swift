@@ -15,13 +15,13 @@ public final class StoreWatch: Sendable {
     public static let pause = Duration.seconds(30)
 
     private let store: any LogStore
-    private let journal: Journal
+    private let logger: Logger
     private let state = Mutex(State())
 
     /// A watch of this store. It asks nothing before it is started.
-    public init(_ store: any LogStore, journal: Journal) {
+    public init(_ store: any LogStore, logger: Logger) {
         self.store = store
-        self.journal = journal
+        self.logger = logger
     }
 
     /// What is not as it must be, and what to do; nil: all is. From any thread.
@@ -30,17 +30,17 @@ public final class StoreWatch: Sendable {
     }
 
     /// Asks again and again until the node ends. `pause`: between two questions.
-    public func start(until end: NodeEnd, every pause: Duration = StoreWatch.pause) {
+    public func start(until end: GracefulShutdown, every pause: Duration = StoreWatch.pause) {
         let loop = end.loop
         loop.execute { [self] in loop.timer(after: pause, every: pause) { self.ask(on: loop) } }
     }
 
     private func ask(on loop: EventLoop) {
-        let isToAsk = state.withLock { state in
+        let shouldAsk = state.withLock { state in
             defer { state.isAsking = true }
             return !state.isAsking
         }
-        guard isToAsk else { return }
+        guard shouldAsk else { return }
         let store = store
         loop.offload {
             // A store that does not answer says nothing of its settings.
@@ -58,10 +58,10 @@ public final class StoreWatch: Sendable {
         }
         guard let found else { return }
         for complaint in found where !before.contains(complaint) {
-            journal.error("the log's store is not as it must be", ["detail": complaint])
+            logger.error("the log's store is not as it must be", ["detail": complaint])
         }
         for complaint in before where !found.contains(complaint) {
-            journal.info("the log's store is as it must be again", ["detail": complaint])
+            logger.info("the log's store is as it must be again", ["detail": complaint])
         }
     }
 }

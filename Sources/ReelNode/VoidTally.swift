@@ -24,7 +24,7 @@ public struct VoidTally: Sendable {
     public mutating func add(_ void: VoidRecord, seq: Seq, key: Bytes) {
         counts[void.reason, default: 0] += 1
         if samples.count < Self.samplesMax {
-            samples.append(Sample(seq: seq, key: Journal.excerpt(key), void: void))
+            samples.append(Sample(seq: seq, key: Logger.excerpt(key), void: void))
         }
     }
 

@@ -4,15 +4,15 @@ import Synchronization
 /// Counts the records of the log that have no effect, by reason, and names some of them in the journal: none of them
 /// stops anybody, but somebody writes them.
 public final class VoidWatch: Sendable {
-    private let journal: Journal
+    private let logger: Logger
     private let epoch: Epoch
     private let counters: [VoidRecord.Reason: Counter]
     private let limiter = Mutex(LineLimiter(lines: 10, windowMs: 10_000))
 
     /// Counts for a log of this epoch, under this name.
-    public init(_ name: String, epoch: Epoch, metrics: Metrics, journal: Journal) {
+    public init(_ name: String, epoch: Epoch, metrics: Metrics, logger: Logger) {
         self.epoch = epoch
-        self.journal = journal
+        self.logger = logger
         var counters: [VoidRecord.Reason: Counter] = [:]
         for reason in VoidRecord.Reason.allCases {
             counters[reason] = metrics.counter(
@@ -29,7 +29,7 @@ public final class VoidWatch: Sendable {
         for (reason, count) in tally.counts { counters[reason]?.add(count) }
         for sample in tally.samples {
             guard let unsaid = limiter.withLock({ $0.admit(nowMs: WallClock.nowMs()) }) else { continue }
-            journal.warning(
+            logger.warning(
                 "void record",
                 [
                     "epoch": "\(epoch)", "partition": "\(partition)", "seq": "\(sample.seq)",

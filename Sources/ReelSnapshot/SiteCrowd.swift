@@ -39,7 +39,7 @@ struct CrowdWatch {
     private var limiter = LineLimiter(lines: 10, windowMs: 60_000)
 
     /// Writes a line for each stream that has come to half of its sites, or to all, since the call before.
-    mutating func look(at crowd: SiteCrowd, _ journal: Journal, nowMs: Int64 = WallClock.nowMs()) {
+    mutating func look(at crowd: SiteCrowd, _ logger: Logger, nowMs: Int64 = WallClock.nowMs()) {
         var current: [StreamName: Bool] = [:]
         for stream in crowd.streams {
             let hasAll = stream.sites >= Limits.sites
@@ -47,7 +47,7 @@ struct CrowdWatch {
             guard isFull[stream.stream].map({ hasAll && !$0 }) ?? true, let unsaid = limiter.admit(nowMs: nowMs) else {
                 continue
             }
-            journal.warning(
+            logger.warning(
                 hasAll ? "stream takes no new sites" : "stream has many sites",
                 [
                     "stream": "\(stream.stream)", "partition": "\(stream.partition)", "sites": "\(stream.sites)",

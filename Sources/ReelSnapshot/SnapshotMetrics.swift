@@ -19,7 +19,7 @@ struct SnapshotMetrics: Sendable {
 
     private static let bounds = [1, 2, 5, 10, 20, 50, 100, 1_000].map { Duration.milliseconds($0) }
 
-    init(_ metrics: Metrics, epoch: Epoch, journal: Journal) {
+    init(_ metrics: Metrics, epoch: Epoch, logger: Logger) {
         events = metrics.counter("reel_snapshot_events_total", "Events folded.")
         outcomes = StoredOutcome.all.map { outcome in
             metrics.counter(
@@ -28,7 +28,7 @@ struct SnapshotMetrics: Sendable {
                 labels: ["outcome": outcome.description]
             )
         }
-        voids = VoidWatch("reel_snapshot_void_records_total", epoch: epoch, metrics: metrics, journal: journal)
+        voids = VoidWatch("reel_snapshot_void_records_total", epoch: epoch, metrics: metrics, logger: logger)
         commits = metrics.histogram(
             "reel_snapshot_commit_seconds",
             "How long a transaction took, from its first row to its commit.",
@@ -51,7 +51,7 @@ struct SnapshotMetrics: Sendable {
     }
 
     /// What is asked for when it is read.
-    static func watch(_ keepers: [PartitionKeeper], _ metrics: Metrics) {
+    static func watch(_ keepers: [PartitionSupervisor], _ metrics: Metrics) {
         for keeper in keepers {
             metrics.timedCounter(
                 "reel_snapshot_fold_seconds_total",

@@ -10,7 +10,7 @@ extension SnapshotNode {
     func answerWithLines(
         _ request: StateRequest,
         after: Seq,
-        _ keeper: PartitionKeeper,
+        _ keeper: PartitionSupervisor,
         _ exchange: HTTPExchange
     ) {
         let (epoch, reader, stream) = (log.epoch, reader(of: keeper), request.stream)
@@ -48,15 +48,15 @@ extension SnapshotNode {
         _ request: StateRequest,
         from needed: Seq,
         after: Seq,
-        _ keeper: PartitionKeeper,
+        _ keeper: PartitionSupervisor,
         _ exchange: HTTPExchange
     ) {
-        let (epoch, reader, openAnswers, openSpools) = (log.epoch, reader(of: keeper), openAnswers, openSpools)
+        let (epoch, reader, openResponses, openSpools) = (log.epoch, reader(of: keeper), openResponses, openSpools)
         let spoolMs = settings.spoolMs
         let (stream, payer) = (request.stream, request.payer)
         let question = LinesQuestion(stream: stream, after: after)
         let isTaken = lines.ask(question, on: exchange.loop) {
-            guard let place = openAnswers.take(for: payer) else { return nil }
+            guard let place = openResponses.take(for: payer) else { return nil }
             return { [self] in
                 Result { () throws(Problem) in
                     defer { withExtendedLifetime(place) {} }
@@ -79,12 +79,12 @@ extension SnapshotNode {
                 let made = try result.get()
                 guard needed <= made.lines.seq else { throw StateReader.behind(made.lines.seq, needed) }
                 let etag = Self.etag(epoch, made.lines.seq)
-                var share: OpenAnswers.Place?
+                var share: ResponseLimiter.Place?
                 if made.lines.spool.memory == nil {
                     share = spoolReaders.take(for: payer)
                     guard share != nil else { throw tooManyAnswers() }
                 }
-                let answer = LineAnswer(made, preamble: request.preamble, etag: etag, share, withinMs: spoolMs)
+                let answer = SpooledResponse(made, preamble: request.preamble, etag: etag, share, withinMs: spoolMs)
                 answer.send(through: exchange)
             } catch {
                 exchange.respond(error.response)
@@ -103,9 +103,9 @@ extension SnapshotNode {
     final class SharedLines: Sendable {
         let lines: StateReader.Lines
         /// The place of their file, as long as somebody reads it; nil: they are in memory.
-        private let place: OpenAnswers.Place?
+        private let place: ResponseLimiter.Place?
 
-        init(_ lines: StateReader.Lines, _ place: OpenAnswers.Place?) {
+        init(_ lines: StateReader.Lines, _ place: ResponseLimiter.Place?) {
             self.lines = lines
             self.place = place
         }

@@ -24,7 +24,7 @@ extension SnapshotNode {
         }
         let seq = acks.map(\.seq).max() ?? .none
         let isTaken = reach(seq, of: stream, keeper, withinMs: withinMs, on: loop) { [self] in
-            guard let place = openAnswers.take() else { return then(.failure(tooManyAnswers())) }
+            guard let place = openResponses.take() else { return then(.failure(tooManyAnswers())) }
             let reader = reader(of: keeper)
             loop.offload {
                 Result { () throws(Problem) in

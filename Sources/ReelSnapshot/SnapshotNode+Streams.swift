@@ -25,7 +25,7 @@ extension SnapshotNode {
             return exchange.respond(error.response)
         }
         let payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
-        guard let place = openAnswers.take(for: payer) else { return exchange.respond(tooManyAnswers().response) }
+        guard let place = openResponses.take(for: payer) else { return exchange.respond(tooManyAnswers().response) }
         let epoch = log.epoch
         exchange.loop.offload { [self] in
             Result { () throws(Problem) in try page(of: request, in: ranges) }
@@ -72,7 +72,7 @@ extension SnapshotNode {
     }
 
     /// Throws unless the streams of this partition can be listed.
-    private static func check(_ keeper: PartitionKeeper, _ epoch: Epoch) throws(Problem) {
+    private static func check(_ keeper: PartitionSupervisor, _ epoch: Epoch) throws(Problem) {
         do throws(Problem) {
             try check(keeper, epoch, nil)
             let status = keeper.now

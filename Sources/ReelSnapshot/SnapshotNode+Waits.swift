@@ -10,7 +10,7 @@ extension SnapshotNode {
     func reach(
         _ seq: Seq,
         of stream: StreamName,
-        _ keeper: PartitionKeeper,
+        _ keeper: PartitionSupervisor,
         withinMs: Int64 = .max,
         for payer: Payer? = nil,
         on loop: EventLoop,
@@ -20,7 +20,7 @@ extension SnapshotNode {
             then()
             return true
         }
-        guard let place = foldWaits.take(for: payer) else { return false }
+        guard let place = foldWaiters.take(for: payer) else { return false }
         keeper.waits.reach(
             seq,
             of: stream,

@@ -11,20 +11,20 @@ import Synchronization
 public final class SnapshotNode: StateSource {
     let log: any EventLog
     let settings: SnapshotSettings
-    let keepers: [PartitionKeeper]
+    let keepers: [PartitionSupervisor]
     private let metrics: SnapshotMetrics
     private let lock: FolderLock
     /// Answers that are being made.
-    let openAnswers: OpenAnswers
+    let openResponses: ResponseLimiter
     /// Answers too large for memory, each read by all who share it.
-    let openSpools: OpenAnswers
+    let openSpools: ResponseLimiter
     /// The questions that wait for the fold.
-    let foldWaits: OpenAnswers
+    let foldWaiters: ResponseLimiter
     /// The clients that read these answers.
-    let spoolReaders: OpenAnswers
+    let spoolReaders: ResponseLimiter
     let limits: LimitMeters
     /// Snapshots and deltas, by what follows which seq in which stream.
-    let lines = SharedWork<LinesQuestion, Result<SharedLines, Problem>>()
+    let lines = RequestCoalescer<LinesQuestion, Result<SharedLines, Problem>>()
 
     /// Takes the folder for itself and begins to fold. The log must be this node's own: when folding does not keep up,
     /// its tails are held back. `number`: how many logs were the current one before; nil for `deployment`: the log is
@@ -35,29 +35,29 @@ public final class SnapshotNode: StateSource {
         number: Int = 0,
         deployment: Deployment? = nil,
         settings: SnapshotSettings,
-        journal: Journal,
+        logger: Logger,
         metrics: Metrics
     ) throws {
         self.log = log
         self.settings = settings
         lock = try FolderLock(folder: settings.folder)
         try EpochFolders.make(log.epoch, in: settings.folder)
-        openAnswers = OpenAnswers(most: settings.openAnswers)
-        openSpools = OpenAnswers(most: settings.openSpools)
-        foldWaits = OpenAnswers(most: settings.foldWaits)
-        spoolReaders = OpenAnswers(most: .max / 2, share: max(1, settings.openSpools / 4))
+        openResponses = ResponseLimiter(most: settings.openResponses)
+        openSpools = ResponseLimiter(most: settings.openSpools)
+        foldWaiters = ResponseLimiter(most: settings.foldWaiters)
+        spoolReaders = ResponseLimiter(most: .max / 2, share: max(1, settings.openSpools / 4))
         limits = LimitMeters(metrics)
-        let counted = SnapshotMetrics(metrics, epoch: log.epoch, journal: journal)
+        let counted = SnapshotMetrics(metrics, epoch: log.epoch, logger: logger)
         self.metrics = counted
         let closed = Mutex(log.partitions)
         keepers = (0..<log.partitions).map {
-            PartitionKeeper(
+            PartitionSupervisor(
                 log: log,
                 number: number,
                 deployment: deployment ?? Deployment(beginningWith: log.epoch),
                 partition: $0,
                 settings: settings,
-                journal: journal,
+                logger: logger,
                 metrics: counted
             ) {
                 // What the old epoch was folded to is not needed any more once all of the new one is.
@@ -95,7 +95,9 @@ public final class SnapshotNode: StateSource {
     /// How the folded state stands in each partition.
     public var health: RoleHealth {
         var problems = problems
-        if openAnswers.isFull || openSpools.isFull { problems.append("as many answers are under way as there may be") }
+        if openResponses.isFull || openSpools.isFull {
+            problems.append("as many answers are under way as there may be")
+        }
         return RoleHealth(
             .snapshot,
             log: logState,
@@ -168,7 +170,7 @@ public final class SnapshotNode: StateSource {
         if !isTaken { exchange.respond(tooManyWaits().response) }
     }
 
-    private func answer(_ request: StateRequest, _ keeper: PartitionKeeper, _ exchange: HTTPExchange) {
+    private func answer(_ request: StateRequest, _ keeper: PartitionSupervisor, _ exchange: HTTPExchange) {
         guard exchange.isOpen else { return }
         do throws(Problem) {
             try Self.check(keeper, log.epoch, request)
@@ -196,11 +198,11 @@ public final class SnapshotNode: StateSource {
 
     private func answerWhole(
         _ request: StateRequest,
-        _ keeper: PartitionKeeper,
+        _ keeper: PartitionSupervisor,
         _ exchange: HTTPExchange,
         _ body: @escaping @Sendable (StateReader) throws -> HTTPResponse
     ) {
-        guard let place = openAnswers.take(for: request.payer) else {
+        guard let place = openResponses.take(for: request.payer) else {
             return exchange.respond(tooManyAnswers().response)
         }
         let epoch = log.epoch
@@ -221,7 +223,7 @@ public final class SnapshotNode: StateSource {
     }
 
     /// A reader that answers with nothing older than this seq.
-    func reader(of keeper: PartitionKeeper, from seqMin: Seq = .none) -> StateReader {
+    func reader(of keeper: PartitionSupervisor, from seqMin: Seq = .none) -> StateReader {
         StateReader(place: keeper.place, identity: keeper.identity, folder: settings.folder, seqMin: seqMin)
     }
 
@@ -273,8 +275,8 @@ public final class SnapshotNode: StateSource {
         for payer: Payer,
         _ exchange: HTTPExchange
     ) {
-        let reply = EventsReply(
-            EventsAnswer(from: after + 1, head: .none),
+        let reply = EventRangeResponse(
+            EventRangeBody(from: after + 1, head: .none),
             of: stream,
             epoch: log.epoch,
             partition: stream.partition(of: log.partitions),
@@ -284,7 +286,7 @@ public final class SnapshotNode: StateSource {
     }
 
     private func addPage(
-        to reply: EventsReply,
+        to reply: EventRangeResponse,
         of stream: StreamName,
         upTo head: Seq?,
         epoch wanted: Epoch?,
@@ -293,7 +295,7 @@ public final class SnapshotNode: StateSource {
         _ exchange: HTTPExchange
     ) {
         guard exchange.isOpen else { return }
-        guard let place = openAnswers.take(for: payer) else { return reply.fail(tooManyAnswers()) }
+        guard let place = openResponses.take(for: payer) else { return reply.fail(tooManyAnswers()) }
         let (epoch, keeper) = (log.epoch, keepers[stream.partition(of: log.partitions)])
         let reader = reader(of: keeper)
         let (after, left) = (reply.answer.to, limit - reply.answer.count)
@@ -325,7 +327,7 @@ public final class SnapshotNode: StateSource {
     }
 
     /// Whether questions of this epoch can be answered from this partition at all.
-    static func check(_ keeper: PartitionKeeper, _ epoch: Epoch, _ wanted: Epoch?) throws(Problem) {
+    static func check(_ keeper: PartitionSupervisor, _ epoch: Epoch, _ wanted: Epoch?) throws(Problem) {
         if let wanted, wanted != epoch {
             var problem = Problem(.epochChanged, "found epoch \(wanted), expected \(epoch)")
             problem.epoch = epoch
@@ -335,7 +337,7 @@ public final class SnapshotNode: StateSource {
     }
 
     /// The same of a question about state, which is answered only once all is folded that there was at the start.
-    static func check(_ keeper: PartitionKeeper, _ epoch: Epoch, _ request: StateRequest) throws(Problem) {
+    static func check(_ keeper: PartitionSupervisor, _ epoch: Epoch, _ request: StateRequest) throws(Problem) {
         try check(keeper, epoch, request.kind.epoch)
         let status = keeper.now
         let needed = status.seqNeeded(by: request)
@@ -380,7 +382,7 @@ public final class SnapshotNode: StateSource {
         return .json(object.json)
     }
 
-    static func problem(of error: any Error, _ keeper: PartitionKeeper) -> Problem {
+    static func problem(of error: any Error, _ keeper: PartitionSupervisor) -> Problem {
         switch error {
         case let problem as Problem: return problem
         case let error as SnapshotError:

@@ -11,7 +11,7 @@ public final class SnapshotServer: Sendable {
     /// Where it answers its operator, if that is a port of its own.
     public let admin: AdminPort?
     /// Ends it in good order.
-    public let end: NodeEnd
+    public let end: GracefulShutdown
     private let node: SnapshotNode
     private let server: LoopBound<HTTPServer>
 
@@ -27,7 +27,7 @@ public final class SnapshotServer: Sendable {
         deployment: Deployment? = nil,
         settings: SnapshotSettings,
         common: NodeSettings = NodeSettings(),
-        journal: Journal = Journal(),
+        logger: Logger = Logger(),
         metrics: Metrics = Metrics(),
         notice: @escaping @Sendable () -> String? = { nil }
     ) throws {
@@ -39,7 +39,7 @@ public final class SnapshotServer: Sendable {
             number: number,
             deployment: deployment,
             settings: settings,
-            journal: journal,
+            logger: logger,
             metrics: metrics
         )
         self.node = node
@@ -50,7 +50,7 @@ public final class SnapshotServer: Sendable {
         let id = common.id
         let url = Mutex(common.nodeURL ?? "")
         let adminURL = Mutex<String?>(nil)
-        let announcer = Announcer(log: log, journal: journal) {
+        let announcer = Announcer(log: log, logger: logger) {
             var node = NodeAnnouncement(
                 id: id,
                 role: "snapshot",
@@ -75,11 +75,11 @@ public final class SnapshotServer: Sendable {
             log: current,
             announcer: announcer,
             metrics: metrics,
-            journal: journal,
+            logger: logger,
             health: health
         )
         HealthWatch.register(health, metrics)
-        let gate = NodeGate(common, metrics: metrics, journal: journal)
+        let gate = NodeGate(common, metrics: metrics, logger: logger)
         let loop: EventLoop
         do {
             loop = try EventLoop()
@@ -101,14 +101,14 @@ public final class SnapshotServer: Sendable {
                     gate: gate.connections,
                     handler: http
                 )
-                let watch = HealthWatch(health, journal: journal)
+                let watch = HealthWatch(health, logger: logger)
                 loop.timer(after: .seconds(1), every: .seconds(1)) {
                     gate.look()
                     watch.look()
                 }
                 return (LoopBound(server, on: loop), try server.listen(on: wanted))
             }
-            admin = try AdminPort(common, answers: answers, journal: journal)
+            admin = try AdminPort(common, answers: answers, logger: logger)
         } catch {
             loop.stop()
             loop.join()
@@ -121,15 +121,15 @@ public final class SnapshotServer: Sendable {
         }
         loop.execute { announcer.start(on: loop, everyMs: common.announceMs) }
         let server = server
-        end = NodeEnd(on: loop, settings: common, journal: journal) {
+        end = GracefulShutdown(on: loop, settings: common, logger: logger) {
             announcer.leave(on: loop)
-        } sendAway: { _ in
+        } askToLeave: { _ in
             isLeaving.store(true, ordering: .relaxed)
             server.value.drain {}
         } connections: {
             server.value.counters.open
         }
-        journal.info("listening", ["address": "\(address)", "node": id, "epoch": "\(log.epoch)"])
+        logger.info("listening", ["address": "\(address)", "node": id, "epoch": "\(log.epoch)"])
     }
 
     /// Whether the node has read the end of the epoch.

@@ -21,9 +21,9 @@ public struct SnapshotSettings: Sendable {
     /// The WAL of a file is copied into it when it has grown to this.
     public var checkpointBytes = 32 << 20
     /// Answers that are made at once at most; further questions are refused with `overloaded`.
-    public var openAnswers = 64
+    public var openResponses = 64
     /// Questions that wait at once for a seq that is not folded yet at most.
-    public var foldWaits = 16_384
+    public var foldWaiters = 16_384
     /// Answers too large for memory that are read at once at most, each by all who share it.
     public var openSpools = 256
     /// An answer too large for memory is read within so long, in milliseconds. So a client has to read the faster, the

@@ -6,7 +6,7 @@ import ReelSQLite
 /// Reads the state of streams out of a partition's file, beside the thread that writes it: each answer is one
 /// consistent read of a committed state, however the writer goes on meanwhile. Blocks; for a worker's thread.
 struct StateReader: Sendable {
-    let place: FilePlace
+    let place: PartitionFileSlot
     let identity: SnapshotFile.Identity
     /// Where large answers are spooled.
     let folder: String
@@ -128,8 +128,8 @@ struct StateReader: Sendable {
         after: Seq,
         to: Seq = largestInteger,
         limit: Int,
-        bytes: Int = EventsReply.pieceBytes
-    ) throws -> (chunk: EventsChunk, head: Seq) {
+        bytes: Int = EventRangeResponse.pieceBytes
+    ) throws -> (chunk: EventRange, head: Seq) {
         try reading(stream) { connection, position in
             let oldest = position.oldestEvent
             guard after + 1 >= oldest else {
@@ -143,7 +143,7 @@ struct StateReader: Sendable {
             }
             let end = min(to, position.seq)
             var page = Page(
-                chunk: EventsChunk(from: after + 1, to: end),
+                chunk: EventRange(from: after + 1, to: end),
                 limit: limit,
                 bytes: bytes,
                 barriers: try barriers(behind: after, to: end, limit: limit, position, in: connection)[...]
@@ -192,14 +192,14 @@ struct StateReader: Sendable {
 
     /// A piece of a stream that is being gathered, with the barriers of its partition between the events.
     private struct Page {
-        var chunk: EventsChunk
+        var chunk: EventRange
         let limit: Int
         let bytes: Int
         /// Those that were not passed yet.
         var barriers: ArraySlice<DeliveredEvent>
         private var isFull = false
 
-        init(chunk: EventsChunk, limit: Int, bytes: Int, barriers: ArraySlice<DeliveredEvent>) {
+        init(chunk: EventRange, limit: Int, bytes: Int, barriers: ArraySlice<DeliveredEvent>) {
             (self.chunk, self.limit, self.bytes, self.barriers) = (chunk, limit, bytes, barriers)
         }
 

@@ -32,7 +32,7 @@ enum CommandLineTool {
             return code
         } catch {
             try? console.flush()
-            let complaint = Complaint(error)
+            let complaint = CommandError(error)
             if complaint != .brokenPipe {
                 console.note("reel: \(complaint.message)")
                 if let usage = complaint.usage { console.note(usage) }
@@ -42,11 +42,11 @@ enum CommandLineTool {
     }
 }
 
-extension Complaint {
+extension CommandError {
     /// Any error of the rooms, with the exit code that fits it.
     init(_ error: any Error) {
         switch error {
-        case let error as Complaint: self = error
+        case let error as CommandError: self = error
         case let error as NoAnswer: self = error.complaint
         case let refusal as Refusal: self = refusal.complaint
         case let error as ReelError:

@@ -16,13 +16,13 @@ final class Console: Sendable {
     let isTerminal: Bool
     /// Standard error is one: a person reads what is noted.
     let isErrorTerminal: Bool
-    private let sink: @Sendable (Channel, [UInt8]) throws(Complaint) -> Void
+    private let sink: @Sendable (Channel, [UInt8]) throws(CommandError) -> Void
     private let gathered = Mutex<[UInt8]>([])
 
     init(
         isTerminal: Bool,
         isErrorTerminal: Bool = false,
-        sink: @escaping @Sendable (Channel, [UInt8]) throws(Complaint) -> Void
+        sink: @escaping @Sendable (Channel, [UInt8]) throws(CommandError) -> Void
     ) {
         self.isTerminal = isTerminal
         self.isErrorTerminal = isErrorTerminal
@@ -33,21 +33,21 @@ final class Console: Sendable {
     static let process = Console(
         isTerminal: isatty(STDOUT_FILENO) == 1,
         isErrorTerminal: isatty(STDERR_FILENO) == 1
-    ) { channel, bytes throws(Complaint) in
+    ) { channel, bytes throws(CommandError) in
         try writeAll(bytes, to: channel == .output ? STDOUT_FILENO : STDERR_FILENO)
     }
 
     /// Whole lines of JSON to standard output. On a terminal controls are escaped; the JSON stays the same.
-    func write(_ bytes: some Sequence<UInt8>) throws(Complaint) {
+    func write(_ bytes: some Sequence<UInt8>) throws(CommandError) {
         try isTerminal ? gather(PrintableText.lines(String(decoding: Array(bytes), as: UTF8.self)).utf8) : gather(bytes)
     }
 
     /// A command to the terminal, such as to clear it.
-    func command(_ sequence: String) throws(Complaint) {
+    func command(_ sequence: String) throws(CommandError) {
         try gather(sequence.utf8)
     }
 
-    private func gather(_ bytes: some Sequence<UInt8>) throws(Complaint) {
+    private func gather(_ bytes: some Sequence<UInt8>) throws(CommandError) {
         let isMuch = gathered.withLock {
             $0.append(contentsOf: bytes)
             return $0.count >= 65_536
@@ -56,17 +56,17 @@ final class Console: Sendable {
     }
 
     /// A line to standard output, for people.
-    func print(_ line: String = "") throws(Complaint) {
+    func print(_ line: String = "") throws(CommandError) {
         try gather((PrintableText.line(line) + "\n").utf8)
     }
 
     /// Lines to standard output, for people. A text from outside in them can add lines: it belongs into `print(_:)`.
-    func print(page text: String) throws(Complaint) {
+    func print(page text: String) throws(CommandError) {
         try gather((PrintableText.lines(text) + "\n").utf8)
     }
 
     /// Hands on what was gathered for standard output.
-    func flush() throws(Complaint) {
+    func flush() throws(CommandError) {
         let bytes = gathered.withLock { gathered in
             defer { gathered.removeAll(keepingCapacity: true) }
             return gathered
@@ -80,7 +80,7 @@ final class Console: Sendable {
     }
 }
 
-private func writeAll(_ bytes: [UInt8], to descriptor: Int32) throws(Complaint) {
+private func writeAll(_ bytes: [UInt8], to descriptor: Int32) throws(CommandError) {
     var done = 0
     while done < bytes.count {
         let written = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress! + done, bytes.count - done) }
@@ -89,7 +89,7 @@ private func writeAll(_ bytes: [UInt8], to descriptor: Int32) throws(Complaint) 
         } else if errno == EPIPE {
             throw .brokenPipe
         } else if errno != EINTR {
-            throw Complaint(.failed, "standard output cannot be written: \(String(cString: strerror(errno)))")
+            throw CommandError(.failed, "standard output cannot be written: \(String(cString: strerror(errno)))")
         }
     }
 }

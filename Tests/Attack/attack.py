@@ -35,14 +35,14 @@ class Node:
         self.folder = tempfile.mkdtemp(prefix="reel-attack-")
         keys, public = self.folder + "/keys.json", self.folder + "/public.json"
         run = lambda *words: subprocess.run([reel, *words], check=True, capture_output=True, text=True).stdout
-        open(keys, "w").write(run("token", "keys"))
-        open(public, "w").write(run("token", "keys", "--public", keys))
-        make = lambda sub, *rights: run("token", "make", "--keys", keys, "--sub", sub, "--for", "3600", *rights).strip()
+        open(keys, "w").write(run("token", "keygen"))
+        open(public, "w").write(run("token", "keygen", "--public", keys))
+        make = lambda sub, *rights: run("token", "issue", "--jwks", keys, "--sub", sub, "--for", "3600", *rights).strip()
         self.good = make("good", "--read", "good", "--publish", "good")
         self.eve = make("eve", "--read", "eve*", "--publish", "eve*")
         self.port = free_port()
         self.process = subprocess.Popen(
-            [reel, "serve", "--data", self.folder + "/data", "--listen", f"127.0.0.1:{self.port}", "--keys", public,
+            [reel, "serve", "--data", self.folder + "/data", "--listen", f"127.0.0.1:{self.port}", "--jwks", public,
              *options],
             stdout=subprocess.DEVNULL, stderr=open(self.folder + "/journal", "w"))
         self.front = self.start_front() if has_front else None
@@ -385,7 +385,7 @@ def idle(node, begun):
 ATTACKS = [
     waits, subscribes, signatures, sites, packed_keys, packed_frames, splices, slow_readers, bodies, filters, idle]
 # Ten addresses together take all connections of the node.
-IDLE_OPTIONS = ["--connections", "300", "--connections-per-address", "100", "--trusted-proxies", "127.0.0.1"]
+IDLE_OPTIONS = ["--connections-max", "300", "--connections-per-address", "100", "--trusted-proxies", "127.0.0.1"]
 
 
 def node_for(reel, attack):

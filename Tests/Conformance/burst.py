@@ -183,7 +183,7 @@ def takes_others(node):
 
 
 def no_room(cluster):
-    with crowded(cluster, "room", "--connections", "1000") as (node, inside):
+    with crowded(cluster, "room", "--connections-max", "1000") as (node, inside):
         resident = node.metric("reel_node_resident_bytes")
         crowd = Crowd(node, CROWD)
         fates = crowd.listen(lambda fates: fates.total() == CROWD)
@@ -211,7 +211,7 @@ def no_descriptors(cluster):
 
 def no_memory(cluster, resident):
     """The memory is looked at once a second: half of them bring it to its limit, the other half comes then."""
-    with crowded(cluster, "memory", "--memory-bytes", str(resident + (2 << 20))) as (node, inside):
+    with crowded(cluster, "memory", "--memory-max-bytes", str(resident + (2 << 20))) as (node, inside):
         first = Crowd(node, CROWD // 2)
         taken = first.listen(lambda fates: fates.total() == CROWD // 2)
         eventually("it is noticed", lambda: "the memory limit is reached" in node.journal())

@@ -73,7 +73,7 @@ async def closed(node, token):
 def long_poll(node, curl, url):
     head = node.get("/v1/streams/clients/head")["head"]
     poll = subprocess.Popen([*curl, "-sS", "--fail", f"{url}?after={head}&wait=30"], stdout=subprocess.PIPE)
-    eventually("the poll waits", lambda: node.metric("reel_gateway_followers") == 1)
+    eventually("the poll waits", lambda: node.metric("reel_gateway_http_subscribers") == 1)
     assert poll.poll() is None
     seqs = node.publish("clients")
     answer = json.loads(poll.communicate(timeout=60)[0])

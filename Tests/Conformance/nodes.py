@@ -151,14 +151,14 @@ class Cluster:
         """Two nodes that take nobody without a token, and are asked with one that gives everything."""
         if self.guards is None:
             keys, public = self.folder / "keys.json", self.folder / "public.json"
-            keys.write_text(reel("token", "keys"))
-            public.write_text(reel("token", "keys", "--public", str(keys)))
-            self.guards = self.pair("guarded-", ["--debug-echo"], ["--keys", str(public)], token=self.make_token())
+            keys.write_text(reel("token", "keygen"))
+            public.write_text(reel("token", "keygen", "--public", str(keys)))
+            self.guards = self.pair("guarded-", ["--debug-echo"], ["--jwks", str(public)], token=self.make_token())
         return self.guards
 
     def make_token(self, pattern="*", seconds=3_600):
         """A token of the guarded nodes, for these streams."""
-        words = ["token", "make", "--keys", str(self.folder / "keys.json"), "--sub", "conformance"]
+        words = ["token", "issue", "--jwks", str(self.folder / "keys.json"), "--sub", "conformance"]
         return reel(*words, "--read", pattern, "--publish", pattern, "--for", str(seconds)).strip()
 
     def start(self, name, *words, **more):

@@ -114,7 +114,7 @@ def check(cluster):
     give_bytes()
     yield cases("plain", cluster.gateway.address, 481, [])
     echo = ["gateway", "--debug-echo", "--log"]
-    node = cluster.start("no-deflate", *echo, f"sqlite:{cluster.folder}/no-deflate.sqlite", "--no-deflate")
+    node = cluster.start("no-deflate", *echo, f"sqlite:{cluster.folder}/no-deflate.sqlite", "--no-compression")
     yield cases("without deflate", node.address, 301, DEFLATE)
     assert cluster.stop(node) == 0
     certificate, key = cluster.certificate()

@@ -59,7 +59,7 @@ extension Fault {
                 }
             }
 
-            // As docs/epochs.md says it, while all nodes run.
+            // As docs/operations/epochs.md says it, while all nodes run.
             let report = try await scene.newEpoch("--from-snapshot", "\(scene.folder)/snapshot-a")
             try report.write(toFile: "\(scene.folder)/\(old).epoch.txt", atomically: true, encoding: .utf8)
             try await scene.acks(2_000)

@@ -55,7 +55,7 @@ struct FaultRun {
             try Data(snapshot).write(to: URL(filePath: "\(scene.folder)/\(stream).snapshot.jsonl"))
         }
         try scene.dump(to: "log-\(scene.epoch).jsonl")
-        let verdict = try await Trial(folder: scene.folder, logs: []).verdict()
+        let verdict = try await RunCheck(folder: scene.folder, logs: []).verdict()
         self.verdict = verdict
         try verdict.text.write(toFile: "\(scene.folder)/verdict", atomically: true, encoding: .utf8)
         if verdict.word != .valid { problems.append(verdict.text) }

@@ -23,7 +23,7 @@ import Testing
             return #"{"partition":0,"seq":\#(seq),"key":"s","value":"\#(event)"}"# + "\n"
         }
         try log.joined().write(toFile: folder + "/log.jsonl", atomically: true, encoding: .utf8)
-        return await (try Trial(folder: folder, logs: [])).verdict()
+        return await (try RunCheck(folder: folder, logs: [])).verdict()
     }
 
     private func sent(_ first: Int, _ last: Int) -> String {

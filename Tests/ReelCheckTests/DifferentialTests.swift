@@ -4,8 +4,8 @@ import Testing
 
 @testable import ReelCheck
 
-/// The real fold against the naive one. What they disagree on is wrong in one of them, and the rules in docs/fold.md
-/// say in which.
+/// The real fold against the naive one. What they disagree on is wrong in one of them, and the rules in
+/// docs/reference/fold.md say in which.
 @Suite struct DifferentialTests {
     @Test(arguments: (0..<UInt64(8 * effort)).map { TestSeed.given(or: 1_000) + $0 })
     func `Both folds agree on every record of a random history`(seed: UInt64) throws {

@@ -140,7 +140,7 @@ struct RecordedRun {
         if !logName.isEmpty {
             try dump(kcat: kcat).write(toFile: "\(folder)/\(logName)", atomically: false, encoding: .utf8)
         }
-        return try await Trial(folder: folder, logs: []).verdict()
+        return try await RunCheck(folder: folder, logs: []).verdict()
     }
 
     /// The log as `reel dump` prints it, or as kcat does.

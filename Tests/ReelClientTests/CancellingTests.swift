@@ -40,7 +40,7 @@ import Testing
             var outbox = Outbox(seed: 1)
             let change = Change.insert("m", ["a": 1])
             _ = outbox.add(variant == 1 ? .batch([change]) : Event(change), base: 0, isKnown: false)
-            if variant == 0 { _ = outbox.handOver(OutboxTests.wide, base: 0, horizon: -1, nowMs: 0) }
+            if variant == 0 { _ = outbox.nextBatch(OutboxTests.wide, base: 0, horizon: -1, nowMs: 0) }
             if variant == 2 { outbox = RevivalTests.restarted(outbox) }
             _ = outbox.add(.insert("m", change.id), base: 0, isKnown: false)
             _ = outbox.add(.delete("m", change.id), base: 0, isKnown: false)

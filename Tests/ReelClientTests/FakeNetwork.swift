@@ -229,7 +229,7 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         if loop.isCurrent { body() } else { loop.execute(body) }
     }
 
-    func atTurnEnd(_ body: @escaping @Sendable () -> Void) { loop.atRoundEnd(body) }
+    func atTurnEnd(_ body: @escaping @Sendable () -> Void) { loop.beforeFlush(body) }
 
     // MARK: Nodes
 

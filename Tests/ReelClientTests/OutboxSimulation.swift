@@ -46,7 +46,7 @@ struct OutboxSimulation {
     var storedFolded: Seq = .none
 
     // The present gateway: what it has not handled, what it has not answered, and the op that it nacked.
-    var inbox: [Outbox.Parcel] = []
+    var inbox: [Outbox.PublishBatch] = []
     var answers: [Answer] = []
     var refusing: [Site: Op] = [:]
     var late: [(Event.Author, [UInt8], user: String)] = []
@@ -138,7 +138,7 @@ struct OutboxSimulation {
                 known[site].map { .init(op: $0.op, seq: $0.seq, isForeign: $0.user != user) }
             }
         }
-        guard let parcel = outbox.handOver(.init(events: 4, bytes: 4_096), base: 0, horizon: -1, nowMs: nowMs) else {
+        guard let parcel = outbox.nextBatch(.init(events: 4, bytes: 4_096), base: 0, horizon: -1, nowMs: nowMs) else {
             return
         }
         commit()

@@ -28,7 +28,7 @@ import Testing
         #expect(notices.contains(.settled(number: 2, .unknown(error))))
         #expect(notices.contains(.settled(number: 3, .unknown(error))))
         #expect(notices.last == .leftSite(.init(site: was, consumed: 1, moved: 0, unknown: 2)))
-        let parcel = outbox.handOver(Self.wide, base: 9, horizon: -1, nowMs: 0)
+        let parcel = outbox.nextBatch(Self.wide, base: 9, horizon: -1, nowMs: 0)
         let author = Event.Author(site: outbox.site, op: 0)
         #expect(outbox.site != was)
         #expect(parcel?.events == [Event.insert("m", "3").encoded(base: 0, author: author)])
@@ -40,7 +40,7 @@ import Testing
     func moved() {
         var outbox = Outbox(seed: 1)
         for id in 0..<3 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
-        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let was = outbox.site
         let author = Event.Author(site: was, op: 0)
         outbox.acked(author, seq: 5, folded: 4, nowMs: 0)
@@ -49,21 +49,21 @@ import Testing
         // The other user's events have taken these ops.
         outbox.leaveForeignSites { $0 == was ? .init(op: 4, seq: 3, isForeign: true) : nil }
         #expect(outbox.takeNotices().last == .leftSite(.init(site: was, consumed: 0, moved: 3, unknown: 0)))
-        let again = outbox.handOver(Self.wide, base: 7, horizon: -1, nowMs: 0)
+        let again = outbox.nextBatch(Self.wide, base: 7, horizon: -1, nowMs: 0)
         let expected = (0..<3).map { id in
             Event.insert("m", "\(id)").encoded(base: 0, author: .init(site: outbox.site, op: Op(id)))
         }
         #expect(outbox.site != was)
         #expect(again?.events == expected)
         outbox.connected()
-        #expect(outbox.handOver(Self.wide, base: 7, horizon: -1, nowMs: 0)?.events == expected)
+        #expect(outbox.nextBatch(Self.wide, base: 7, horizon: -1, nowMs: 0)?.events == expected)
     }
 
     @Test("a site that this run has begun is kept, whatever name the node gives")
     func begunHere() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.insert("m", "1"), base: 0, isKnown: false)
-        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let site = outbox.site
         outbox.leaveForeignSites { _ in .init(op: 0, seq: 3, isForeign: true) }
         #expect(outbox.site == site)
@@ -78,7 +78,7 @@ import Testing
         let site = outbox.site
         outbox.leaveForeignSites { _ in nil }
         #expect(outbox.takeNotices() == [])
-        let parcel = outbox.handOver(Self.wide, base: 9, horizon: -1, nowMs: 0)
+        let parcel = outbox.nextBatch(Self.wide, base: 9, horizon: -1, nowMs: 0)
         #expect(parcel?.events.count == 4)
         #expect(outbox.site == site)
     }
@@ -116,7 +116,7 @@ import Testing
             outbox.mayBegin(knows: { _ in isKnown }, hasRoom: hasRoom, nowMs: nowMs)
         }
         #expect(asks(hasRoom: true))
-        let first = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        let first = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let parcel = try #require(first)
         let author = Event.Author(site: outbox.site, op: 0)
         outbox.acked(author, seq: 5, folded: 4, nowMs: 0)
@@ -132,7 +132,7 @@ import Testing
         #expect(asks(hasRoom: true))
         let next = try #require(outbox.nextSendMs)
         #expect((nowMs..<nowMs + Outbox.roomSpreadMs).contains(next), "not all devices ask at once")
-        #expect(outbox.handOver(Self.wide, base: 6, horizon: -1, nowMs: next)?.events == parcel.events)
+        #expect(outbox.nextBatch(Self.wide, base: 6, horizon: -1, nowMs: next)?.events == parcel.events)
     }
 
     @Test("what follows the last event of a site goes under another site")
@@ -142,7 +142,7 @@ import Testing
         _ = outbox.add(.insert("m", "1"), base: 0, isKnown: false)
         _ = outbox.add(.last, base: 0, isKnown: true)
         _ = outbox.add(.insert("m", "2"), base: 0, isKnown: false)
-        let handedOver = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        let handedOver = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let parcel = try #require(handedOver)
         let noop = #"{"base":0,"last":true,"op":1,"site":"\#(was)","type":"noop"}"#
         #expect(parcel.events[1] == Array(noop.utf8))

@@ -35,7 +35,7 @@ import Testing
         guard case .put(let queued)? = outbox.takeWrites().first else { return #expect(Bool(false)) }
         #expect(queued.author == nil)
         #expect(queued.base == 4)
-        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         #expect(parcel?.events.count == 1)
         let writes = outbox.takeWrites()
         #expect(writes.contains(.site(outbox.site, next: 1)))
@@ -48,7 +48,7 @@ import Testing
         let second = outbox.add(.update("m", "1", ["a": 2, "c": nil]), base: 3, isKnown: true)
         #expect(first == second)
         #expect(outbox.entries.first?.event == .update("m", "1", ["a": 2, "b": 1, "c": nil]))
-        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let third = outbox.add(.update("m", "1", ["a": 3]), base: 3, isKnown: true)
         #expect(third != first)
         _ = outbox.add(.update("m", "2", ["a": 3]), base: 3, isKnown: true)
@@ -63,9 +63,9 @@ import Testing
         _ = outbox.add(.insert("m", "1", ["a": 1]), base: 0, isKnown: true)
         _ = outbox.add(.delete("m", "1"), base: 0, isKnown: true)
         #expect(outbox.entries.map(\.event) == [.delete("m", "1")])
-        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.add(.insert("m", "2"), base: 0, isKnown: false)
-        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.add(.delete("m", "2"), base: 0, isKnown: false)
         #expect(outbox.entries.count == 3, "the insert may be in the log already")
     }
@@ -79,13 +79,13 @@ import Testing
         )
         _ = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
         if hasOp {
-            _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+            _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
             outbox.connected()
         }
         _ = outbox.takeNotices()
         var window = Self.wide
         window.event = 8_000
-        let parcel = outbox.handOver(window, base: 0, horizon: -1, nowMs: 0)
+        let parcel = outbox.nextBatch(window, base: 0, horizon: -1, nowMs: 0)
         #expect(parcel?.events.count == 2, "another event fills its op")
         #expect(parcel?.events.allSatisfy { $0.count < 8_000 } == true)
         let notices = outbox.takeNotices()
@@ -110,7 +110,7 @@ import Testing
         var outbox = Outbox(seed: 1)
         let bad = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
         _ = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
-        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.takeNotices()
         let error = ReelError(.tooLarge, "300 KiB found, at most 256 KiB expected")
         outbox.nacked(Event.Author(site: outbox.site, op: 0), error, ref: parcel?.ref, nowMs: 0)
@@ -121,7 +121,7 @@ import Testing
             nowMs: 0
         )
         #expect(outbox.takeNotices() == [.settled(number: bad, .refused(error))])
-        let again = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: Outbox.retryMaxMs)
+        let again = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: Outbox.retryMaxMs)
         let noop = Event.noop.encoded(base: 0, author: Event.Author(site: outbox.site, op: 0))
         #expect(again?.events.first == noop)
         #expect(again?.events.count == 2)
@@ -135,7 +135,7 @@ import Testing
         func splice(_ offset: Int64, _ text: String) -> Event {
             .update("page", "1", operations: ["text": .splice([Splice(offset, 0, text)])])
         }
-        func take(_ parcel: Outbox.Parcel?, from seq: Seq) throws -> [Outcome] {
+        func take(_ parcel: Outbox.PublishBatch?, from seq: Seq) throws -> [Outcome] {
             try #require(parcel).events.enumerated().map { index, bytes in
                 var event = ParsedEvent()
                 return try bytes.withUnsafeBytes { bytes in
@@ -145,23 +145,23 @@ import Testing
             }
         }
         _ = outbox.add(.insert("page", "1", ["text": "old words"]), base: -1, isKnown: false)
-        #expect(try take(outbox.handOver(Self.wide, base: -1, horizon: -1, nowMs: 0), from: 0) == [.applied])
+        #expect(try take(outbox.nextBatch(Self.wide, base: -1, horizon: -1, nowMs: 0), from: 0) == [.applied])
         _ = outbox.add(splice(0, "too much"), base: 0, isKnown: true)
-        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         // Typed into what is shown, before and after it is refused.
         _ = outbox.add(splice(4, "x"), base: 0, isKnown: true)
         let author = { [site = outbox.site] in Event.Author(site: site, op: $0) }
         outbox.acked(author(0), seq: 0, folded: -1, nowMs: 0)
         outbox.nacked(author(1), ReelError(.tooLarge, ""), ref: parcel?.ref, nowMs: 0)
         _ = outbox.add(splice(5, "y"), base: 0, isKnown: true)
-        let outcomes = try take(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0), from: 1)
+        let outcomes = try take(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0), from: 1)
         #expect(outcomes == [.rejected(.guard), .rejected(.stale), .rejected(.stale)])
         // Another text of the device loses nothing.
         _ = outbox.add(.insert("page", "2", ["text": "more"]), base: 0, isKnown: false)
-        #expect(try take(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0), from: 4) == [.applied])
+        #expect(try take(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0), from: 4) == [.applied])
         // Its author has seen the rejection.
         _ = outbox.add(splice(3, ","), base: 3, isKnown: true)
-        #expect(try take(outbox.handOver(Self.wide, base: 3, horizon: -1, nowMs: 0), from: 5) == [.applied])
+        #expect(try take(outbox.nextBatch(Self.wide, base: 3, horizon: -1, nowMs: 0), from: 5) == [.applied])
     }
 
     @Test func anEventIsRefusedForGoodWhereverItStandsInItsParcel() {
@@ -169,7 +169,7 @@ import Testing
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
         let bad = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
         _ = outbox.add(.update("m", "3", ["a": 1]), base: 0, isKnown: true)
-        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.takeNotices()
         // The first is nacked for the sake of the second, and so all is to go again before that one is nacked.
         let gap = ReelError(.gap, "", retryMs: 0)
@@ -178,7 +178,7 @@ import Testing
             outbox.nacked(.init(site: outbox.site, op: op), error, ref: parcel?.ref, nowMs: 0)
         }
         #expect(outbox.takeNotices() == [.settled(number: bad, .refused(error))])
-        let again = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: Outbox.retryMaxMs)
+        let again = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: Outbox.retryMaxMs)
         #expect(again?.events.count == 3)
         #expect(again?.events[1] == Event.noop.encoded(base: 0, author: .init(site: outbox.site, op: 1)))
     }
@@ -186,7 +186,7 @@ import Testing
     @Test func whatIsSentAgainWaitsUntilAllThatWasSentIsAnswered() {
         var outbox = Outbox(seed: 1)
         for id in 0..<3 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
-        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let author = { [site = outbox.site] in Event.Author(site: site, op: $0) }
         outbox.nacked(author(1), ReelError(.overloaded, "", retryMs: 200), ref: parcel?.ref, nowMs: 0)
         #expect(outbox.nextSendMs == nil, "two are on their way")
@@ -194,7 +194,7 @@ import Testing
         #expect(outbox.nextSendMs == nil, "one is on its way")
         outbox.acked(author(0), seq: 7, folded: 5, nowMs: 0)
         #expect(outbox.nextSendMs == 200)
-        let again = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 200)
+        let again = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 200)
         #expect(again?.events == parcel.map { Array($0.events.dropFirst()) }, "an ack that came meanwhile counts")
     }
 
@@ -223,13 +223,13 @@ import Testing
     @Test func manyAcksForPlacesThatTheFoldHasPassedSendAllOnceMore() {
         var outbox = Outbox(seed: 1)
         for id in 0..<100 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
-        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         for op in 0..<100 {
             outbox.acked(.init(site: outbox.site, op: Op(op)), seq: Seq(op), folded: 100, nowMs: 0)
             if op < 99 { #expect(outbox.nextSendMs == nil) }
         }
         #expect(outbox.nextSendMs == 0, "one hole, no pause for each answer behind it")
-        let again = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        let again = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         #expect(again?.events == parcel?.events)
         #expect(again?.ref == parcel.map { $0.ref + 1 })
     }
@@ -237,18 +237,18 @@ import Testing
     @Test func whatALostConnectionLeftOpenGoesAgainOnTheNextFromTheFirstOpWithoutAnAck() {
         var outbox = Outbox(seed: 1)
         for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
-        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         outbox.acked(Event.Author(site: outbox.site, op: 0), seq: 10, folded: 5, nowMs: 0)
-        #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0) == nil, "it waits for the other acks")
+        #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0) == nil, "it waits for the other acks")
         outbox.connected()
-        let again = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        let again = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         #expect(again?.events == parcel.map { Array($0.events.dropFirst()) })
     }
 
     @Test func whatWasMadeBelowTheHorizonIsMadeAnewBeforeItIsHandedOver() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.insert("m", "1"), base: -1, isKnown: false)
-        let parcel = outbox.handOver(Self.wide, base: 900, horizon: 400, nowMs: 0)
+        let parcel = outbox.nextBatch(Self.wide, base: 900, horizon: 400, nowMs: 0)
         let author = Event.Author(site: outbox.site, op: 0)
         #expect(parcel?.events == [Event.insert("m", "1").encoded(base: 900, author: author)])
     }
@@ -256,15 +256,15 @@ import Testing
     @Test func whatIsNoEventsFaultHoldsTheQueueUntilTheNextConnection() {
         var outbox = Outbox(seed: 1)
         for id in 0..<2 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
-        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let error = ReelError(.forbidden, "no")
         for op in 0..<2 as Range<Op> {
             outbox.nacked(Event.Author(site: outbox.site, op: op), error, ref: parcel?.ref, nowMs: 0)
         }
         #expect(outbox.takeNotices() == [.held(error)], "one reason, said once")
-        #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 1_000_000) == nil)
+        #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 1_000_000) == nil)
         outbox.connected()
-        #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)?.events.count == 2)
+        #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)?.events.count == 2)
     }
 
     @Test func onlySoManyBytesAreOnTheirWayWithoutAnAnswer() {
@@ -272,17 +272,17 @@ import Testing
         let text = JSON.string(String(repeating: "x", count: 20_000))
         for id in 0..<40 { _ = outbox.add(.insert("m", "\(id)", ["text": text]), base: 0, isKnown: false) }
         var sent = 0
-        func handOver() {
-            while let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0) {
+        func nextBatch() {
+            while let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0) {
                 sent += parcel.events.count
             }
         }
-        handOver()
+        nextBatch()
         let most = Outbox.inFlightBytesMax / 20_000 + 1
         #expect(sent == most, "the last one may go beyond")
         for op in 0..<40 {
             outbox.acked(Event.Author(site: outbox.site, op: Op(op)), seq: Seq(op), folded: -1, nowMs: 0)
-            handOver()
+            nextBatch()
             #expect(sent == min(40, most + op + 1))
         }
         #expect(outbox.inFlightBytes == 0)
@@ -293,7 +293,7 @@ import Testing
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
         for (retry, expected) in [(500, 500), (Int64.max, Outbox.retryMaxMs)] as [(Int64, Int64)] {
             outbox.connected()
-            let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 100)
+            let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)
             outbox.nacked(
                 Event.Author(site: outbox.site, op: 0),
                 ReelError(.logUnavailable, "", retryMs: retry),
@@ -310,11 +310,11 @@ import Testing
         for op in 0..<10 as Range<Op> {
             let author = Event.Author(site: outbox.site, op: op)
             _ = outbox.add(.insert("m", "\(op)"), base: 0, isKnown: false)
-            let refused = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: nowMs)
+            let refused = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: nowMs)
             outbox.nacked(author, ReelError(.rateLimited, "", retryMs: 100), ref: refused?.ref, nowMs: nowMs)
             nowMs += 100
             #expect(outbox.nextSendMs == nowMs)
-            let taken = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: nowMs)
+            let taken = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: nowMs)
             outbox.folded(author, seq: op, .applied, content: taken?.events[0] ?? [], base: op, nowMs: nowMs)
             outbox.acked(author, seq: op, folded: op, nowMs: nowMs)
         }
@@ -323,29 +323,29 @@ import Testing
     @Test func anAckedOpThatTheFoldFoundBehindAHoleIsSentAgainFromTheHoleOn() {
         var outbox = Outbox(seed: 1)
         for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
-        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         for op in 0..<3 {
             outbox.acked(Event.Author(site: outbox.site, op: Op(op)), seq: Seq(10 + op), folded: 5, nowMs: 0)
         }
-        #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0) == nil)
+        #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0) == nil)
         let author = Event.Author(site: outbox.site, op: 1)
         outbox.folded(author, seq: 11, .gap, content: parcel?.events[1] ?? [], base: 11, nowMs: 0)
-        #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events == parcel?.events)
+        #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events == parcel?.events)
     }
 
     @Test func anAckForAPlaceThatTheFoldHasPassedSendsAgain() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
-        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         outbox.acked(Event.Author(site: outbox.site, op: 0), seq: 7, folded: 8, nowMs: 0)
-        #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events == parcel?.events)
+        #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events == parcel?.events)
     }
 
     @Test func aCloneTakesANewSiteAndMovesWhatWasNotConsumed() {
         var outbox = Outbox(seed: 1)
         let was = outbox.site
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
-        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
         // The other device's event took op 0.
         let author = Event.Author(site: was, op: 0)
@@ -355,7 +355,7 @@ import Testing
         outbox.folded(author, seq: 3, .applied, content: theirs, base: 3, nowMs: 0)
         #expect(outbox.site != was)
         #expect(outbox.takeNotices() == [.newSite(was: was, now: outbox.site)])
-        let parcel = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 100)
+        let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)
         let expected = ["1", "2"].enumerated().map { op, id in
             Event.update("m", id, ["a": 1]).encoded(base: 0, author: .init(site: outbox.site, op: Op(op)))
         }
@@ -369,7 +369,7 @@ import Testing
             .update("page", "1", operations: ["text": .splice([Splice(offset, 0, "x")])])
         }
         let handedOver = outbox.add(splice(0), base: 0, isKnown: true)
-        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let queued = outbox.add(splice(1), base: 0, isKnown: true)
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
         let author = Event.Author(site: was, op: 0)
@@ -381,14 +381,14 @@ import Testing
         }
         #expect(Set(refused) == [handedOver, queued])
         #expect(outbox.entries.map(\.event) == [.update("m", "1", ["a": 1])])
-        #expect(outbox.handOver(Self.wide, base: 3, horizon: -1, nowMs: 0)?.events.count == 1)
+        #expect(outbox.nextBatch(Self.wide, base: 3, horizon: -1, nowMs: 0)?.events.count == 1)
     }
 
     @Test func aCloneTakesOneNewSiteHoweverManyOpsTheOtherHasUsed() {
         var outbox = Outbox(seed: 1)
         let was = outbox.site
         for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
-        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         for op in 0..<3 { outbox.acked(Event.Author(site: was, op: Op(op)), seq: Seq(4 + op), folded: 2, nowMs: 0) }
         _ = outbox.takeNotices()
         for op in 0..<3 {
@@ -397,7 +397,7 @@ import Testing
             outbox.folded(author, seq: 3, .applied, content: theirs, base: 3, nowMs: 0)
         }
         #expect(outbox.takeNotices() == [.newSite(was: was, now: outbox.site)])
-        #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events.count == 3)
+        #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events.count == 3)
     }
 
     @Test func anEventOfTheOwnSiteThatWasNeverSentShowsAClone() {
@@ -415,7 +415,7 @@ import Testing
     @Test func aSnapshotSaysTheSeqOfTheLastEventOfASiteOnly() {
         var outbox = Outbox(seed: 1)
         for id in 0..<3 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
-        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.takeNotices()
         let site = outbox.site
         outbox.bootstrapped(consumed: { $0 == site ? (1, 9) : nil }, seq: 12)
@@ -436,14 +436,14 @@ import Testing
             base: 0,
             isKnown: true
         )
-        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         for op in 0..<2 as Range<Op> { outbox.acked(.init(site: was, op: op), seq: 70_000 + op, folded: 0, nowMs: 0) }
         _ = outbox.takeNotices()
         outbox.folded(Event.Author(site: was, op: 0), seq: 70_000, .stale, content: [], base: 70_000, nowMs: 0)
         #expect(outbox.site != was)
         let author = Event.Author(site: outbox.site, op: 0)
         let again = Event.update("m", "1", ["a": 1]).encoded(base: 70_000, author: author)
-        #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events == [again])
+        #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events == [again])
         let refused = outbox.takeNotices().contains {
             if case .settled(splice, .refused(let error)) = $0 { error.code == .stale } else { false }
         }
@@ -454,7 +454,7 @@ import Testing
         var outbox = Outbox(seed: 1)
         for id in 0..<2 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 50, isKnown: true) }
         let guarded = outbox.add(Event(.delete("m", "1").guarded(["a": 3])), base: 50, isKnown: true)
-        _ = outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)
+        _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let site = outbox.site
         outbox.connected()
         outbox.epochChanged(consumed: { $0 == site ? (0, 6) : nil }, seq: 7)
@@ -464,7 +464,7 @@ import Testing
             Event.update("m", "1", ["a": 1]).encoded(base: 7, author: author(1)),
             Event.noop.encoded(base: 7, author: author(2)),
         ]
-        #expect(outbox.handOver(Self.wide, base: 0, horizon: -1, nowMs: 0)?.events == expected)
+        #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)?.events == expected)
         let refused = outbox.takeNotices().contains {
             if case .settled(guarded, .refused(let error)) = $0 { error.code == .epochChanged } else { false }
         }

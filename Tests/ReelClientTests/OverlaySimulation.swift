@@ -16,7 +16,7 @@ struct OverlaySimulation {
     let others: [Site]
     var otherOps: [Op]
     /// What was handed over and has not arrived.
-    var parcels: [Outbox.Parcel] = []
+    var parcels: [Outbox.PublishBatch] = []
     var fates: [Fate] = []
     /// What a reader of changes holds who reads what he is told of.
     var told: [Overlay.Key: ObjectState] = [:]
@@ -85,7 +85,7 @@ struct OverlaySimulation {
     mutating func send() {
         stream.placeReleased()
         let window = Outbox.Window(events: 3, bytes: 4_096)
-        let parcel = stream.outbox.handOver(
+        let parcel = stream.outbox.nextBatch(
             window,
             base: stream.seq,
             horizon: -1,

@@ -124,7 +124,7 @@ struct LoggedDevice {
     }
 
     func send(_ window: Outbox.Window = OutboxTests.wide) -> [[UInt8]] {
-        let parcel = stream.outbox.handOver(
+        let parcel = stream.outbox.nextBatch(
             window,
             base: log.fold.seq,
             horizon: log.fold.horizon,

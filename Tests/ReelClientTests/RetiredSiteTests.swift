@@ -40,7 +40,7 @@ import Testing
 
     /// The ids that it sends next, as events of its present site from op 0 on.
     private func ids(_ outbox: inout Outbox, base: Seq = 90, horizon: Seq = 50) throws -> [String] {
-        let parcel = outbox.handOver(Self.wide, base: base, horizon: horizon, nowMs: 0)
+        let parcel = outbox.nextBatch(Self.wide, base: base, horizon: horizon, nowMs: 0)
         return try (parcel?.events ?? []).enumerated().map { op, bytes in
             let json = try #require(bytes.withUnsafeBytes { JSON(parsing: $0) }?.object)
             #expect(json["site"]?.string == outbox.site.description && json["op"] == .number(Double(op)))
@@ -95,7 +95,7 @@ import Testing
         outbox.leaveEndedSites { _ in nil }
         #expect(outbox.takeNotices() == [])
         #expect(outbox.site == site)
-        let parcel = outbox.handOver(Self.wide, base: 90_000, horizon: -1, nowMs: 0)
+        let parcel = outbox.nextBatch(Self.wide, base: 90_000, horizon: -1, nowMs: 0)
         #expect(parcel?.events.first == Event.insert("m", "0").encoded(base: 10, author: .init(site: site, op: 0)))
     }
 
@@ -180,7 +180,7 @@ import Testing
         outbox.position = position(90, retired: 50)
         outbox.leaveEndedSites { _ in nil }
         #expect(outbox.takeNotices() == [])
-        let sent = outbox.handOver(Self.wide, base: 90, horizon: 50, nowMs: 0)?.events
+        let sent = outbox.nextBatch(Self.wide, base: 90, horizon: 50, nowMs: 0)?.events
         let expected =
             [guarded.encoded(base: 90, author: .init(site: outbox.site, op: 0))]
             + [splice.encoded(base: 9, author: .init(site: outbox.site, op: 1))]
@@ -211,7 +211,7 @@ import Testing
     func contested() throws {
         var outbox = queue()
         outbox.position = position(30, retired: -1)
-        _ = outbox.handOver(Self.wide, base: 30, horizon: -1, nowMs: 0)
+        _ = outbox.nextBatch(Self.wide, base: 30, horizon: -1, nowMs: 0)
         outbox.nacked(.init(site: site, op: 0), ReelError(.conflict, "taken"), ref: 0, nowMs: 0)
         #expect(outbox.nextSendMs == nil)
         outbox.position = position(90, retired: 50)
@@ -288,12 +288,12 @@ import Testing
         _ = outbox.add(.insert("m", "1"), base: 0, isKnown: false)
         _ = outbox.takeWrites()
         outbox.position = position(5, retired: -1)
-        _ = outbox.handOver(Self.wide, base: 5, horizon: -1, nowMs: 0)
+        _ = outbox.nextBatch(Self.wide, base: 5, horizon: -1, nowMs: 0)
         let put = outbox.takeWrites().compactMap { if case .put(let entry) = $0 { entry.firstSent } else { nil } }
         #expect(put == [.init(epoch: epoch, seq: 5)])
         outbox.connected()
         outbox.position = position(8, retired: -1)
-        #expect(outbox.handOver(Self.wide, base: 8, horizon: -1, nowMs: 0) != nil)
+        #expect(outbox.nextBatch(Self.wide, base: 8, horizon: -1, nowMs: 0) != nil)
         #expect(outbox.entries.first?.firstSent == .init(epoch: epoch, seq: 5))
     }
 }

@@ -38,7 +38,7 @@ import Testing
 
     static func send(_ outbox: inout Outbox, to log: Log) -> [[UInt8]] {
         let (seq, horizon) = log.reached
-        let parcel = outbox.handOver(
+        let parcel = outbox.nextBatch(
             OutboxTests.wide,
             base: seq,
             horizon: horizon,

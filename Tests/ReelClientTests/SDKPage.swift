@@ -1,6 +1,6 @@
 import ReelClient
 
-/// The Swift of docs/sdk.md and of the README as it stands there: compiled here, held together and run by
+/// The Swift of docs/guides/sdk.md and of the README as it stands there: compiled here, held together and run by
 /// `SDKPageTests`.
 enum SDKPage {
     static func readme() async throws {

@@ -17,7 +17,9 @@ import Testing
         }
     }
 
-    @Test(arguments: ["README.md", "docs/sdk.md"]) func eachLineOfSwiftOnThePageIsCompiledHere(page: String) throws {
+    @Test(arguments: ["README.md", "docs/guides/sdk.md"]) func eachLineOfSwiftOnThePageIsCompiledHere(page: String)
+        throws
+    {
         let compiled = Set(try lines("Tests/ReelClientTests/SDKPage.swift"))
         var (isSwift, count) = (false, 0)
         for line in try lines(page) {

@@ -135,7 +135,7 @@ import Testing
         let titles = (0..<2).map { outbox.add(Self.title("0", "lost", $0), base: 0) { _ in true } }
         let waiting = outbox.add(Self.splice("0", 0, "a"), base: 0, waits: titles) { _ in true }
         let sites = (0..<2).map { Event.Author(site: outbox.site, op: $0) }
-        _ = outbox.handOver(.init(events: 2, bytes: 4_096), base: 0, horizon: -1, nowMs: 0)
+        _ = outbox.nextBatch(.init(events: 2, bytes: 4_096), base: 0, horizon: -1, nowMs: 0)
         func fold(_ op: Int, _ outcome: Outcome) {
             let content = outbox.entries.first?.event.encoded(base: 0, author: sites[op]) ?? []
             outbox.folded(sites[op], seq: Seq(op) + 1, outcome, content: content, base: 0, nowMs: 0)

@@ -6,8 +6,8 @@ import Testing
     @Test func thePageOfErrorsIsThatOfTheTable() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        let page = try String(contentsOf: root.appending(path: "docs/errors.md"), encoding: .utf8)
-        #expect(page == ErrorCode.page(), "write it anew: reel help --errors > docs/errors.md")
+        let page = try String(contentsOf: root.appending(path: "docs/reference/errors.md"), encoding: .utf8)
+        #expect(page == ErrorCode.page(), "write it anew: reel help --errors > docs/reference/errors.md")
     }
 
     @Test("the status says what kind of error it is", arguments: ErrorCode.allCases)

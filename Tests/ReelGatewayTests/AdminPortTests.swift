@@ -53,8 +53,8 @@ import Testing
                 #expect(try await status(keys.token(publish: "*", admin: "todo-*")) == 403, "\(target)")
                 #expect(try await status(keys.token(publish: "*", admin: "*")) == 200, "\(target)")
             }
-            try await live.journal("refused", has: 6)
-            let refused = live.journal("refused").filter { $0.contains("code=forbidden") }
+            try await live.logLines("refused", has: 6)
+            let refused = live.logLines("refused").filter { $0.contains("code=forbidden") }
             #expect(refused.count == 4 && refused.allSatisfy { $0.contains("subject=ann") }, "\(refused)")
             #expect(try await live.get("/healthz").status == 200)
             // From the same machine.

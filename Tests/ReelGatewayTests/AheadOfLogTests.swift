@@ -36,8 +36,8 @@ import Testing
             )
             #expect(sync.status == 409, "\(String(decoding: sync.body, as: UTF8.self))")
             #expect(try await live.metric(metric) == 5)
-            try await live.journal("a client is ahead of the log", has: 5)
-            let line = live.journal("a client is ahead of the log")[0]
+            try await live.logLines("a client is ahead of the log", has: 5)
+            let line = live.logLines("a client is ahead of the log")[0]
             #expect(line.contains("epoch=\(log.epoch) partition=0 stream=todo seq=64999 "), "\(line)")
             #expect(line.contains("but the log ends at -1"), "\(line)")
         }
@@ -52,7 +52,7 @@ import Testing
                 #expect(answer.status == 409)
             }
             #expect(try await live.metric(metric) == 0)
-            #expect(live.journal("a client is ahead of the log").isEmpty)
+            #expect(live.logLines("a client is ahead of the log").isEmpty)
         }
     }
 
@@ -65,7 +65,7 @@ import Testing
             }
             for _ in 0..<25 { #expect(try await socket.nextError().error.code == .aheadOfLog) }
             #expect(try await live.metric(metric) == 25)
-            #expect((10...20).contains(live.journal("a client is ahead of the log").count))
+            #expect((10...20).contains(live.logLines("a client is ahead of the log").count))
         }
     }
 

@@ -49,7 +49,7 @@ import Testing
     /// More than may be begun at once for one client.
     @Test func aClientThatWantsManyPlacesOfTheLogIsReadAFewAtATime() async throws {
         let places = 3 * GatewayLoop.logReadsMax
-        let count = places * Int(LogPages.seqsMax)
+        let count = places * Int(PageCache.seqsMax)
         let log = HeldLog(try await .sparse(count, [StreamName("sparse")!], every: 1_000))
         try await LiveGateway.with(log, { $0.warmRecords = 1 }) { live in
             let socket = try await live.connect()
@@ -57,7 +57,7 @@ import Testing
             log.hold()
             let streams = (0..<places).map { StreamName("s\($0)")! }
             for (index, stream) in streams.enumerated() {
-                let after = Seq(index) * LogPages.seqsMax - 1
+                let after = Seq(index) * PageCache.seqsMax - 1
                 let position = ClientFrame.Position.after(after)
                 socket.send(.subscribe(.init(stream: stream, position: position, epoch: log.epoch)))
             }
@@ -79,7 +79,7 @@ import Testing
         try await LiveGateway.with(
             log,
             {
-                ($0.warmRecords, $0.unsentBytes, $0.paceBytes) = (1, 300_000, 100_000)
+                ($0.warmRecords, $0.sendQueueBytes, $0.paceBytes) = (1, 300_000, 100_000)
                 // A paused socket answers no ping.
                 $0.pingMs = 3_600_000
             }

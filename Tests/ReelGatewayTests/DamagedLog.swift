@@ -34,7 +34,7 @@ final class DamagedLog: ForwardingLog {
         do throws(LogError) {
             try begin(at: from)
         } catch {
-            let tail = RunningTail(partition: partition, from: from, sink: sink)
+            let tail = TailHandle(partition: partition, from: from, sink: sink)
             tail.fail(error)
             return tail
         }

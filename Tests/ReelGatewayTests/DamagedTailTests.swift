@@ -32,7 +32,7 @@ struct DamagedTailTests {
 
         func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {
             guard first.withLock({ $0 }) != nil else { return log.tail(partition, from: from, to: sink) }
-            let tail = RunningTail(partition: partition, from: from, sink: sink)
+            let tail = TailHandle(partition: partition, from: from, sink: sink)
             tail.fail(error)
             return tail
         }

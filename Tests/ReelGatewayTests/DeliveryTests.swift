@@ -145,7 +145,7 @@ import Testing
         try await LiveGateway.with(
             log,
             {
-                ($0.unsentBytes, $0.paceBytes) = (300_000, 100_000)
+                ($0.sendQueueBytes, $0.paceBytes) = (300_000, 100_000)
                 // One event each: while it catches up, no more than an answer may find before it.
                 $0.frameBytes = 200_000
                 // A paused socket answers no ping.

@@ -79,7 +79,7 @@ import Testing
             let answer = try await live.ask("POST", "/v1/streams/todo/events", body: body)
             #expect(answer.status == 409)
             #expect(String(decoding: answer.body, as: UTF8.self).contains(#""epoch":"\#(next)""#))
-            #expect(live.journal("the epoch has ended").count == 1)
+            #expect(live.logLines("the epoch has ended").count == 1)
             let read = String(decoding: try await live.get("/v1/streams/todo/events?after=15").body, as: UTF8.self)
             #expect(read.contains(#""seq":20"#) && !read.contains(#""seq":21"#), "what lies behind the end is void")
         }

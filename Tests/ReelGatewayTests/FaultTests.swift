@@ -197,7 +197,7 @@ import Testing
             let error = try await reader.nextError()
             #expect(error.error.code == .truncated && error.first == 3)
             #expect(try await socket.nextNack().error.retryMs == 0, "it may be in the log; nobody here has read it")
-            #expect(try await live.metric("reel_gateway_trims_skipped_total") == 1)
+            #expect(try await live.metric("reel_gateway_trimmed_ranges_total") == 1)
             #expect(try await live.ready().contains(#""skipped_to":3"#))
             reader.send(.subscribe(.init(stream: todo, position: .after(2), epoch: log.epoch)))
             #expect(try await reader.events(of: todo, partition: 0, after: 2, through: 3).map(\.seq) == [3])

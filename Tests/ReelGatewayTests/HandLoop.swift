@@ -24,8 +24,8 @@ final class HandLoop: HostLoop, @unchecked Sendable {
         return true
     }
 
-    func atRoundEnd(_ body: @escaping () -> Void) { jobs.append(body) }
-    func behindRound(_ body: @escaping () -> Void) { jobs.append(body) }
+    func beforeFlush(_ body: @escaping () -> Void) { jobs.append(body) }
+    func afterFlush(_ body: @escaping () -> Void) { jobs.append(body) }
     func every(_ ms: Int64, _ body: @escaping () -> Void) -> () -> Void { {} }
 
     func offload<T: Sendable>(_ work: @escaping @Sendable () -> T, then: @escaping (T) -> Void) {

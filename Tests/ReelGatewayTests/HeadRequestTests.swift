@@ -71,7 +71,7 @@ import Testing
             let head = try await live.ask("HEAD", path, headers: ["accept": "text/event-stream"])
             #expect(head.status == 200 && head.body.isEmpty)
             #expect(head.headers["content-type"] == "text/event-stream")
-            #expect(try await live.metric("reel_gateway_followers") == 0, "nobody waits for what comes")
+            #expect(try await live.metric("reel_gateway_http_subscribers") == 0, "nobody waits for what comes")
             #expect(try await live.metric("reel_node_connections") == 1)
         }
     }
@@ -83,14 +83,14 @@ import Testing
             var request = HTTPClientRequest("HEAD", host: address.host, port: address.port, target: target)
             request.timeout = LiveGateway.patience
             let poll = try MessageReader(live.http, request)
-            try await live.followers(are: 1)
+            try await live.streamWaiters(are: 1)
             #expect(poll.head == nil)
             try await live.publish("todo", Sent.insert(site, 0, "a"))
             try await eventually("an answer") { poll.hasEnded }
             #expect(poll.head?.status == 200 && poll.byteCount == 0)
             let get = try await live.get(path)
             #expect(poll.head?.headers["content-length"] == "\(get.body.count)")
-            try await live.followers(are: 0)
+            try await live.streamWaiters(are: 0)
         }
     }
 }

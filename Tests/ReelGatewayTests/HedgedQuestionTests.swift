@@ -8,7 +8,7 @@ import Testing
     private let delayMs: Int64 = 300
 
     /// A question whose steps can stand in an expectation.
-    private final class Trial {
+    private final class RunCheck {
         private var question: HedgedQuestion
 
         init(_ question: HedgedQuestion) { self.question = question }
@@ -33,7 +33,7 @@ import Testing
         func failed(_ index: Int, nowMs: Int64) -> [HedgedQuestion.Action] { question.failed(index, nowMs: nowMs) }
     }
 
-    private func question(_ nodes: Int) -> Trial { Trial(HedgedQuestion(nodes: nodes, delayMs: delayMs)) }
+    private func question(_ nodes: Int) -> RunCheck { RunCheck(HedgedQuestion(nodes: nodes, delayMs: delayMs)) }
 
     @Test("the first answer is passed on, and no other node is asked")
     func answer() {
@@ -60,7 +60,7 @@ import Testing
     @Test("where two of three nodes hang, an answer is there within a second")
     func withinASecond() {
         let settings = GatewaySettings()
-        let one = Trial(HedgedQuestion(nodes: 3, delayMs: settings.hedgeMs))
+        let one = RunCheck(HedgedQuestion(nodes: 3, delayMs: settings.hedgeMs))
         var (nowMs, actions): (Int64, [HedgedQuestion.Action]) = (0, one.start(nowMs: 0))
         while nowMs < 1_000, !actions.contains(.ask(2)) {
             #expect(actions.last == .wait)

@@ -79,7 +79,7 @@ import Testing
             let asked = try hung.asked
             #expect(asked >= 1 && asked <= 2 * turns, "asked \(asked) times of \(answers.count)")
             try await eventually("what it was asked is cancelled") { try hung.broken() == asked }
-            try await eventually("it is said") { !live.journal("a snapshot node does not answer").isEmpty }
+            try await eventually("it is said") { !live.logLines("a snapshot node does not answer").isEmpty }
         }
     }
 

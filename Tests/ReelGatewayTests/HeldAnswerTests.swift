@@ -75,7 +75,7 @@ import Testing
             try await live.publish("todo", Sent.insert(site, 0, "a"))
             log.release()
             try await eventually("an answer, or a sleep") {
-                poll.hasEnded || live.gateway.share.meters.followers.value == 1
+                poll.hasEnded || live.gateway.share.meters.streamWaiters.value == 1
             }
             #expect(MessageReader.Message(data: poll.text).seqs == [3])
         }
@@ -89,7 +89,7 @@ import Testing
             live.gateway.share.diverged(ReelError(.diverged, "found another record"))
             log.release()
             try await eventually("an answer, or a sleep") {
-                poll.hasEnded || live.gateway.share.meters.followers.value == 1
+                poll.hasEnded || live.gateway.share.meters.streamWaiters.value == 1
             }
             #expect(poll.head?.status == 409)
         }
@@ -146,7 +146,7 @@ import Testing
             try await eventually("it leaves") { live.gateway.share.isLeaving }
             log.release()
             try await eventually("an answer, or a sleep") {
-                poll.hasEnded || live.gateway.share.meters.followers.value == 1
+                poll.hasEnded || live.gateway.share.meters.streamWaiters.value == 1
             }
             #expect(poll.head?.status == 200)
             #expect(MessageReader.Message(data: poll.text).member("to") == "2")

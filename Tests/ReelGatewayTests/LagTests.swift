@@ -95,7 +95,7 @@ import Testing
         let log = NeighbourLog(try MemoryLog(partitions: 1))
         try await LiveGateway.with(log) {
             $0.node.announceMs = 20
-            $0.readyLagMs = 500
+            $0.peerLagMsMax = 500
         } _: { live in
             var others: Seq = 0
             try await eventually("it is not ready") {
@@ -104,15 +104,15 @@ import Testing
                 let answer = try await live.get("/readyz")
                 return answer.status == 503 && String(decoding: answer.body, as: UTF8.self).contains(#""behind":true"#)
             }
-            #expect(try await live.seconds("reel_gateway_lag_seconds") ?? 0 > 0.5)
-            try await live.journal("not ready", has: 1)
+            #expect(try await live.seconds("reel_gateway_peer_lag_seconds") ?? 0 > 0.5)
+            try await live.logLines("not ready", has: 1)
             #expect(
-                live.journal("not ready")[0].contains("role=gateway reason=\"the other gateways are too far ahead\"")
+                live.logLines("not ready")[0].contains("role=gateway reason=\"the other gateways are too far ahead\"")
             )
             // It is there, and so it is again.
             log.neighbour(reads: .none)
             try await eventually("it is ready") { try await live.get("/readyz").status == 200 }
-            try await live.journal("ready", has: 2)
+            try await live.logLines("ready", has: 2)
         }
     }
 
@@ -121,7 +121,7 @@ import Testing
         let log = NeighbourLog(try MemoryLog(partitions: 1), id: "rogue")
         try await LiveGateway.with(log) {
             $0.node.announceMs = 20
-            $0.readyLagMs = 100
+            $0.peerLagMsMax = 100
         } _: { live in
             var believed = Lag(partitions: 1, limitMs: 100)
             for second: Seq in 0..<10 {
@@ -144,7 +144,7 @@ import Testing
 
     @Test func aSnapshotNodeThatIsAheadMakesNoGatewayUnready() async throws {
         try await LiveGateway.with(try MemoryLog(partitions: 1)) {
-            $0.readyLagMs = 1
+            $0.peerLagMsMax = 1
         } _: { live in
             for seq: Seq in 0..<100 {
                 let ahead = ["snapshot", "gateway"].map { role in

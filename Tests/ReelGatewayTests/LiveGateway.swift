@@ -42,13 +42,13 @@ final class LiveGateway: Sendable {
         settings.hedgeMs = 1_000_000
         settings.pollS = 1_000
         settings.aheadMs = 200
-        settings.readyLagMs = 0
+        settings.peerLagMsMax = 0
         change(&settings)
         self.log = log
         let lines = Lines()
         self.lines = lines
-        let journal = Journal(threshold: .debug) { lines.add($0) }
-        gateway = try Gateway(log: log, settings: settings, journal: journal, metrics: metrics, state: state)
+        let logger = Logger(threshold: .debug) { lines.add($0) }
+        gateway = try Gateway(log: log, settings: settings, logger: logger, metrics: metrics, state: state)
         let loop = try EventLoop()
         self.loop = loop
         http = try loop.sync { LoopBound(HTTPClient(on: loop), on: loop) }
@@ -58,13 +58,13 @@ final class LiveGateway: Sendable {
     var journalLines: [String] { lines.all }
 
     /// The lines of the gateway's journal that tell of this event.
-    func journal(_ event: String) -> [String] {
+    func logLines(_ event: String) -> [String] {
         lines.all.filter { $0.contains("event=\(event) ") || $0.contains("event=\"\(event)\" ") }
     }
 
     /// Waits until the journal has so many of these lines: what they tell of can be seen a little before.
-    func journal(_ event: String, has count: Int) async throws {
-        try await eventually("\(count) lines of \(event)") { journal(event).count == count }
+    func logLines(_ event: String, has count: Int) async throws {
+        try await eventually("\(count) lines of \(event)") { logLines(event).count == count }
     }
 
     /// All metrics, as an operator reads them.

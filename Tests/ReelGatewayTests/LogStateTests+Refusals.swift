@@ -25,7 +25,7 @@ extension LogStateTests {
             #expect(nack.error.code == .logUnavailable && nack.error.retryMs != nil)
             log.lose(0, LogError(.logUnavailable, "still none"))
             try await eventually("the reason is that of now") { try await live.ready().contains("still none") }
-            #expect(live.journal("the tail ended").count == 1, "it is not said again and again")
+            #expect(live.logLines("log tail failed").count == 1, "it is not said again and again")
 
             log.lose(0, nil)
             // Though nothing new is in it. The publish was the last write, and it failed.
@@ -33,7 +33,7 @@ extension LogStateTests {
             publish(socket, 1...1)
             #expect(try await socket.nextAck().acks.map(\.seq) == [1])
             try await live.state(becomes: "ok")
-            try await live.journal("log state", has: 3)
+            try await live.logLines("log state changed", has: 3)
         }
     }
 
@@ -125,12 +125,12 @@ extension LogStateTests {
             memory.append(events, to: 0) { _ in }
             memory.breakTails(0, LogError(.logUnavailable, "the connection was lost"))
             try await eventually("it was tried again and again") { log.met >= 10 }
-            #expect(live.journal("log state").count == 1)
+            #expect(live.logLines("log state changed").count == 1)
             try await live.state(becomes: "unavailable")
             log.damaged = nil
             memory.resume(0)
             try await live.state(becomes: "ok")
-            try await live.journal("log state", has: 2)
+            try await live.logLines("log state changed", has: 2)
         }
     }
 }

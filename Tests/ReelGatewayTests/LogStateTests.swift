@@ -65,7 +65,7 @@ import Testing
             #expect(try await socket.nextAck().acks.map(\.seq) == [0])
             #expect(try await socket.nextAck().acks.map(\.seq) == [1])
             try await live.state(becomes: "ok")
-            try await live.journal("log state", has: 2)
+            try await live.logLines("log state changed", has: 2)
         }
     }
 
@@ -357,7 +357,7 @@ import Testing
                 let found = try await live.metric(#"reel_gateway_void_records_total{reason="\#(reason)"}"#)
                 #expect(found == count, "\(reason)")
             }
-            let lines = live.journal("void record")
+            let lines = live.logLines("void record")
             #expect(lines.count >= 5)
             let named = try #require(lines.first { $0.contains("reason=bad_key") })
             #expect(named.contains("epoch=\(log.epoch) partition=\(partition) seq=2 "), "\(named)")

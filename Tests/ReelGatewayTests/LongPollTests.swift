@@ -21,7 +21,7 @@ import Testing
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             try await live.publish("todo", Sent.insert(site, 0, "a"))
             let poll = try live.reader(path + "?after=0&wait=1000")
-            try await live.followers(are: 1)
+            try await live.streamWaiters(are: 1)
             try await live.publish("other", Sent.insert(site, 0, "b"))
             #expect(poll.head == nil, "another stream's event is none of its")
             try await live.publish("todo", Sent.insert(site, 1, "c"))
@@ -29,7 +29,7 @@ import Testing
             let answer = MessageReader.Message(data: poll.text)
             #expect(answer.seqs == [2])
             #expect(answer.member("from") == "1" && answer.member("to") == "2")
-            try await live.followers(are: 0)
+            try await live.streamWaiters(are: 0)
         }
     }
 
@@ -55,7 +55,7 @@ import Testing
         try await live.started()
         let poll = try live.reader(path + "?wait=1000")
         let events = try live.reader(path, ["accept": "text/event-stream"])
-        try await live.followers(are: 2)
+        try await live.streamWaiters(are: 2)
         live.gateway.end.begin()
         await live.gateway.waitUntilEnded()
         try await eventually("both have ended") { poll.hasEnded && events.hasEnded }
@@ -144,12 +144,12 @@ import Testing
     @Test func whoGoesAwayIsForgotten() async throws {
         try await LiveGateway.with { live in
             let reader = try live.reader(path, ["accept": "text/event-stream"])
-            try await live.followers(are: 1)
+            try await live.streamWaiters(are: 1)
             reader.cancel()
             try await eventually("it is gone") {
                 // The end of a connection is met at the next write, if not before.
                 try await live.publish("todo", Sent.insert(Site(high: 2, low: .random(in: 0...9_999_999)), 0, "a"))
-                return try await live.metric("reel_gateway_followers") == 0
+                return try await live.metric("reel_gateway_http_subscribers") == 0
             }
         }
     }
@@ -158,7 +158,7 @@ import Testing
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             let reader = try live.reader(path, ["accept": "text/event-stream"])
             let poll = try live.reader(path + "?wait=1000")
-            try await live.followers(are: 2)
+            try await live.streamWaiters(are: 2)
             live.gateway.share.diverged(ReelError(.diverged, "found another record"))
             try await eventually("both have ended") { reader.hasEnded && poll.hasEnded }
             #expect(reader.messages.last?.event == "problem")
@@ -182,8 +182,8 @@ extension LiveGateway {
         return String(decoding: answer.body, as: UTF8.self)
     }
 
-    func followers(are count: Int) async throws {
-        try await eventually("\(count) followers") { try await metric("reel_gateway_followers") == count }
+    func streamWaiters(are count: Int) async throws {
+        try await eventually("\(count) followers") { try await metric("reel_gateway_http_subscribers") == count }
     }
 
     /// Asks, and reads the answer as it comes.

@@ -176,7 +176,7 @@ struct LossClaimsTests {
             var neighbour = node(lost, url: url, atMs: 0)
             neighbour.epoch = live.log.epoch
             log.neighbour(says: neighbour)
-            try await live.journal("a node claims a loss and does not repeat it when it is asked", has: 1)
+            try await live.logLines("a node claims a loss and does not repeat it when it is asked", has: 1)
             #expect(live.gateway.share.refusal(of: 0) == nil)
             #expect(try await live.ready().contains(#""log":"ok""#))
         }

@@ -40,7 +40,7 @@ import Testing
             let answer = large.readAll()
             #expect(answer.hasPrefix("HTTP/1.1 503 ") && answer.contains(#""code":"overloaded""#), "\(answer)")
             #expect(answer.contains("retry-after: 1\r\n"), "\(answer)")
-            #expect(!live.journal("the memory limit is reached: nothing new is taken").isEmpty)
+            #expect(!live.logLines("the memory limit is reached: nothing new is taken").isEmpty)
 
             memory.bytes.store(1_000, ordering: .relaxed)
             try await eventually("there is room") { !live.gateway.share.gate.lacksMemory }

@@ -214,8 +214,8 @@ import Testing
         let log = try MemoryLog(partitions: 1)
         var settings = SnapshotSettings(folder: folder)
         settings.reachMs = 600_000
-        let (journal, metrics) = (Journal(threshold: .error), Metrics())
-        let node = try SnapshotNode(log: log, settings: settings, journal: journal, metrics: metrics)
+        let (logger, metrics) = (Logger(threshold: .error), Metrics())
+        let node = try SnapshotNode(log: log, settings: settings, logger: logger, metrics: metrics)
         let gateways = try (0..<2).map { _ in try LiveGateway(log, state: node) { $0.outcomeMs = 600_000 } }
         for live in gateways { try await live.started() }
         for round in 0..<20 {

@@ -38,13 +38,15 @@ import Testing
         left.hasLeft = true
         let awake = nodes.filter { $0.id != "hangs" }
         func order(_ turn: Int) -> [String] {
-            StatePassage.order(nodes + [left], awake: awake, epoch: epoch, 3, turn: turn).map(\.id)
+            SnapshotProxy.order(nodes + [left], awake: awake, epoch: epoch, 3, turn: turn).map(\.id)
         }
         #expect(order(0) == ["a", "b", "old", "hangs"])
         #expect(order(1) == ["b", "old", "a", "hangs"])
         #expect(order(3) == order(0))
-        #expect(StatePassage.order([], awake: [], epoch: epoch, 3, turn: 5).isEmpty)
-        #expect(StatePassage.order(nodes, awake: [], epoch: epoch, 3, turn: 0).map(\.id) == ["hangs", "a", "b", "old"])
+        #expect(SnapshotProxy.order([], awake: [], epoch: epoch, 3, turn: 5).isEmpty)
+        #expect(
+            SnapshotProxy.order(nodes, awake: [], epoch: epoch, 3, turn: 0).map(\.id) == ["hangs", "a", "b", "old"]
+        )
     }
 
     @Test("a node that folds from the beginning is asked behind those that have folded")
@@ -54,7 +56,7 @@ import Testing
             node("b", "snapshot", in: epoch, at: 99_900), node("begins", "snapshot", in: epoch),
         ]
         let asked = (0..<4).map { turn in
-            StatePassage.order(nodes, awake: nodes, epoch: epoch, 3, turn: turn).map(\.id)
+            SnapshotProxy.order(nodes, awake: nodes, epoch: epoch, 3, turn: turn).map(\.id)
         }
         #expect(asked.allSatisfy { Set($0.prefix(2)) == ["a", "b"] && $0.count == 4 })
         #expect(Set(asked.map { $0[0] }) == ["a", "b"])

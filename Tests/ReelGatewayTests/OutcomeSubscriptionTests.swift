@@ -126,7 +126,7 @@ import Testing
             #expect(try await live.outcomeFollowers() == 1)
             leaving.close()
             try await eventually("none is left") { try await live.outcomeFollowers() == 0 }
-            #expect(try await live.metric("reel_gateway_followers") == 0, "they are no HTTP requests")
+            #expect(try await live.metric("reel_gateway_http_subscribers") == 0, "they are no HTTP requests")
         }
     }
 
@@ -170,7 +170,7 @@ extension LiveGateway {
     /// How many subscriptions with outcomes are told of what comes.
     fileprivate func outcomeFollowers() async throws -> Int {
         var count = 0
-        for part in gateway.parts { count += try await part.loop.run { part.value.gateway.followers.all.count } }
+        for part in gateway.parts { count += try await part.loop.run { part.value.gateway.streamWaiters.all.count } }
         return count
     }
 }

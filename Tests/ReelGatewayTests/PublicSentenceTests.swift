@@ -69,7 +69,7 @@ import Testing
             let text = String(decoding: answer.body, as: UTF8.self)
             #expect(answer.status == 503 && !text.contains("127.0.0.1"), "\(text)")
             try await eventually("the journal says which") {
-                live.journal("a snapshot node does not answer").contains { $0.contains("127.0.0.1:1") }
+                live.logLines("a snapshot node does not answer").contains { $0.contains("127.0.0.1:1") }
             }
         }
     }

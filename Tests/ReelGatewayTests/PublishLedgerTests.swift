@@ -43,7 +43,7 @@ import Testing
             _ offers: PublishLedger.Offer...,
             from connection: Int = 1,
             isRefused: Bool = false
-        ) -> (append: [Flight], answers: [String]) {
+        ) -> (append: [PendingRecord], answers: [String]) {
             let consumed = consumed
             let (append, settled) = ledger.offer(
                 offers,
@@ -61,7 +61,7 @@ import Testing
             return (append, Self.words(settled))
         }
 
-        mutating func readBack(_ flight: Flight, _ site: Site, _ op: Op, at seq: Seq) -> [String] {
+        mutating func readBack(_ flight: PendingRecord, _ site: Site, _ op: Op, at seq: Seq) -> [String] {
             consumed.append((site, op, seq, flight.value))
             return Self.words(finishReadBack(flight.value, site, op, at: seq))
         }
@@ -71,18 +71,19 @@ import Testing
             _ site: Site,
             _ op: Op,
             at seq: Seq
-        ) -> [PublishLedger.Settled] {
+        ) -> [PublishLedger.Resolution] {
             let flight = value.withUnsafeBytes {
-                ledger.readBack(Lane(stream: todo, site: site), op, seq: seq, value: $0)
+                ledger.readBack(PublisherKey(stream: todo, site: site), op, seq: seq, value: $0)
             }
             return ledger.finish(flight.map { [$0] } ?? [])
         }
 
         /// The log reports them, by default without their places.
-        mutating func reported(_ flights: [Flight], at seqs: [Seq]? = nil, head: Seq = 1_000) -> [String] {
+        mutating func reported(_ pendingRecords: [PendingRecord], at seqs: [Seq]? = nil, head: Seq = 1_000) -> [String]
+        {
             do throws(ReelError) {
-                let places = seqs ?? flights.map { _ in .none }
-                return Self.words(try ledger.reported(flights, at: places, head: head, nowMs: nowMs))
+                let places = seqs ?? pendingRecords.map { _ in .none }
+                return Self.words(try ledger.reported(pendingRecords, at: places, head: head, nowMs: nowMs))
             } catch {
                 return [error.code.rawValue]
             }
@@ -98,12 +99,12 @@ import Testing
 
         func state(nowMs: Int64) -> LogState { LogState(waitedMs: ledger.waitedMs(0, nowMs: nowMs), ledger.settings) }
 
-        mutating func failed(_ flights: [Flight]) -> [String] {
-            Self.words(ledger.failed(flights, ReelError(.logUnavailable, "away", retryMs: 1_000), nowMs: nowMs))
+        mutating func failed(_ pendingRecords: [PendingRecord]) -> [String] {
+            Self.words(ledger.failed(pendingRecords, ReelError(.logUnavailable, "away", retryMs: 1_000), nowMs: nowMs))
         }
 
         /// `1:op@seq` for an ack to connection 1, `1:op code retry` for a nack.
-        static func words(_ settled: [PublishLedger.Settled]) -> [String] {
+        static func words(_ settled: [PublishLedger.Resolution]) -> [String] {
             settled.map { settled in
                 switch settled.answer {
                 case .acked(let seq): "\(settled.connection):\(settled.op)@\(seq)"
@@ -116,84 +117,87 @@ import Testing
 
     @Test func anAckNeedsTheRecordReadBackAndTheReport() {
         var bench = Bench()
-        let (flights, none) = bench.publish(offer(a, 0), offer(a, 1))
-        #expect(none.isEmpty && flights.count == 2)
-        #expect(bench.readBack(flights[0], a, 0, at: 7).isEmpty, "read back, not reported")
-        #expect(bench.reported(flights) == ["1:0@7"], "op 1 is reported, not read back")
-        #expect(bench.readBack(flights[1], a, 1, at: 8) == ["1:1@8"])
+        let (pendingRecords, none) = bench.publish(offer(a, 0), offer(a, 1))
+        #expect(none.isEmpty && pendingRecords.count == 2)
+        #expect(bench.readBack(pendingRecords[0], a, 0, at: 7).isEmpty, "read back, not reported")
+        #expect(bench.reported(pendingRecords) == ["1:0@7"], "op 1 is reported, not read back")
+        #expect(bench.readBack(pendingRecords[1], a, 1, at: 8) == ["1:1@8"])
         #expect(bench.ledger.count == 0 && bench.ledger.byteCount == 0)
     }
 
     @Test func acksComeInTheOrderOfTheOps() {
         var bench = Bench()
-        let (flights, _) = bench.publish(offer(a, 0), offer(a, 1), offer(b, 0))
-        for (index, flight) in flights.enumerated() {
+        let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1), offer(b, 0))
+        for (index, flight) in pendingRecords.enumerated() {
             _ = bench.readBack(flight, index == 2 ? b : a, index == 1 ? 1 : 0, at: Seq(index))
         }
-        #expect(bench.reported([flights[1]]).isEmpty, "op 1 waits for op 0")
-        #expect(bench.reported([flights[2]]) == ["1:0@2"], "another site waits for nobody")
-        #expect(bench.reported([flights[0]]) == ["1:0@0", "1:1@1"])
+        #expect(bench.reported([pendingRecords[1]]).isEmpty, "op 1 waits for op 0")
+        #expect(bench.reported([pendingRecords[2]]) == ["1:0@2"], "another site waits for nobody")
+        #expect(bench.reported([pendingRecords[0]]) == ["1:0@0", "1:1@1"])
     }
 
     @Test func aReportWithoutAPlaceIsAReport() {
         var bench = Bench()
-        let (flights, _) = bench.publish(offer(a, 0), offer(a, 1))
-        #expect(bench.readBack(flights[0], a, 0, at: 7).isEmpty)
-        #expect(bench.reported(flights, at: [.none, .none]) == ["1:0@7"])
-        #expect(bench.readBack(flights[1], a, 1, at: 8) == ["1:1@8"])
+        let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1))
+        #expect(bench.readBack(pendingRecords[0], a, 0, at: 7).isEmpty)
+        #expect(bench.reported(pendingRecords, at: [.none, .none]) == ["1:0@7"])
+        #expect(bench.readBack(pendingRecords[1], a, 1, at: 8) == ["1:1@8"])
     }
 
     @Test func whatIsReportedWithoutAPlaceAndNotReadBackForLongIsNacked() {
         var bench = Bench()
-        let (flights, _) = bench.publish(offer(a, 0), offer(a, 1), offer(b, 0), offer(b, 1))
+        let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1), offer(b, 0), offer(b, 1))
         let patience = bench.ledger.settings.unavailableMs
         // It was reported long after it was taken.
         bench.nowMs += 60_000
         let late = bench.nowMs + patience + 1
-        #expect(bench.reported([flights[0]]).isEmpty)
-        #expect(bench.reported([flights[2]], at: [9], head: 7).isEmpty)
+        #expect(bench.reported([pendingRecords[0]]).isEmpty)
+        #expect(bench.reported([pendingRecords[2]], at: [9], head: 7).isEmpty)
         #expect(bench.giveUpUnseen(late - 1).isEmpty)
         #expect(bench.giveUpUnseen(late) == ["1:0 log_unavailable 0", "1:1 gap 0"], "b: a place, no report")
         #expect(bench.giveUpUnseen(late).isEmpty)
-        #expect(bench.readBack(flights[2], b, 0, at: 9) == ["1:0@9"])
-        #expect(bench.reported([flights[1]]).isEmpty)
+        #expect(bench.readBack(pendingRecords[2], b, 0, at: 9) == ["1:0@9"])
+        #expect(bench.reported([pendingRecords[1]]).isEmpty)
         #expect(bench.giveUpUnseen(late).isEmpty, "it was answered")
         #expect(bench.ledger.count == 1, "op 1 of b")
     }
 
     @Test func aReportMayNameTheSecondCopy() {
         var bench = Bench()
-        let (flights, _) = bench.publish(offer(a, 0), offer(a, 1))
-        _ = bench.readBack(flights[0], a, 0, at: 7)
-        #expect(bench.reported(flights, at: [9, 10], head: 7) == ["1:0@7"])
-        #expect(bench.readBack(flights[1], a, 1, at: 8) == ["1:1@8"], "it need not wait for the second copies")
-        #expect(bench.readBack(flights[0], a, 0, at: 9).isEmpty && bench.readBack(flights[1], a, 1, at: 10).isEmpty)
+        let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1))
+        _ = bench.readBack(pendingRecords[0], a, 0, at: 7)
+        #expect(bench.reported(pendingRecords, at: [9, 10], head: 7) == ["1:0@7"])
+        #expect(bench.readBack(pendingRecords[1], a, 1, at: 8) == ["1:1@8"], "it need not wait for the second copies")
+        #expect(
+            bench.readBack(pendingRecords[0], a, 0, at: 9).isEmpty
+                && bench.readBack(pendingRecords[1], a, 1, at: 10).isEmpty
+        )
         #expect(bench.read(to: 10) == nil)
     }
 
     @Test func aReportAtWhatHadBeenReadBeforeIsDivergedAndAcksNothing() {
         for (seq, isRight) in [(8, true), (6, false), (0, false), (-1, true)] as [(Seq, Bool)] {
             var bench = Bench()
-            let (flights, _) = bench.publish(offer(a, 0), offer(a, 1))
-            for flight in flights { flight.headWhenHandedOver = 6 }
-            _ = bench.readBack(flights[0], a, 0, at: 7)
-            let answers = bench.reported(flights, at: [7, seq], head: 7)
+            let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1))
+            for flight in pendingRecords { flight.headWhenHandedOver = 6 }
+            _ = bench.readBack(pendingRecords[0], a, 0, at: 7)
+            let answers = bench.reported(pendingRecords, at: [7, seq], head: 7)
             #expect(answers == (isRight ? ["1:0@7"] : ["diverged"]), "\(seq)")
         }
     }
 
     @Test func aSeqThatIsGivenAgainIsDivergedThoughTheSameBytesStandBeforeIt() {
         var bench = Bench()
-        let (flights, _) = bench.publish(offer(a, 0))
-        flights[0].headWhenHandedOver = 8
-        _ = bench.readBack(flights[0], a, 0, at: 7)
-        #expect(bench.reported(flights, at: [8], head: 8) == ["diverged"])
+        let (pendingRecords, _) = bench.publish(offer(a, 0))
+        pendingRecords[0].headWhenHandedOver = 8
+        _ = bench.readBack(pendingRecords[0], a, 0, at: 7)
+        #expect(bench.reported(pendingRecords, at: [8], head: 8) == ["diverged"])
     }
 
     @Test func aRecordThatIsNotWhereTheLogSaidIsDiverged() {
         var bench = Bench()
-        let (flights, _) = bench.publish(offer(a, 0))
-        #expect(bench.reported(flights, at: [7], head: 6).isEmpty)
+        let (pendingRecords, _) = bench.publish(offer(a, 0))
+        #expect(bench.reported(pendingRecords, at: [7], head: 6).isEmpty)
         #expect(bench.read(to: 6) == nil, "it may come yet")
         #expect(bench.read(to: 7) == .diverged, "another record was read there")
         bench = Bench()
@@ -207,33 +211,33 @@ import Testing
 
     @Test func whatWasGivenUpIsNotMissedWhereTheLogHadSaid() {
         var bench = Bench()
-        let (flights, _) = bench.publish(offer(a, 0))
-        #expect(bench.reported(flights, at: [7], head: 6).isEmpty)
-        _ = bench.failed(flights)
+        let (pendingRecords, _) = bench.publish(offer(a, 0))
+        #expect(bench.reported(pendingRecords, at: [7], head: 6).isEmpty)
+        _ = bench.failed(pendingRecords)
         #expect(bench.read(to: 7) == nil, "the log was trimmed before it was read")
-        #expect(bench.reported(flights, at: [3], head: 6).isEmpty)
+        #expect(bench.reported(pendingRecords, at: [3], head: 6).isEmpty)
     }
 
     @Test func aReportThatNeverComesLeavesTheEventUnansweredAndIsSeen() {
         var bench = Bench()
-        let (flights, _) = bench.publish(offer(a, 0), offer(a, 1))
-        for (index, flight) in flights.enumerated() {
+        let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1))
+        for (index, flight) in pendingRecords.enumerated() {
             #expect(bench.readBack(flight, a, Op(index), at: Seq(index)).isEmpty)
         }
-        #expect(bench.reported([flights[1]]).isEmpty, "op 1 waits for op 0")
+        #expect(bench.reported([pendingRecords[1]]).isEmpty, "op 1 waits for op 0")
         #expect(bench.state(nowMs: 100_000) == .unavailable)
         #expect(bench.ledger.awaitsAnswer(1))
-        #expect(bench.reported([flights[0]]) == ["1:0@0", "1:1@1"])
+        #expect(bench.reported([pendingRecords[0]]) == ["1:0@0", "1:1@1"])
         #expect(!bench.ledger.awaitsAnswer(1))
     }
 
     @Test func anErrorBehindTheReadingBackIsANack() {
         var bench = Bench()
-        let (flights, _) = bench.publish(offer(a, 0), offer(a, 1))
-        _ = bench.readBack(flights[0], a, 0, at: 4)
-        _ = bench.readBack(flights[1], a, 1, at: 5)
-        #expect(bench.failed([flights[0]]) == ["1:0 log_unavailable 1000", "1:1 gap 0"])
-        #expect(bench.reported([flights[1]]).isEmpty, "it was answered")
+        let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1))
+        _ = bench.readBack(pendingRecords[0], a, 0, at: 4)
+        _ = bench.readBack(pendingRecords[1], a, 1, at: 5)
+        #expect(bench.failed([pendingRecords[0]]) == ["1:0 log_unavailable 1000", "1:1 gap 0"])
+        #expect(bench.reported([pendingRecords[1]]).isEmpty, "it was answered")
         #expect(bench.publish(offer(a, 2)).append.count == 1, "both are in the log, so nothing is missing")
         #expect(bench.publish(offer(a, 0), offer(a, 1)).append.count == 2, "and both may come again")
     }
@@ -260,18 +264,18 @@ import Testing
 
     @Test func onlyTheVeryBytesThatWereHandedOverCountAsReadBack() {
         var bench = Bench()
-        let (flights, _) = bench.publish(offer(a, 0, "mine"))
+        let (pendingRecords, _) = bench.publish(offer(a, 0, "mine"))
         let other = Batches.value(a, 0, "theirs")
         #expect(bench.finishReadBack(other, a, 0, at: 3).isEmpty)
-        #expect(bench.reported(flights).isEmpty)
-        #expect(bench.readBack(flights[0], a, 0, at: 4) == ["1:0@4"])
+        #expect(bench.reported(pendingRecords).isEmpty)
+        #expect(bench.readBack(pendingRecords[0], a, 0, at: 4) == ["1:0@4"])
     }
 
     @Test func aPublishIsTakenWholeOrNotAtAll() {
         var bench = Bench()
         let bad = ReelError(.badEvent, "bad")
-        let (flights, answers) = bench.publish(offer(a, 0), offer(a, 1, refusal: bad), offer(b, 0))
-        #expect(flights.isEmpty)
+        let (pendingRecords, answers) = bench.publish(offer(a, 0), offer(a, 1, refusal: bad), offer(b, 0))
+        #expect(pendingRecords.isEmpty)
         #expect(answers == ["1:0 gap 0", "1:1 bad_event", "1:0 gap 0"])
         let (none, unnamed) = bench.publish(offer(b, 0), isRefused: true)
         #expect(none.isEmpty && unnamed == ["1:0 gap 0"])
@@ -305,10 +309,10 @@ import Testing
 
     @Test func theSameOpWithOtherContentIsAConflictOnceTheFirstWasConsumed() {
         var bench = Bench()
-        let (flights, _) = bench.publish(offer(a, 0, "first"))
+        let (pendingRecords, _) = bench.publish(offer(a, 0, "first"))
         #expect(bench.publish(offer(a, 0, "second"), from: 2).answers == ["2:0 gap 50"], "not known yet")
-        _ = bench.readBack(flights[0], a, 0, at: 5)
-        _ = bench.reported(flights)
+        _ = bench.readBack(pendingRecords[0], a, 0, at: 5)
+        _ = bench.reported(pendingRecords)
         #expect(bench.publish(offer(a, 0, "second"), from: 2).answers == ["2:0 conflict"])
         #expect(bench.publish(offer(a, 1), from: 2).append.count == 1, "nothing is missing before op 1")
         #expect(bench.publish(offer(b, 0, "one"), offer(b, 0, "two")).answers == ["1:0 gap 0", "1:0 bad_event"])
@@ -316,10 +320,10 @@ import Testing
 
     @Test func anotherBaseIsNoOtherContent() {
         var bench = Bench()
-        let (flights, _) = bench.publish(offer(a, 0, base: 3))
+        let (pendingRecords, _) = bench.publish(offer(a, 0, base: 3))
         #expect(bench.publish(offer(a, 0, base: 4), from: 2).append.count == 1)
-        _ = bench.readBack(flights[0], a, 0, at: 5)
-        _ = bench.reported(flights)
+        _ = bench.readBack(pendingRecords[0], a, 0, at: 5)
+        _ = bench.reported(pendingRecords)
         #expect(bench.publish(offer(a, 0, base: 5), from: 2).append.count == 1)
         #expect(bench.publish(offer(a, 0), from: 2).append.count == 1)
     }
@@ -339,11 +343,11 @@ import Testing
 
     @Test func aNackedOpThatTheLogShowsHoldsUpNobody() {
         var bench = Bench()
-        let (flights, _) = bench.publish(offer(a, 0), offer(a, 1))
-        #expect(bench.failed(flights) == ["1:0 log_unavailable 1000", "1:1 gap 0"])
-        _ = bench.readBack(flights[1], a, 1, at: 6)
+        let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1))
+        #expect(bench.failed(pendingRecords) == ["1:0 log_unavailable 1000", "1:1 gap 0"])
+        _ = bench.readBack(pendingRecords[1], a, 1, at: 6)
         #expect(bench.publish(offer(a, 2)).answers == ["1:2 gap 0"], "another op is not the one that is missing")
-        _ = bench.readBack(flights[0], a, 0, at: 7)
+        _ = bench.readBack(pendingRecords[0], a, 0, at: 7)
         #expect(bench.publish(offer(a, 2)).answers == ["1:2 gap 0"], "op 1 stands before op 0: a gap")
         #expect(bench.publish(offer(a, 1)).append.count == 1)
         #expect(bench.publish(offer(a, 2)).append.count == 1)
@@ -351,27 +355,27 @@ import Testing
 
     @Test func nackedOpsThatTheLogShowsInOrderHoldUpNobody() {
         var bench = Bench()
-        let (flights, _) = bench.publish(offer(a, 0), offer(a, 1))
-        _ = bench.failed(flights)
-        _ = bench.readBack(flights[0], a, 0, at: 6)
-        _ = bench.readBack(flights[1], a, 1, at: 7)
+        let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1))
+        _ = bench.failed(pendingRecords)
+        _ = bench.readBack(pendingRecords[0], a, 0, at: 6)
+        _ = bench.readBack(pendingRecords[1], a, 1, at: 7)
         #expect(bench.ledger.isIdle)
         #expect(bench.publish(offer(a, 2)).append.count == 1)
     }
 
     @Test func whatWasReadBackBeforeItFailedHoldsUpNobody() {
         var bench = Bench()
-        let (flights, _) = bench.publish(offer(a, 0))
-        _ = bench.readBack(flights[0], a, 0, at: 7)
-        #expect(bench.failed(flights) == ["1:0 log_unavailable 1000"])
+        let (pendingRecords, _) = bench.publish(offer(a, 0))
+        _ = bench.readBack(pendingRecords[0], a, 0, at: 7)
+        #expect(bench.failed(pendingRecords) == ["1:0 log_unavailable 1000"])
         #expect(bench.ledger.isIdle)
         #expect(bench.publish(offer(a, 1)).append.count == 1)
     }
 
     @Test func aNackHoldsUpLaterOpsForTenSecondsAtMost() {
         var bench = Bench()
-        let (flights, _) = bench.publish(offer(a, 0))
-        _ = bench.failed(flights)
+        let (pendingRecords, _) = bench.publish(offer(a, 0))
+        _ = bench.failed(pendingRecords)
         bench.nowMs = 9_999
         #expect(bench.publish(offer(a, 1)).answers == ["1:1 gap 0"])
         bench.nowMs = 10_000
@@ -405,13 +409,13 @@ import Testing
 
     @Test func aLogThatIsAwayIsSaidAfterFiveSeconds() {
         var bench = Bench()
-        let (flights, _) = bench.publish(offer(a, 0))
+        let (pendingRecords, _) = bench.publish(offer(a, 0))
         #expect(bench.state(nowMs: 2_000) == .ok)
         #expect(bench.state(nowMs: 2_001) == .degraded)
         bench.nowMs = 5_001
         #expect(bench.publish(offer(b, 0)).answers == ["1:0 log_unavailable 1000"])
-        _ = bench.readBack(flights[0], a, 0, at: 0)
-        #expect(bench.reported(flights) == ["1:0@0"], "what was taken stays unanswered until it is known")
+        _ = bench.readBack(pendingRecords[0], a, 0, at: 0)
+        #expect(bench.reported(pendingRecords) == ["1:0@0"], "what was taken stays unanswered until it is known")
         #expect(bench.state(nowMs: 9_000) == .ok)
     }
 
@@ -427,13 +431,13 @@ import Testing
         for _ in 0..<200 {
             var bench = Bench()
             var nextOp: [Site: Op] = [:]
-            var waiting: [(flight: Flight, site: Site, op: Op)] = []
-            var unreported: [Flight] = []
+            var waiting: [(flight: PendingRecord, site: Site, op: Op)] = []
+            var unreported: [PendingRecord] = []
             var log: [Seq: (Site, Op)] = [:]
             var lastAcked: [Site: Op] = [:]
             var seq: Seq = 0
             var failed: Set<String> = []
-            func check(_ settled: [PublishLedger.Settled]) {
+            func check(_ settled: [PublishLedger.Resolution]) {
                 for answer in settled {
                     guard case .acked(let at) = answer.answer else { continue }
                     #expect(log[at]?.0 == answer.site && log[at]?.1 == answer.op, "seed \(seed)")

@@ -107,9 +107,9 @@ import Testing
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             try await publish(to: live)
             let poll = try live.reader(path + "?after=5&epoch=\(live.log.epoch)&models=task&site=\(own)&wait=1000")
-            try await live.followers(are: 1)
+            try await live.streamWaiters(are: 1)
             try await live.publish("todo", insert(other, 4, "note"))
-            try await live.followers(are: 1)
+            try await live.streamWaiters(are: 1)
             #expect(poll.head == nil, "another model's event is none of its")
             try await live.publish("todo", insert(own, 2, "note"))
             try await eventually("an answer") { poll.hasEnded }
@@ -143,7 +143,7 @@ import Testing
             let readers = try ["task", "note"].map {
                 try live.reader(path + "?models=\($0)", ["accept": "text/event-stream"])
             }
-            try await live.followers(are: 2)
+            try await live.streamWaiters(are: 2)
             // Of one batch: both are told of its whole range.
             let both = insert(other, 0, "task") + Array(",".utf8) + insert(other, 1, "note")
             try await live.publish("todo", both)

@@ -20,8 +20,8 @@ import Testing
             let socket = try await live.open(bearer(try keys.token(publish: "*")))
             #expect(try await live.metric(requests("/v1/socket", 101)) == 1)
             _ = try await status(live, handshake("Authorization: Bearer nonsense\r\n"))
-            try await live.journal("refused", has: 1)
-            let line = live.journal("refused")[0]
+            try await live.logLines("refused", has: 1)
+            let line = live.logLines("refused")[0]
             for part in ["level=audit", "code=unauthorized", "client=127.0.0.1", "route=/v1/socket "] {
                 #expect(line.contains(part), "\(part) in \(line)")
             }
@@ -29,7 +29,7 @@ import Testing
             // It has no place for a socket, so nobody was refused for want of a right.
             #expect(try await status(live, handshake("", path: "/nowhere")) == 404)
             #expect(try await live.metric(requests("none", 404)) == 1)
-            #expect(live.journal("refused").count == 1)
+            #expect(live.logLines("refused").count == 1)
             socket.close()
         }
     }
@@ -49,7 +49,7 @@ import Testing
             #expect(try await socket.nextNack().error.code == .forbidden)
             socket.send(.renew(token: try keys.token("ann", publish: "*")))
             #expect(try await socket.nextError().error.code == .forbidden)
-            let lines = live.journal("refused")
+            let lines = live.logLines("refused")
             #expect(lines.count == 4)
             for frame in ["subscribe", "fetch", "publish", "renew"] {
                 let line = lines.first { $0.contains(#"route="/v1/socket \#(frame)""#) } ?? ""
@@ -59,7 +59,7 @@ import Testing
             let begun = ContinuousClock.now
             for _ in 0..<2_000 { #expect(try await socket.nextError().error.code == .forbidden) }
             let seconds = Int((ContinuousClock.now - begun).components.seconds)
-            #expect(live.journal("refused").count <= 10 * (seconds + 3))
+            #expect(live.logLines("refused").count <= 10 * (seconds + 3))
         }
     }
 
@@ -71,7 +71,7 @@ import Testing
                 "POST /v1/streams/other/events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer \(weak)\r\n"
                 + "Content-Length: 900000\r\n\r\n"
             #expect(try await status(live, request) == 403)
-            let line = live.journal("refused").first ?? ""
+            let line = live.logLines("refused").first ?? ""
             #expect(line.contains("subject=bob") && line.contains("client=127.0.0.1"), "\(line)")
             #expect(line.contains("route=/v1/streams/{stream}/events "), "\(line)")
             #expect(try await live.metric(requests("/v1/streams/{stream}/events", 403)) == 1)
@@ -138,7 +138,7 @@ import Testing
                 let answer = try await live.ask("GET", "/v1/streams/other/head", headers: bearer(token))
                 #expect(answer.status == 401 || answer.status == 403)
             }
-            try await live.journal("refused", has: 2)
+            try await live.logLines("refused", has: 2)
             for line in live.journalLines {
                 let isPlain = line.dropLast().unicodeScalars.allSatisfy { !PrintableText.isControl($0) }
                 #expect(isPlain, "\(line.debugDescription)")
@@ -156,9 +156,9 @@ import Testing
             let headers: HTTPHeaders = ["forwarded": "for=192.0.2.1"]
             #expect(try await live.ask("GET", "/v1/streams/todo/head", headers: headers).status == 401)
             _ = try await status(live, handshake("Forwarded: for=192.0.2.1\r\nAuthorization: Bearer x\r\n"))
-            try await live.journal("refused", has: 2)
+            try await live.logLines("refused", has: 2)
             let client = isTrusted ? "client=192.0.2.1 " : "client=127.0.0.1 "
-            #expect(live.journal("refused").allSatisfy { $0.contains(client) }, "\(live.journal("refused"))")
+            #expect(live.logLines("refused").allSatisfy { $0.contains(client) }, "\(live.logLines("refused"))")
         }
     }
 

@@ -185,7 +185,7 @@ import Testing
         }
         try await with([url(rogue)]) { live in
             await #expect(throws: NetError.self) { try await live.get("/v1/streams/todo/objects/task/1") }
-            try await live.journal("a snapshot node's answer is not passed on", has: 1)
+            try await live.logLines("a snapshot node's answer is not passed on", has: 1)
         }
     }
 

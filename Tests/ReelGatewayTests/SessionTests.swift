@@ -91,7 +91,7 @@ import Testing
 
     @Test func itLeavesAtItsMoment() {
         var session = open()
-        session.sendAway(atMs: 500)
+        session.askToLeave(atMs: 500)
         #expect(session.tick(nowMs: 499) == .nothing)
         #expect(session.tick(nowMs: 500) == .leave)
         #expect(session.received(.success(other)) == .ignore)
@@ -99,7 +99,7 @@ import Testing
 
     @Test func itDoesNotLeaveBeforeWhatWasTakenIsAnswered() {
         var session = open()
-        session.sendAway(atMs: 500)
+        session.askToLeave(atMs: 500)
         #expect(session.received(.success(other)) == .handle(other), "its moment has not come")
         #expect(session.tick(nowMs: 500, awaitsAnswer: true) == .nothing)
         #expect(session.received(.success(other)) == .ignore, "nothing more is taken, or it would never go")
@@ -110,11 +110,11 @@ import Testing
 
 /// A position that the node has not read.
 @Suite struct PositionWaitTests {
-    func wait(_ seq: Seq) -> PositionWait {
-        PositionWait(partition: 0, seq: seq, behindMs: 2_000, aheadMs: 5_000)
+    func wait(_ seq: Seq) -> SeqWaiter {
+        SeqWaiter(partition: 0, seq: seq, behindMs: 2_000, aheadMs: 5_000)
     }
 
-    func code(_ step: PositionWait.Step) -> ErrorCode? {
+    func code(_ step: SeqWaiter.Step) -> ErrorCode? {
         if case .refuse(let error) = step { error.code } else { nil }
     }
 

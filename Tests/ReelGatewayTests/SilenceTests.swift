@@ -38,7 +38,7 @@ import Testing
     @Test func whoTakesAFewBytesNowAndThenIsCut() {
         wire.fill(4 << 20)
         still.pass(seconds: 63) { _ in
-            wire.left -= ReadingPace.bytesMin / 100
+            wire.left -= SlowReaderDetector.bytesMin / 100
             say(#"{"t":"unsubscribe","stream":"todo"}"#)
         }
         #expect(wire.wasReset)
@@ -123,17 +123,17 @@ import Testing
     @Test func whatWaitsIsShownAndWhyASocketHasEndedIsCounted() {
         wire.fill(3 << 20)
         still.pass(seconds: 1)
-        #expect(still.metric("reel_gateway_unsent_bytes") == 3 << 20)
-        #expect(still.metric("reel_gateway_slow_connections") == 1)
+        #expect(still.metric("reel_gateway_send_queue_bytes") == 3 << 20)
+        #expect(still.metric("reel_gateway_backlogged_connections") == 1)
         wire.left = 1 << 20
         still.pass(seconds: 1)
-        #expect(still.metric("reel_gateway_unsent_bytes") == 1 << 20)
-        #expect(still.metric("reel_gateway_slow_connections") == 0)
+        #expect(still.metric("reel_gateway_send_queue_bytes") == 1 << 20)
+        #expect(still.metric("reel_gateway_backlogged_connections") == 0)
         still.pass(seconds: 130)
         #expect(wire.wasReset)
         client.closed()
         still.pass(seconds: 1)
-        #expect(still.metric("reel_gateway_unsent_bytes") == 0)
+        #expect(still.metric("reel_gateway_send_queue_bytes") == 0)
         #expect(still.metric(#"reel_gateway_closed_total{reason="slow"}"#) == 1)
     }
 
@@ -160,7 +160,7 @@ import Testing
         }
         ends("silent") { _, _ in still.pass(seconds: 42) }
         ends("leave") { client, _ in
-            client.sendAway(afterMs: 10, nodes: [])
+            client.askToLeave(afterMs: 10, nodes: [])
             still.pass(seconds: 1)
         }
     }
@@ -168,7 +168,7 @@ import Testing
     @Test func thePageNamesEveryReason() throws {
         let repository = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        let page = try String(contentsOf: repository.appending(path: "docs/metrics.md"), encoding: .utf8)
+        let page = try String(contentsOf: repository.appending(path: "docs/reference/metrics.md"), encoding: .utf8)
         for end in SocketEnd.allCases { #expect(page.contains("| `\(end.rawValue)` |")) }
     }
 

@@ -16,8 +16,8 @@ import Testing
         let settings = GatewaySettings()
         // Reads of the log, and of one fetch, of a frame each.
         let reads = (GatewayLoop.logReadsMax + 1) * settings.frameBytes
-        #expect(settings.paceBytes + reads < 2 * settings.unsentBytes)
-        #expect(settings.frameBytes <= settings.unsentBytes && settings.eventBytes < settings.frameBytes)
+        #expect(settings.paceBytes + reads < 2 * settings.sendQueueBytes)
+        #expect(settings.frameBytes <= settings.sendQueueBytes && settings.eventBytes < settings.frameBytes)
     }
 
     /// A socket whose kernels keep little for it, and which answers nothing.

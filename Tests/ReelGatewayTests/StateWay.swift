@@ -47,8 +47,8 @@ enum StateWay {
                 node.end.begin()
                 await node.waitUntilEnded()
             } else {
-                let (journal, metrics) = (Journal(threshold: .error), Metrics())
-                let node = try SnapshotNode(log: log, settings: settings, journal: journal, metrics: metrics)
+                let (logger, metrics) = (Logger(threshold: .error), Metrics())
+                let node = try SnapshotNode(log: log, settings: settings, logger: logger, metrics: metrics)
                 let live = try LiveGateway(log, state: node) {
                     $0.outcomeMs = 600_000
                     change(&$0)

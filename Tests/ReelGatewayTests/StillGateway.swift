@@ -27,8 +27,8 @@ final class StillLoop: HostLoop, @unchecked Sendable {
         }
     }
 
-    func atRoundEnd(_ body: @escaping () -> Void) { body() }
-    func behindRound(_ body: @escaping () -> Void) { body() }
+    func beforeFlush(_ body: @escaping () -> Void) { body() }
+    func afterFlush(_ body: @escaping () -> Void) { body() }
     func offload<T: Sendable>(_ work: @escaping @Sendable () -> T, then: @escaping (T) -> Void) { then(work()) }
 
     func every(_ ms: Int64, _ body: @escaping () -> Void) -> () -> Void {
@@ -59,7 +59,7 @@ final class Wire: ClientSocket {
     var kernelBytes = 0
     var pendingBytes: Int { max(0, left - kernelBytes) }
     var partBytes: Int?
-    private var pace = ReadingPace()
+    private var pace = SlowReaderDetector()
 
     func send(_ frame: WebSocketFrame) {
         writtenBytes += frame.bytes.count
@@ -75,7 +75,7 @@ final class Wire: ClientSocket {
     }
 
     func ping(_ payload: [UInt8]) { pings.append(payload) }
-    func lookAtPace() -> ReadingPace.Finding { pace.look(written: writtenBytes, left: left) }
+    func checkReadingPace() -> SlowReaderDetector.Finding { pace.look(written: writtenBytes, left: left) }
     func close(code: UInt16?, reason: String) { closeCode = closeCode ?? code }
     func reset() { wasReset = true }
 
@@ -147,7 +147,7 @@ extension GatewayLoop {
             bounds: [.empty],
             starts: [WarmStart(from: 0)],
             settings: settings,
-            journal: Journal { _ in },
+            logger: Logger { _ in },
             metrics: metrics,
             state: nil
         )

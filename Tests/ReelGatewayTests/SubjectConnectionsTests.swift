@@ -73,7 +73,7 @@ import Testing
             }
             var stream: RawClient? = try client(target, accept: "text/event-stream")
             var poll: RawClient? = try client(target + "?wait=900")
-            try await eventually("both wait") { try await live.metric("reel_gateway_followers") == 2 }
+            try await eventually("both wait") { try await live.metric("reel_gateway_http_subscribers") == 2 }
             let refused = try await live.ask(
                 "GET",
                 target + "?wait=900",
@@ -83,11 +83,11 @@ import Testing
             #expect(try await status(target) == 200, "a request that does not wait takes no place")
             (stream, poll) = (nil, nil)
             try await eventually("both places are free") {
-                try await live.metric("reel_gateway_followers") == 0
+                try await live.metric("reel_gateway_http_subscribers") == 0
             }
             stream = try client(target, accept: "text/event-stream")
             poll = try client(target + "?wait=900")
-            try await eventually("both wait again") { try await live.metric("reel_gateway_followers") == 2 }
+            try await eventually("both wait again") { try await live.metric("reel_gateway_http_subscribers") == 2 }
             withExtendedLifetime((stream, poll)) {}
         }
     }

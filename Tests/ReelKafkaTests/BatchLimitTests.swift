@@ -32,18 +32,18 @@ struct BatchLimitTests {
 
     @Test func aLimitIsAskedAgainOnceAMinuteUntilThereIsNone() {
         var limit = BatchLimit(batchBytes: 1_000_000)
-        #expect(!limit.isToAsk(nowMs: .max - 1), "nothing was refused")
+        #expect(!limit.shouldAsk(nowMs: .max - 1), "nothing was refused")
         limit.refused(recordBytes: 10)
-        #expect(limit.isToAsk(nowMs: 0))
+        #expect(limit.shouldAsk(nowMs: 0))
         limit.told(100_000, nowMs: 0)
-        #expect(!limit.isToAsk(nowMs: 59_999) && limit.isToAsk(nowMs: 60_000))
+        #expect(!limit.shouldAsk(nowMs: 59_999) && limit.shouldAsk(nowMs: 60_000))
         limit.told(200_000, nowMs: 60_000)
         #expect(limit.recordBytes == 200_000 - BatchLimit.overhead && limit.batchBytes == 200_000)
         limit.told(nil, nowMs: 120_000)
-        #expect(limit.batchBytes == 200_000 && limit.isToAsk(nowMs: 180_000), "who does not answer changes nothing")
+        #expect(limit.batchBytes == 200_000 && limit.shouldAsk(nowMs: 180_000), "who does not answer changes nothing")
         limit.told(1 << 30, nowMs: 180_000)
         #expect(limit.recordBytes == most - BatchLimit.overhead && limit.batchBytes == 1_000_000)
-        #expect(!limit.isToAsk(nowMs: .max - 1))
+        #expect(!limit.shouldAsk(nowMs: .max - 1))
     }
 
     @Test func brokersThatTakeAllOfItHaveTaughtNothingUnlessTheyRefuseAgain() {
@@ -74,7 +74,7 @@ struct BatchLimitTests {
     }
 
     @Test func aRightThatIsMissingIsTriedForEverMoreRarelyUntilItWasThere() {
-        var pace = RebuildPace()
+        var pace = ProducerBackoff()
         var nowMs: Int64 = 0
         var pauses: [Int64] = []
         func pause() -> Int64 {
@@ -88,11 +88,11 @@ struct BatchLimitTests {
         }
         #expect(pauses == [0, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000, 30_000])
         pace.failed(lacksRight: true, hasDelivered: true)
-        #expect(pause() == RebuildPace.pauseMinMs)
+        #expect(pause() == ProducerBackoff.pauseMinMs)
         pace.failed(lacksRight: true, hasDelivered: false)
         #expect(pause() == 2_000)
         pace.failed(lacksRight: false, hasDelivered: false)
-        #expect(pause() == RebuildPace.pauseMinMs)
+        #expect(pause() == ProducerBackoff.pauseMinMs)
     }
 
     // MARK: With brokers

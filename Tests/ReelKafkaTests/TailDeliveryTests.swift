@@ -16,7 +16,7 @@ import Testing
     private func deliverSome(_ random: inout SeededNumbers) throws {
         let delivery = try TailDelivery()
         let sinks = (0..<3).map { _ in Sink() }
-        let tails = sinks.enumerated().map { RunningTail(partition: $0, from: 0, sink: $1) }
+        let tails = sinks.enumerated().map { TailHandle(partition: $0, from: 0, sink: $1) }
         var next = [Seq](repeating: 0, count: tails.count)
         for _ in 0..<500 {
             let tail = Int.random(in: 0..<tails.count, using: &random)
@@ -35,7 +35,7 @@ import Testing
     @Test func nothingIsDeliveredBehindACancel() throws {
         let delivery = try TailDelivery()
         let sink = Sink()
-        let tail = RunningTail(partition: 0, from: 0, sink: sink)
+        let tail = TailHandle(partition: 0, from: 0, sink: sink)
         sink.act = { if $0 == 1 { tail.cancel() } }
         for seq in 0..<8 as Range<Seq> { delivery.deliver(batch(0, seq), to: tail, isMoreThere: true) }
         delivery.close()

@@ -10,7 +10,7 @@ import Testing
 /// How the tails of a log on SQLite hear of what was committed, here or by another process.
 @Suite(.timeLimit(.minutes(5)))
 struct WakingTests {
-    private func isRung(_ watch: BellWatch) -> Bool {
+    private func isRung(_ watch: CommitNotifications) -> Bool {
         var waiting = pollfd(fd: watch.descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&waiting, 1, 0) == 1
     }
@@ -69,7 +69,7 @@ struct WakingTests {
             defer { writer.close() }
             let sinks = [CollectingSink(), CollectingSink()]
             for partition in 0...1 {
-                reader.start(RunningTail(partition: partition, from: 0, sink: sinks[partition]))
+                reader.start(TailHandle(partition: partition, from: 0, sink: sinks[partition]))
             }
             var own = 0
             let rounds = 10

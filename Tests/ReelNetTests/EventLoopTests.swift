@@ -108,7 +108,7 @@ import Testing
             let seen = Seen()
             try await loop.run {
                 for number in 0..<3 {
-                    loop.paced {
+                    loop.throttled {
                         seen.lists.withLock { $0[0, default: []].append(number) }
                         loop.execute { seen.lists.withLock { $0[0, default: []].append(10 + number) } }
                         return true
@@ -127,7 +127,7 @@ import Testing
             let begin = ContinuousClock.now
             try await loop.run {
                 for number in 0..<2_000 {
-                    loop.paced {
+                    loop.throttled {
                         seen.lists.withLock { $0[0, default: []].append(number) }
                         if number == 0 { loop.execute { seen.lists.withLock { $0[0, default: []].append(-1) } } }
                         // The first turn is for eight that take one.
@@ -142,7 +142,7 @@ import Testing
             #expect(all.filter { $0 >= 0 } == Array(0..<2_000))
             // Behind the last one the next is on time.
             try await loop.run {
-                loop.paced {
+                loop.throttled {
                     seen.lists.withLock { $0[1] = [7] }
                     return true
                 }
@@ -179,8 +179,8 @@ import Testing
         try await withLoop { loop in
             let seen = Seen()
             try await loop.run {
-                loop.behindRound { seen.lists.withLock { $0[0, default: []].append(2) } }
-                loop.atRoundEnd { seen.lists.withLock { $0[0, default: []].append(1) } }
+                loop.afterFlush { seen.lists.withLock { $0[0, default: []].append(2) } }
+                loop.beforeFlush { seen.lists.withLock { $0[0, default: []].append(1) } }
             }
             try await eventually { seen.lists.withLock { $0[0] } == [1, 2] }
         }
@@ -240,18 +240,18 @@ import Testing
                     loop.offload(niceness, then: { fired.add("short nice \($0)") })
                 }
             }
-            try await eventually { fired["nice \(LongWork.niceness)"] == 50 && fired["short nice 0"] == 50 }
-            #expect(fired.names.count { $0.hasPrefix("thread ") } <= LongWork.threads)
+            try await eventually { fired["nice \(LowPriorityPool.niceness)"] == 50 && fired["short nice 0"] == 50 }
+            #expect(fired.names.count { $0.hasPrefix("thread ") } <= LowPriorityPool.threads)
         }
     }
 
     @Test func aLoopFollowsWhatWritesCost() {
-        #expect(WriteCost.begin(31) == nil, "too few to tell")
-        var cost = WriteCost()
+        #expect(WriteCostEstimate.begin(31) == nil, "too few to tell")
+        var cost = WriteCostEstimate()
         let micros = cost.micros
         cost.end(31, since: nil)
         #expect(cost.micros == micros)
-        cost.end(1_000_000_000, since: WriteCost.begin(1_000_000_000))
+        cost.end(1_000_000_000, since: WriteCostEstimate.begin(1_000_000_000))
         #expect((micros * 0.75...micros * 0.76).contains(cost.micros), "a quarter of the way to nothing")
     }
 

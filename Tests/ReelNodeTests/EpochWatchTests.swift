@@ -40,13 +40,13 @@ import Testing
     @Test func aNodeGoesToTheNextLogAndNeverBackToOneOfBefore() async throws {
         let loop = try EventLoop()
         defer { loop.stop() }
-        let end = NodeEnd(on: loop, settings: NodeSettings(), journal: Journal(threshold: .error)) {
-        } sendAway: { _ in
+        let end = GracefulShutdown(on: loop, settings: NodeSettings(), logger: Logger(threshold: .error)) {
+        } askToLeave: { _ in
         } connections: {
             0
         }
         let store = Store(log(5, 3))
-        let watch = EpochWatch(store, current: log(5, 3), end: end, journal: Journal(threshold: .error)) { true }
+        let watch = EpochWatch(store, current: log(5, 3), end: end, logger: Logger(threshold: .error)) { true }
         for answer in [log(5, 3), log(4, 2), log(7, 3)] {
             store.say(answer)
             // The answer before the last one was heard.
@@ -64,15 +64,15 @@ import Testing
         defer { loop.stop() }
         let connections = Atomic(1)
         let lines = Mutex<[String]>([])
-        let journal = Journal { line in lines.withLock { $0.append(line) } }
+        let logger = Logger { line in lines.withLock { $0.append(line) } }
         var settings = NodeSettings()
         settings.drainLimitMs = 1_000_000
-        let end = NodeEnd(on: loop, settings: settings, journal: journal) {
-        } sendAway: { _ in
+        let end = GracefulShutdown(on: loop, settings: settings, logger: logger) {
+        } askToLeave: { _ in
         } connections: {
             connections.load(ordering: .relaxed)
         }
-        let watch = EpochWatch(Store(log(6, 4)), current: log(5, 3), end: end, journal: journal) { true }
+        let watch = EpochWatch(Store(log(6, 4)), current: log(5, 3), end: end, logger: logger) { true }
         try await eventually("the next log") { watch.next != nil }
         end.begin()
         try await eventually("the request") { end.isRequested }

@@ -6,14 +6,14 @@ import Testing
 /// The two forms of the journal's lines, and which lines a threshold drops.
 @Suite struct JournalFormatTests {
     /// The lines of a journal to which everything was said once.
-    private func lines(_ threshold: Journal.Level, _ format: Journal.Format) -> [String] {
+    private func lines(_ threshold: Logger.Level, _ format: Logger.Format) -> [String] {
         let lines = Mutex<[String]>([])
-        let journal = Journal(threshold: threshold, format: format) { line in lines.withLock { $0.append(line) } }
-        journal.debug("a", ["k": "v"])
-        journal.info("b", ["detail": "x=\"1\"\n\u{1b}[31m\u{202e}é", "event": "taken"])
-        journal.warning("c")
-        journal.error("d")
-        journal.audit("e", ["subject": String(repeating: "\u{7}", count: 128)])
+        let logger = Logger(threshold: threshold, format: format) { line in lines.withLock { $0.append(line) } }
+        logger.debug("a", ["k": "v"])
+        logger.info("b", ["detail": "x=\"1\"\n\u{1b}[31m\u{202e}é", "event": "taken"])
+        logger.warning("c")
+        logger.error("d")
+        logger.audit("e", ["subject": String(repeating: "\u{7}", count: 128)])
         return lines.withLock { $0 }
     }
 

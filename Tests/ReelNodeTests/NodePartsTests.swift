@@ -10,7 +10,7 @@ import Testing
     @Test func sendsAwayThenEndsWhenAllAreGone() {
         var drain = Drain(spreadMs: 100, limitMs: 1_000)
         #expect(drain.tick(nowMs: 0, connections: 0) == .wait)
-        #expect(drain.requested(nowMs: 10) == .sendAway(withinMs: 100))
+        #expect(drain.requested(nowMs: 10) == .askToLeave(withinMs: 100))
         #expect(drain.tick(nowMs: 20, connections: 1) == .wait)
         #expect(drain.tick(nowMs: 30, connections: 0) == .end(.allHaveLeft))
         #expect(drain.tick(nowMs: 40, connections: 0) == .wait)
@@ -25,16 +25,16 @@ import Testing
 
     @Test func theFirstRequestWhileANodeMovesOnIsNotTheSecond() {
         var drain = Drain(spreadMs: 100, limitMs: 1_000)
-        #expect(drain.moveOn(nowMs: 0, spreadMs: 30) == .sendAway(withinMs: 30))
+        #expect(drain.restartForEpoch(nowMs: 0, spreadMs: 30) == .askToLeave(withinMs: 30))
         #expect(drain.requested(nowMs: 1) == .wait)
-        #expect(drain.moveOn(nowMs: 2, spreadMs: 30) == .wait)
+        #expect(drain.restartForEpoch(nowMs: 2, spreadMs: 30) == .wait)
         #expect(drain.tick(nowMs: 3, connections: 1) == .wait)
         #expect(drain.requested(nowMs: 4) == .end(.toldTwice))
     }
 
     @Test func aNodeThatMovesOnEndsAtTheLimit() {
         var drain = Drain(spreadMs: 100, limitMs: 1_000)
-        #expect(drain.moveOn(nowMs: 0, spreadMs: 5_000) == .sendAway(withinMs: 1_000))
+        #expect(drain.restartForEpoch(nowMs: 0, spreadMs: 5_000) == .askToLeave(withinMs: 1_000))
         #expect(drain.requested(nowMs: 900) == .wait)
         #expect(drain.tick(nowMs: 1_000, connections: 5) == .end(.limit))
     }
@@ -89,9 +89,9 @@ import Testing
 @Suite struct JournalTests {
     @Test func oneLineWithTimeLevelAndQuotedValues() throws {
         let lines = Mutex<[String]>([])
-        let journal = Journal(threshold: .warning) { line in lines.withLock { $0.append(line) } }
-        journal.info("unheard")
-        journal.error("tail failed", ["detail": "two\nlines \"here\"", "partition": "3", "empty": ""])
+        let logger = Logger(threshold: .warning) { line in lines.withLock { $0.append(line) } }
+        logger.info("unheard")
+        logger.error("tail failed", ["detail": "two\nlines \"here\"", "partition": "3", "empty": ""])
         let line = try #require(lines.withLock { $0.first })
         #expect(lines.withLock { $0.count } == 1)
         #expect(line.hasSuffix("partition=3 empty=\"\"\n"))
@@ -102,8 +102,8 @@ import Testing
     @Test("what a terminal or a viewer takes for a command is written as an escape")
     func controls() throws {
         let lines = Lines()
-        let journal = Journal { lines.add($0) }
-        journal.info("x", ["sub": "an\u{202e}n", "detail": "\u{1b}]0;pwn\u{7}\u{9b}1m\u{2066}\r"])
+        let logger = Logger { lines.add($0) }
+        logger.info("x", ["sub": "an\u{202e}n", "detail": "\u{1b}]0;pwn\u{7}\u{9b}1m\u{2066}\r"])
         let line = try #require(lines.all.first)
         #expect(line.contains(#"sub="an\u202en""#))
         #expect(line.contains(#"detail="\u001b]0;pwn\u0007\u009b1m\u2066\r""#), "\(line)")
@@ -114,9 +114,9 @@ import Testing
     @Test func allAreCountedAndFewAreNamed() {
         let metrics = Metrics()
         let lines = Mutex<[String]>([])
-        let journal = Journal { line in lines.withLock { $0.append(line) } }
+        let logger = Logger { line in lines.withLock { $0.append(line) } }
         let start = ContinuousClock.now
-        let watch = VoidWatch("reel_voids_total", epoch: Epoch(1), metrics: metrics, journal: journal)
+        let watch = VoidWatch("reel_voids_total", epoch: Epoch(1), metrics: metrics, logger: logger)
         for seq in 0..<100 {
             var tally = VoidTally()
             for _ in 0..<20 {

@@ -8,9 +8,9 @@ import Testing
 @testable import ReelNode
 
 @Suite(.serialized, .timeLimit(.minutes(20))) struct NodeSignalsTests {
-    private func end(on loop: EventLoop) -> NodeEnd {
-        NodeEnd(on: loop, settings: NodeSettings(), journal: Journal(threshold: .error)) {
-        } sendAway: { _ in
+    private func end(on loop: EventLoop) -> GracefulShutdown {
+        GracefulShutdown(on: loop, settings: NodeSettings(), logger: Logger(threshold: .error)) {
+        } askToLeave: { _ in
         } connections: {
             0
         }
@@ -18,7 +18,7 @@ import Testing
 
     @Test func aSignalWhileThereIsNoNodeEndsTheNextOne() async throws {
         let left = Mutex<[Int32]>([])
-        let signals = try NodeSignals(NodeSettings(), journal: Journal(threshold: .error)) { code in
+        let signals = try NodeSignals(NodeSettings(), logger: Logger(threshold: .error)) { code in
             left.withLock { $0.append(code) }
         }
         let loop = try EventLoop()

@@ -28,11 +28,11 @@ struct StoreWatchTests {
     @Test("a setting that is changed while the node runs is a notice and a line, until it is right again")
     func settings() async throws {
         let (store, lines) = (Store(), Lines())
-        let journal = Journal(threshold: .debug) { lines.add($0) }
-        let watch = StoreWatch(store, journal: journal)
+        let logger = Logger(threshold: .debug) { lines.add($0) }
+        let watch = StoreWatch(store, logger: logger)
         let loop = try EventLoop()
-        let end = NodeEnd(on: loop, settings: NodeSettings(), journal: journal) {
-        } sendAway: { _ in
+        let end = GracefulShutdown(on: loop, settings: NodeSettings(), logger: logger) {
+        } askToLeave: { _ in
         } connections: {
             0
         }

@@ -19,7 +19,7 @@ import Testing
             log: log,
             number: number,
             settings: lab.settings,
-            journal: Journal(threshold: .error),
+            logger: Logger(threshold: .error),
             metrics: Metrics()
         )
     }
@@ -117,7 +117,7 @@ import Testing
                     number: 2,
                     deployment: named,
                     settings: lab.settings,
-                    journal: Journal(threshold: .error),
+                    logger: Logger(threshold: .error),
                     metrics: Metrics()
                 )
                 try await eventually("it is folded") { node.positions == [0] }

@@ -23,11 +23,11 @@ struct FoldTurnsTests {
 
     private func name(_ text: String) throws -> StreamName { try #require(StreamName(text)) }
 
-    private func open(_ lab: Lab) throws -> PartitionFolder {
+    private func open(_ lab: Lab) throws -> PartitionProjector {
         try lab.folder(0, SnapshotFile(path: lab.path(0), identity: lab.identity(0)))
     }
 
-    private func fold(_ lab: Lab, from next: Seq, with folder: PartitionFolder) throws {
+    private func fold(_ lab: Lab, from next: Seq, with folder: PartitionProjector) throws {
         let batch = try lab.log.read(0, from: next, to: .max, bytes: 1 << 20)
         _ = try folder.fold(batch.entries[...], of: batch, upTo: batch.seqs.upperBound)
     }
@@ -234,7 +234,7 @@ struct FoldTurnsTests {
         defer { loop.stop() }
         let ended = Mutex<[String]>([])
         let (todo, quick) = (try name("todo"), try name("quick"))
-        let waits = FoldWaits()
+        let waits = FoldWaiters()
         func onLoop(_ body: @escaping @Sendable () -> Void) async {
             await withCheckedContinuation { continuation in
                 loop.execute {
@@ -251,7 +251,7 @@ struct FoldTurnsTests {
             }
         }
         func told(_ seq: Seq, read: Seq, waiting: [StreamName: Seq]) async -> [String] {
-            var status = PartitionKeeper.Status()
+            var status = PartitionSupervisor.Status()
             (status.seq, status.readSeq, status.waiting) = (seq, read, waiting)
             waits.folded(to: status)
             await onLoop {}

@@ -37,7 +37,7 @@ struct IncompleteStateTests {
             log: lab.log,
             settings: settings,
             common: common,
-            journal: Journal(threshold: .error)
+            logger: Logger(threshold: .error)
         )
         let loop = try EventLoop()
         let http = try loop.sync { LoopBound(HTTPClient(on: loop), on: loop) }

@@ -22,7 +22,7 @@ struct Lab {
     }
 
     func node(metrics: Metrics = Metrics()) throws -> SnapshotNode {
-        try SnapshotNode(log: log, settings: settings, journal: Journal(threshold: .error), metrics: metrics)
+        try SnapshotNode(log: log, settings: settings, logger: Logger(threshold: .error), metrics: metrics)
     }
 
     func path(_ partition: Int) -> String {
@@ -34,12 +34,12 @@ struct Lab {
     }
 
     func reader(_ partition: Int) -> StateReader {
-        StateReader(place: FilePlace(path(partition)), identity: identity(partition), folder: folder.path)
+        StateReader(place: PartitionFileSlot(path(partition)), identity: identity(partition), folder: folder.path)
     }
 
     /// Without a thread: the folder of a partition's file, for tests that hand it batches.
-    func folder(_ partition: Int, _ file: SnapshotFile) throws -> PartitionFolder {
-        try PartitionFolder(file: file, identity: identity(partition), settings: settings, log: log)
+    func folder(_ partition: Int, _ file: SnapshotFile) throws -> PartitionProjector {
+        try PartitionProjector(file: file, identity: identity(partition), settings: settings, log: log)
     }
 
     func reach(_ node: SnapshotNode, _ partition: Int, _ seq: Seq) async throws {

@@ -53,8 +53,8 @@ struct LostLogTests {
         var common = NodeSettings()
         common.listen = "127.0.0.1:0"
         common.handshakeMs = 1_000_000
-        let journal = Journal(threshold: .error)
-        let node = try SnapshotServer(log: lab.log, settings: lab.settings, common: common, journal: journal)
+        let logger = Logger(threshold: .error)
+        let node = try SnapshotServer(log: lab.log, settings: lab.settings, common: common, logger: logger)
         let loop = try EventLoop()
         let http = try loop.sync { LoopBound(HTTPClient(on: loop), on: loop) }
         let (host, port) = (node.address.host, node.address.port)
@@ -102,7 +102,7 @@ struct LostLogTests {
         let node = try SnapshotNode(
             log: log,
             settings: lab.settings,
-            journal: Journal(threshold: .error),
+            logger: Logger(threshold: .error),
             metrics: Metrics()
         )
         defer { node.close() }
@@ -183,7 +183,7 @@ struct LostLogTests {
         try await folded(20, lab)
         var writer = Writer(seed: 5)
         try await lab.log.append((20..<40).map { writer.event(at: $0) }, key: "todo", to: 0)
-        let whole = try SnapshotNode(log: lab.log, settings: peer.settings, journal: Journal(), metrics: Metrics())
+        let whole = try SnapshotNode(log: lab.log, settings: peer.settings, logger: Logger(), metrics: Metrics())
         try await eventually("the peer has folded all") { whole.positions == [39] }
         whole.close()
         lab.log.trim(0, before: 30)

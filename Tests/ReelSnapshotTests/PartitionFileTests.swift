@@ -71,7 +71,7 @@ struct PartitionFileTests {
         let folder = try lab.folder(0, SnapshotFile(path: lab.path(0), identity: lab.identity(0)))
         let batch = try lab.log.read(0, from: 0, to: 5, bytes: 1 << 20)
         _ = try folder.fold(batch.entries[...], of: batch, upTo: 6)
-        #expect(throws: PartitionFolder.Stop.self) { try folder.fold(batch.entries[...], of: batch, upTo: 6) }
+        #expect(throws: PartitionProjector.Stop.self) { try folder.fold(batch.entries[...], of: batch, upTo: 6) }
     }
 
     @Test("no snapshot is made inside the row of seeds, also by a node that died in it; behind it there is one")
@@ -149,7 +149,7 @@ struct PartitionFileTests {
         let node = try lab.node()
         try await lab.reach(node, 0, 9)
         node.close()
-        let place = FilePlace(lab.path(0))
+        let place = PartitionFileSlot(lab.path(0))
         let (connection, position) = try place.beginRead()
         #expect(position.next == 10)
         let aside = try place.putAside()
@@ -158,7 +158,7 @@ struct PartitionFileTests {
         #expect(try place.beginRead().1.next == 0)
         #expect(try StoredStream(todo, identity: lab.identity(0), seq: 9, in: connection) != nil)
         #expect(try connection.integer("SELECT value FROM meta WHERE name = 'next'") == 10)
-        #expect(try FilePlace(aside).beginRead().1.next == 10)
+        #expect(try PartitionFileSlot(aside).beginRead().1.next == 10)
     }
 
     @Test("a new file of a later log is inside the seeds from the first moment") func newFileOfALaterLog() throws {
@@ -193,13 +193,13 @@ struct PartitionFileTests {
     @Test("files put aside are bounded in number")
     func manyAside() throws {
         let lab = try Lab(partitions: 1)
-        let place = FilePlace(lab.path(0))
-        for _ in 0..<FilePlace.asideMost {
+        let place = PartitionFileSlot(lab.path(0))
+        for _ in 0..<PartitionFileSlot.asideMost {
             _ = try SnapshotFile(path: lab.path(0), identity: lab.identity(0))
             _ = try place.putAside()
         }
         _ = try SnapshotFile(path: lab.path(0), identity: lab.identity(0))
-        #expect(throws: FilePlace.NotPutAside.self) { try place.putAside() }
+        #expect(throws: PartitionFileSlot.NotPutAside.self) { try place.putAside() }
         #expect(FileManager.default.fileExists(atPath: lab.path(0)))
     }
 
@@ -231,7 +231,7 @@ struct PartitionFileTests {
 
     @Test("answers under way are bounded, and each gives its turn back")
     func answers() {
-        let answers = OpenAnswers(most: 2)
+        let answers = ResponseLimiter(most: 2)
         var held = [answers.take(), answers.take()]
         #expect(held.allSatisfy { $0 != nil })
         #expect(answers.take() == nil)
@@ -241,7 +241,7 @@ struct PartitionFileTests {
 
     @Test("one client has a quarter of the answers at most")
     func shares() {
-        let answers = OpenAnswers(most: 8)
+        let answers = ResponseLimiter(most: 8)
         let (ann, eve) = (Payer.subject("ann"), Payer.subject("eve"))
         var held = [answers.take(for: eve), answers.take(for: eve)]
         #expect(held.allSatisfy { $0 != nil })

@@ -31,7 +31,7 @@ import Testing
         let node = try SnapshotNode(
             log: lab.log,
             settings: lab.settings,
-            journal: Journal { lines.add($0) },
+            logger: Logger { lines.add($0) },
             metrics: Metrics()
         )
         defer { node.close() }
@@ -52,7 +52,7 @@ import Testing
     @Test("a fold that stopped is refused with a sentence for clients")
     func stopped() throws {
         let secret = "/secret/log.sqlite"
-        var status = PartitionKeeper.Status()
+        var status = PartitionSupervisor.Status()
         status.isVerified = true
         status.problem = SnapshotError(LogError(.damaged, "\(secret): row 4"))
         #expect(status.refusal == nil)
@@ -64,7 +64,7 @@ import Testing
     @Test("/readyz says when no place for an answer is left, and stops saying it when there is one again")
     func places() async throws {
         var lab = try Lab(partitions: 1)
-        lab.settings.openAnswers = 2
+        lab.settings.openResponses = 2
         let node = try lab.node()
         defer { node.close() }
         func body(forOperator: Bool = true) -> String {
@@ -72,10 +72,10 @@ import Testing
             return String(decoding: health.body(epoch: lab.log.epoch, forOperator: forOperator), as: UTF8.self)
         }
         let sentence = "as many answers are under way as there may be"
-        var held = [node.openAnswers.take()]
+        var held = [node.openResponses.take()]
         #expect(!body().contains(sentence))
-        held.append(node.openAnswers.take())
-        #expect(node.openAnswers.take() == nil)
+        held.append(node.openResponses.take())
+        #expect(node.openResponses.take() == nil)
         #expect(body().contains(sentence), "\(body())")
         #expect(!body(forOperator: false).contains(sentence))
         held = []

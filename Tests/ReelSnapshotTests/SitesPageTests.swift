@@ -115,16 +115,16 @@ import Testing
     }
 
     @Test("the journal names a stream once when it has half of its sites, and once when it has all")
-    func journal() throws {
+    func logger() throws {
         let lines = Mutex<[String]>([])
-        let journal = Journal { line in lines.withLock { $0.append(line) } }
+        let logger = Logger { line in lines.withLock { $0.append(line) } }
         var watch = CrowdWatch()
         func look(_ sites: Int) -> [String] {
             var crowd = SiteCrowd()
             if sites >= CrowdedStream.sitesMin {
                 crowd.streams = [CrowdedStream(stream: todo, partition: 3, seq: 9, sites: sites)]
             }
-            watch.look(at: crowd, journal, nowMs: 0)
+            watch.look(at: crowd, logger, nowMs: 0)
             return lines.withLock { lines in
                 defer { lines = [] }
                 return lines

@@ -195,7 +195,7 @@ struct SnapshotNodeTests {
         let second = try SnapshotNode(
             log: other,
             settings: lab.settings,
-            journal: Journal(threshold: .error),
+            logger: Logger(threshold: .error),
             metrics: Metrics()
         )
         try await eventually("the new epoch is folded") { second.positions[0] == 0 }
@@ -270,7 +270,7 @@ struct SnapshotNodeTests {
         let node = try SnapshotNode(
             log: SkippingLog(lab.log, firstTailFrom: 4),
             settings: SnapshotSettings(folder: lab.folder.path),
-            journal: Journal { _ in },
+            logger: Logger { _ in },
             metrics: Metrics()
         )
         defer { node.close() }

@@ -31,7 +31,7 @@ import Testing
             number: number,
             settings: settings,
             common: common,
-            journal: Journal(threshold: .error)
+            logger: Logger(threshold: .error)
         )
         let loop = try EventLoop()
         let http = try loop.sync { LoopBound(HTTPClient(on: loop), on: loop) }
@@ -126,7 +126,7 @@ import Testing
     func largeRecords() async throws {
         let log = try MemoryLog(partitions: 1)
         try await log.append((0..<4).map { String(repeating: "\($0)", count: 100) }, key: "todo", to: 0)
-        let mailbox = Mailbox(records: 1_000, bytes: 150)
+        let mailbox = BoundedBatchQueue(records: 1_000, bytes: 150)
         let batches = try (0..<4).map { try log.read(0, from: $0, to: $0, bytes: 1) }
         let received = Atomic(0)
         let thread = try LogThread("sends") {

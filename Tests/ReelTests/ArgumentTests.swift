@@ -50,7 +50,7 @@ import Testing
     private func options(_ words: [String], _ environment: [String: String] = [:]) throws -> Options {
         let parser = ArgumentParser(commands: [Self.play, Self.many, Self.paint], environment: environment)
         guard case .run(_, let options) = try parser.request(words) else {
-            throw Complaint(.failed, "no command was asked for")
+            throw CommandError(.failed, "no command was asked for")
         }
         return options
     }
@@ -60,7 +60,7 @@ import Testing
             _ = try options(words, environment)
             return "none"
         } catch {
-            let complaint = Complaint(error)
+            let complaint = CommandError(error)
             guard complaint.code == .usage else { return "not a usage error" }
             return complaint.message + (complaint.usage.map { "\n\($0)" } ?? "")
         }

@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test func aPortThatThisUserMayNotHaveIsToldWithWhatToDo() {
-        let complaint = Complaint(NetError(.permissionDenied, "listening on 127.0.0.1:80: permission denied"))
+        let complaint = CommandError(NetError(.permissionDenied, "listening on 127.0.0.1:80: permission denied"))
         #expect(complaint.code == .failed)
         #expect(complaint.message.hasSuffix("need root or CAP_NET_BIND_SERVICE: say with --listen another"))
     }
@@ -89,9 +89,9 @@ import Testing
 
     /// What a command says of a setting in a sentence of its own, because it uses it otherwise than others do.
     static let ownSentences = [
-        ("token make", "keys", "sign with a key of this file"), ("token make", "kid", "sign with the key"),
-        ("token make", "token-issuer", "write this `iss`"), ("token make", "token-audience", "write this `aud`"),
-        ("token show", "keys", "check it with"), ("fold", "partitions", "else the fewest"),
+        ("token issue", "jwks", "sign with a key of this file"), ("token issue", "kid", "sign with the key"),
+        ("token issue", "token-issuer", "write this `iss`"), ("token issue", "token-audience", "write this `aud`"),
+        ("token inspect", "jwks", "check it with"), ("fold", "partitions", "else the fewest"),
         ("doctor", "log", "ask this log itself"), ("cluster", "log", "ask this log instead of a node"),
         ("dump", "data", "the folder that log.sqlite lies in"),
         ("epoch new", "data", "the folder that log.sqlite lies in"),
@@ -127,9 +127,9 @@ import Testing
 
     @Test func whatStaysSoUntilSomebodyPutsItRightIsNoReasonToTryAgain() {
         var error = LogError(.logUnavailable, "cannot write x: Permission denied")
-        #expect(Complaint(error).code == .unreachable)
+        #expect(CommandError(error).code == .unreachable)
         error.isLasting = true
-        #expect(Complaint(error) == Complaint(.failed, "cannot write x: Permission denied (log_unavailable)"))
+        #expect(CommandError(error) == CommandError(.failed, "cannot write x: Permission denied (log_unavailable)"))
     }
 
     @Test func aSettingThatACommandCannotDoWithoutIsMarkedAndMissed() async {
@@ -146,7 +146,9 @@ import Testing
             }
         }
         let required = CommandTable.all.filter { !$0.required.isEmpty }.map(\.name).sorted()
-        #expect(required == ["site retire", "token make", "token show", "topic check", "topic create", "topic show"])
+        #expect(
+            required == ["site retire", "token inspect", "token issue", "topic check", "topic create", "topic show"]
+        )
     }
 
     @Test func aRangeThatEndsBeforeItBeginsIsAMistake() async {
@@ -172,8 +174,11 @@ import Testing
     }
 
     @Test func thePageOfTheCommandLineIsUpToDate() async throws {
-        let page = try String(contentsOf: repository.appending(path: "docs/cli.md"), encoding: .utf8)
-        #expect(await CommandRun(["help", "--markdown"]).output == page, "run: reel help --markdown > docs/cli.md")
+        let page = try String(contentsOf: repository.appending(path: "docs/reference/cli.md"), encoding: .utf8)
+        #expect(
+            await CommandRun(["help", "--markdown"]).output == page,
+            "run: reel help --markdown > docs/reference/cli.md"
+        )
     }
 }
 

@@ -64,7 +64,7 @@ import Testing
 
             """
         var secret = try node(2, "snapshot", metrics: metrics)
-        secret.crowd = .failure(NodeProbe.Silence(message: "no right", refusal: .forbidden))
+        secret.crowd = .failure(NodeProbe.NoSignOfLife(message: "no right", refusal: .forbidden))
         let found = try findings([node(1), secret]).filter { $0.about == "limits" }
         #expect(found.map(\.level) == [.warning], "\(found)")
         #expect(
@@ -255,7 +255,7 @@ import Testing
         // Each silence lasts until it is cut short; the log says its next word when the one before has begun.
         let silence = DispatchSemaphore(value: 0)
         let cutShort = Atomic(0)
-        let answer = try await lastWord {
+        let answer = try await withInactivityTimeout {
             silence.signal()
             do { try await Task.sleep(for: .seconds(3_600)) } catch {
                 cutShort.add(1, ordering: .relaxed)
@@ -272,7 +272,7 @@ import Testing
         try await eventually("each silence is cut short") { cutShort.load(ordering: .relaxed) >= 20 }
 
         let left = DispatchSemaphore(value: 0)
-        let silent = try await lastWord(silence: {}) { _ in
+        let silent = try await withInactivityTimeout(silence: {}) { _ in
             left.wait()
             return 7
         }
@@ -281,14 +281,14 @@ import Testing
     }
 
     @Test func aLogThatDoesNotAnswerIsNotALogWithoutNodes() throws {
-        let report = ClusterReport(log: .failure(Complaint(.unreachable, "gone")))
+        let report = ClusterReport(log: .failure(CommandError(.unreachable, "gone")))
         let texts = Diagnosis(report: report).findings.map(\.text)
         #expect(texts.contains { $0.contains("none is known") } && texts.contains { $0.contains("gone") })
         #expect(!texts.contains { $0.contains("nobody has announced itself") })
     }
 
     @Test func whereALogIsAFileNobodyIsToldOfBrokers() throws {
-        var report = ClusterReport(log: .failure(Complaint(.unreachable, "there is no log at `x`")))
+        var report = ClusterReport(log: .failure(CommandError(.unreachable, "there is no log at `x`")))
         let advice = { try #require(Diagnosis(report: report).findings.first { $0.about == "log" }?.advice) }
         #expect(try advice().hasPrefix("Correct --log."))
         report.hasBrokers = true
@@ -308,13 +308,13 @@ import Testing
         var full = try node(2)
         (full.looks, full.failure, full.refusal) = ([], "found 3 open connections", .overloaded)
         let finding = try #require(findings([try node(1), full]).first { $0.text.contains("3 open connections") })
-        #expect(finding.text.contains("takes nobody: ") && finding.advice?.contains("--connections") == true)
+        #expect(finding.text.contains("takes nobody: ") && finding.advice?.contains("--connections-max") == true)
     }
 
     @Test func whereNobodySaysWhoTheNodesAreNoneIsSaidToBeMissing() throws {
         var gateway = try node(1, metrics: "reel_gateway_lagged_total 0")
         gateway.announced = nil
-        gateway.secrecy = NodeProbe.Silence(message: "found no token (unauthorized)", refusal: .unauthorized)
+        gateway.secrecy = NodeProbe.NoSignOfLife(message: "found no token (unauthorized)", refusal: .unauthorized)
         let found = findings([gateway])
         #expect(found.filter { $0.level != .ok }.map(\.level) == [.problem], "\(found)")
         #expect(found.first?.text.hasSuffix("found no token (unauthorized)") == true, "\(found)")
@@ -505,7 +505,7 @@ import Testing
         #expect(limits.contains { $0.text.contains("2 times: log_unavailable") && $0.level == .warning })
         #expect(limits.contains { $0.text.contains("4 bad_event") })
         #expect(limits.contains { $0.text.contains("holds 90 of 100 bytes") })
-        #expect(limits.contains { $0.text.contains("11 connections") && $0.text.contains("(--connections)") })
+        #expect(limits.contains { $0.text.contains("11 connections") && $0.text.contains("(--connections-max)") })
         #expect(!limits.contains { $0.text.contains("gap") })
     }
 }

@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["reel help fold", "reel help --markdown > docs/cli.md", "reel version --json"])
+    @Test(arguments: ["reel help fold", "reel help --markdown > docs/reference/cli.md", "reel version --json"])
     func thoseThatNeedNothingRun(line: String) async {
         #expect(CommandTable.all.flatMap(\.examples).contains { $0.line == line })
         let run = await CommandRun(Array(Self.commands(of: line)[0].dropFirst()))

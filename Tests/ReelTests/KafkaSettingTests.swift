@@ -16,7 +16,7 @@ import Testing
         do {
             return "took \(try run(words, environment))"
         } catch {
-            return Complaint(error).code == .usage ? Complaint(error).message : "not a usage error"
+            return CommandError(error).code == .usage ? CommandError(error).message : "not a usage error"
         }
     }
 

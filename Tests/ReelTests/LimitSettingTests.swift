@@ -18,8 +18,8 @@ import Testing
     @Test func theDefaultsAreThoseOfTheCode() throws {
         let (asked, own) = (try #require(try settings([])), GatewaySettings())
         #expect(asked.eventBytes == own.eventBytes && asked.frameBytes == own.frameBytes)
-        #expect(asked.unsentBytes == own.unsentBytes && asked.paceBytes == own.paceBytes)
-        #expect(asked.readyLagMs == own.readyLagMs && asked.inFlightBytes == own.inFlightBytes)
+        #expect(asked.sendQueueBytes == own.sendQueueBytes && asked.paceBytes == own.paceBytes)
+        #expect(asked.peerLagMsMax == own.peerLagMsMax && asked.inFlightBytes == own.inFlightBytes)
         #expect(asked.node.headerBytes == own.node.headerBytes && asked.node.bodyBytes == own.node.bodyBytes)
         #expect(asked.node.bodyMs == own.node.bodyMs && asked.node.idleMs == own.node.idleMs)
         #expect(asked.node.drainLimitMs == own.node.drainLimitMs && asked.node.drainSpreadMs == own.node.drainSpreadMs)
@@ -27,13 +27,13 @@ import Testing
 
     @Test func eachIsTakenFromTheCommandLineAndTheEnvironment() throws {
         let words = [
-            "--event-bytes", "5000", "--frame-bytes", "70000", "--unsent-bytes=200000", "--ready-lag-ms", "0",
+            "--event-bytes", "5000", "--frame-bytes", "70000", "--send-queue-bytes=200000", "--peer-lag-max-ms", "0",
             "--header-bytes", "9000", "--body-bytes", "80000", "--body-ms", "200",
         ]
         let asked = try #require(try settings(words, ["REEL_IDLE_MS": "3000", "REEL_DRAIN_MS": "4000"]))
         #expect(asked.eventBytes == 5_000 && asked.frameBytes == 70_000)
-        #expect(asked.unsentBytes == 200_000 && asked.paceBytes == 50_000)
-        #expect(asked.readyLagMs == 0)
+        #expect(asked.sendQueueBytes == 200_000 && asked.paceBytes == 50_000)
+        #expect(asked.peerLagMsMax == 0)
         #expect(asked.node.headerBytes == 9_000 && asked.node.bodyBytes == 80_000)
         #expect(asked.node.bodyMs == 200 && asked.node.idleMs == 3_000)
         #expect(asked.node.drainLimitMs == 4_000 && asked.node.drainSpreadMs == 1_000)
@@ -42,8 +42,8 @@ import Testing
     @Test(arguments: [
         (["--event-bytes", "1048576"], "--frame-bytes is 1048576; expected is at least 1052672, to publish an event"),
         (["--event-bytes", "100000", "--body-bytes", "100000"], "--body-bytes is 100000; expected is at least 104096"),
-        (["--frame-bytes", "4000000"], "--unsent-bytes is 4194304; expected is at least 8000000, two frames"),
-        (["--ready-lag-ms", "500"], "--ready-lag-ms is 500; expected is 0, or at least 10000"),
+        (["--frame-bytes", "4000000"], "--send-queue-bytes is 4194304; expected is at least 8000000, two frames"),
+        (["--peer-lag-max-ms", "500"], "--peer-lag-max-ms is 500; expected is 0, or at least 10000"),
         (["--event-bytes", "2000000"], "--event-bytes is `2000000`; expected is a whole number from 4096 to 1048576"),
         (["--frame-bytes", "1000"], "--frame-bytes is `1000`; expected is a whole number from 65536 to 8388608"),
         (["--idle-ms", "0"], "--idle-ms is `0`; expected is a whole number from 1000 to 3600000"),

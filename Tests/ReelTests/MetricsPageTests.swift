@@ -8,10 +8,11 @@ import Testing
 @testable import ReelNode
 @testable import reel
 
-/// docs/metrics.md says of every metric what the nodes themselves say of it, and tools of others read what they say.
+/// docs/reference/metrics.md says of every metric what the nodes themselves say of it, and tools of others read what
+/// they say.
 @Suite(.timeLimit(.minutes(20))) struct MetricsPageTests {
     @Test func thePageSaysOfEachMetricWhatNodesSay() async throws {
-        let page = try text("docs/metrics.md")
+        let page = try text("docs/reference/metrics.md")
         var said: [String: String] = [:]
         for exposition in try await expositions() { said.merge(rows(exposition)) { $1 } }
         let names = try namesInTheCode()
@@ -24,7 +25,7 @@ import Testing
         }
         for name in Set(said.keys).union(found.keys).sorted() where found[name] != said[name] {
             let (has, needs) = (found[name] ?? "no row", said[name] ?? "no row")
-            Issue.record("docs/metrics.md has for \(name)\n\(has)\nand should have\n\(needs)")
+            Issue.record("docs/reference/metrics.md has for \(name)\n\(has)\nand should have\n\(needs)")
         }
         for reason in VoidRecord.Reason.allCases { #expect(page.contains("| `\(reason.rawValue)` |")) }
         for state in LogState.allCases { #expect(page.contains("| `\(state.rawValue)` |")) }

@@ -29,7 +29,7 @@ import Testing
             ([own, noop], "event 2 has neither site nor op, unlike event 1"),
             ([noop, #"{"op":1,"type":"noop"}"#], "event 2 has a site or an op, unlike event 1"),
         ] {
-            let complaint = #expect(throws: Complaint.self) { try SentEvents(events.map { Array($0.utf8)[...] }) }
+            let complaint = #expect(throws: CommandError.self) { try SentEvents(events.map { Array($0.utf8)[...] }) }
             #expect(complaint?.code == .badData && complaint?.message.hasPrefix(says) == true, "\(says)")
         }
     }
@@ -41,7 +41,7 @@ import Testing
             (["nonsense"], "event 1: found 'n' at byte 0, expected a value (bad_json)"),
             ([" ", "[1]"], "event 1: found an array at byte 0, expected an object (bad_event)"),
         ] {
-            let complaint = #expect(throws: Complaint.self) { try SentEvents(events.map { Array($0.utf8)[...] }) }
+            let complaint = #expect(throws: CommandError.self) { try SentEvents(events.map { Array($0.utf8)[...] }) }
             #expect(complaint?.code == .badData && complaint?.message.contains(says) == true, "\(says)")
             #expect(complaint?.message.hasSuffix("; no event is published") == true)
         }

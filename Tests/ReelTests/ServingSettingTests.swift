@@ -14,8 +14,8 @@ import Testing
     @Test("an operator's port beyond the loopback needs keys, or a word that it is meant")
     func adminListen() throws {
         let words = ["--admin-listen", "0.0.0.0:0"]
-        let error = #expect(throws: Complaint.self) { try check(words) }
-        #expect(error?.code == .usage && error?.message.contains("expected is --keys FILE, or --insecure") == true)
+        let error = #expect(throws: CommandError.self) { try check(words) }
+        #expect(error?.code == .usage && error?.message.contains("expected is --jwks FILE, or --insecure") == true)
         try check(words + ["--insecure"])
         try check(["--admin-listen", "[::1]:0"])
         let parser = ArgumentParser(commands: CommandTable.all, environment: ["REEL_ADMIN_LISTEN": "127.0.0.1:7360"])
@@ -24,10 +24,10 @@ import Testing
     }
 
     @Test func aMemoryLimitBelowWhatTheProcessHasIsRefused() throws {
-        let error = #expect(throws: Complaint.self) { try check(["--memory-bytes", "1000"]) }
+        let error = #expect(throws: CommandError.self) { try check(["--memory-max-bytes", "1000"]) }
         #expect(error?.code == .usage)
-        #expect(error?.message.hasPrefix("--memory-bytes is 1000, and the process has ") == true)
-        try check(["--memory-bytes", "1000000000000"])
+        #expect(error?.message.hasPrefix("--memory-max-bytes is 1000, and the process has ") == true)
+        try check(["--memory-max-bytes", "1000000000000"])
         try check([])
     }
 }

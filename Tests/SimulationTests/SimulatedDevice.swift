@@ -399,7 +399,7 @@ private final class DeviceTransport: Transport, @unchecked Sendable {
 
     func execute(_ body: @escaping @Sendable () -> Void) { body() }
 
-    func atTurnEnd(_ body: @escaping @Sendable () -> Void) { process.atRoundEnd(body) }
+    func atTurnEnd(_ body: @escaping @Sendable () -> Void) { process.beforeFlush(body) }
 }
 
 private struct RefusedConnection: TransportConnection {

@@ -13,7 +13,7 @@ final class SimulatedGateway: @unchecked Sendable {
     let log: SimulatedLog
     private let loop: GatewayLoop
     private let share: GatewayShare
-    private var feeds: [PartitionFeed] = []
+    private var feeds: [PartitionTail] = []
     var links: [SimulatedLink] = []
 
     /// Throws where the log does not answer: then the process has ended.
@@ -35,14 +35,14 @@ final class SimulatedGateway: @unchecked Sendable {
             bounds: bounds,
             starts: starts,
             settings: settings,
-            journal: Journal { line in world.trace(name, String(line.drop { $0 != " " }.dropFirst())) },
+            logger: Logger { line in world.trace(name, String(line.drop { $0 != " " }.dropFirst())) },
             metrics: Metrics(),
             state: nil
         )
         loop = GatewayLoop(on: process, index: 0, share: share, from: starts.map(\.from))
         _ = process.every(1_000) { [loop] in loop.tick() }
         feeds = starts.enumerated().map { partition, start in
-            PartitionFeed(log: handle, partition: partition, from: start, hasRoom: { true }) { [weak self] feed, news in
+            PartitionTail(log: handle, partition: partition, from: start, hasRoom: { true }) { [weak self] feed, news in
                 self?.process.after(0) { self?.received(news, of: feed) }
             }
         }
@@ -58,7 +58,7 @@ final class SimulatedGateway: @unchecked Sendable {
         }
     }
 
-    private func received(_ news: PartitionFeed.News, of feed: PartitionFeed) {
+    private func received(_ news: PartitionTail.News, of feed: PartitionTail) {
         switch news {
         case .batch(let batch):
             share.read(batch)
@@ -92,7 +92,7 @@ final class SimulatedGateway: @unchecked Sendable {
 
     /// Asks all clients to go elsewhere.
     func drain(withinMs: Int64) {
-        for client in loop.clients.values { client.sendAway(afterMs: process.pick(0...withinMs), nodes: []) }
+        for client in loop.clients.values { client.askToLeave(afterMs: process.pick(0...withinMs), nodes: []) }
         _ = process.every(20) { [loop] in for client in loop.clients.values { client.tick(nowMs: loop.nowMs) } }
     }
 
@@ -108,7 +108,7 @@ final class SimulatedGateway: @unchecked Sendable {
         loop.admit(stream, epoch: epoch, lowest: after + 1, highest: after) { [loop, share] failure in
             if let failure { return then(failure.error.code.status, Problem(failure).body) }
             let head = loop.rings[partition].head
-            var answer = EventsAnswer(from: after + 1, head: head)
+            var answer = EventRangeBody(from: after + 1, head: head)
             guard after < head else { return then(200, answer.bytes(stream, share.epoch, partition)) }
             loop.read(stream, partition: partition, from: after + 1, to: head, bytes: 8_000, events: limit) { result in
                 switch result {

@@ -26,7 +26,7 @@ final class SimulatedLink: @unchecked Sendable {
     private var isClosedByGateway = false
     private(set) var pendingBytes = 0
     private var writtenBytes = 0
-    private var pace = ReadingPace()
+    private var pace = SlowReaderDetector()
     /// How slowly it takes what it is sent.
     let bytesPerMs: Int64
 
@@ -189,7 +189,7 @@ final class SimulatedLink: @unchecked Sendable {
 
         func sendNow(_ frame: WebSocketFrame) { send(frame) }
 
-        func lookAtPace() -> ReadingPace.Finding {
+        func checkReadingPace() -> SlowReaderDetector.Finding {
             link.pace.look(written: link.writtenBytes, left: link.pendingBytes)
         }
 

@@ -15,7 +15,7 @@ final class SimulatedProcess: SerialExecutor, TaskExecutor, HostLoop, @unchecked
     /// What has come while it hangs.
     private var putOff: [() -> Void] = []
     private var jobs: [UnownedJob] = []
-    private var roundEnd: [() -> Void] = []
+    private var beforeFlushBodies: [() -> Void] = []
     private var isRunning = false
 
     init(_ name: String, _ time: VirtualTime, seed: UInt64) {
@@ -63,10 +63,10 @@ final class SimulatedProcess: SerialExecutor, TaskExecutor, HostLoop, @unchecked
     }
 
     private func finishRound() {
-        while !jobs.isEmpty || !roundEnd.isEmpty {
-            let (tasks, bodies) = (jobs, jobs.isEmpty ? roundEnd : [])
+        while !jobs.isEmpty || !beforeFlushBodies.isEmpty {
+            let (tasks, bodies) = (jobs, jobs.isEmpty ? beforeFlushBodies : [])
             jobs = []
-            if !bodies.isEmpty { roundEnd = [] }
+            if !bodies.isEmpty { beforeFlushBodies = [] }
             for task in tasks {
                 task.runSynchronously(
                     isolatedTo: asUnownedSerialExecutor(),
@@ -95,12 +95,12 @@ final class SimulatedProcess: SerialExecutor, TaskExecutor, HostLoop, @unchecked
     var writeMicros: Double { 1e6 }
     func writing(toMost count: Int, _ body: () -> Void) { body() }
 
-    func atRoundEnd(_ body: @escaping () -> Void) {
-        roundEnd.append(body)
+    func beforeFlush(_ body: @escaping () -> Void) {
+        beforeFlushBodies.append(body)
         if !isRunning { after(0) {} }
     }
 
-    func behindRound(_ body: @escaping () -> Void) { atRoundEnd(body) }
+    func afterFlush(_ body: @escaping () -> Void) { beforeFlush(body) }
 
     func offload<T: Sendable>(_ work: @escaping @Sendable () -> T, then: @escaping (T) -> Void) {
         after(pick(0...5)) { [self] in

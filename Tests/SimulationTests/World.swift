@@ -100,8 +100,8 @@ final class World: @unchecked Sendable {
         new.eventBytes = Int(pick(12...24)) << 10
         new.frameBytes = Int(pick(20_000...60_000))
         new.batch = Int(pick(1...50))
-        new.unsentBytes = Int(pick(0...2) == 0 ? 1 << 20 : pick(4_000...40_000))
-        new.paceBytes = new.unsentBytes / 4
+        new.sendQueueBytes = Int(pick(0...2) == 0 ? 1 << 20 : pick(4_000...40_000))
+        new.paceBytes = new.sendQueueBytes / 4
         new.fetchSeqs = pick(50...5_000)
         new.inFlightBytes = Int(pick(0...3) == 0 ? pick(3_000...20_000) : 1 << 20)
         new.listenerMicros = 7_500 * Int(pick(0...2))

@@ -20,8 +20,8 @@ import Testing
         #expect(git.terminationStatus == 0, "\(patch) does not apply any more")
     }
 
-    @Test("docs/testing.md has a row for each mutant") func eachHasARow() throws {
-        let rows = try Repository.file("docs/testing.md").lines.map(\.text)
+    @Test("docs/contributing/testing.md has a row for each mutant") func eachHasARow() throws {
+        let rows = try Repository.file("docs/contributing/testing.md").lines.map(\.text)
         for patch in Self.patches {
             let name = patch.dropFirst("Tests/Mutants/".count).dropLast(".patch".count)
             #expect(rows.contains { $0.hasPrefix("| `\(name)` |") }, "no row of \(name)")

@@ -1,4 +1,4 @@
-/// The rooms below `Sources` and the arrows between them, as the table of docs/architecture.md says them:
+/// The rooms below `Sources` and the arrows between them, as the table of docs/explanation/architecture.md says them:
 /// `| ReelLog | what it is for | ReelCore, ReelSQLite |`, the last column all that the room may import.
 struct Rooms: Equatable {
     var arrows: [String: Set<String>]
@@ -21,7 +21,8 @@ struct Rooms: Equatable {
         }
     }
 
-    /// The targets of Package.swift and what they depend on: `library("ReelLog", ["ReelCore"])`, and the others by name.
+    /// The targets of Package.swift and what they depend on: `library("ReelLog", ["ReelCore"])`, and the others by
+    /// name.
     init(package: TrackedFile) {
         arrows = [:]
         let text = package.lines.map(\.text).joined(separator: " ")
@@ -41,7 +42,7 @@ struct Rooms: Equatable {
                 ? [] : [Offence(file, "a C library's folder holds its module map and shim.h only")]
         }
         guard let room = file.room, let allowed = arrows[room] else {
-            return [Offence(file, "lies in no room of docs/architecture.md")]
+            return [Offence(file, "lies in no room of docs/explanation/architecture.md")]
         }
         return file.lines.compactMap { line in
             guard let module = Self.module(imported: line.text),

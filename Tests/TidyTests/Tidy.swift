@@ -8,7 +8,7 @@ import Testing
 
     init() throws {
         files = try Repository.files()
-        rooms = Rooms(page: try Repository.file("docs/architecture.md"))
+        rooms = Rooms(page: try Repository.file("docs/explanation/architecture.md"))
     }
 
     @Test func gitListsTheRepository() {

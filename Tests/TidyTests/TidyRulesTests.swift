@@ -19,7 +19,7 @@ import Testing
             ]
         )
         #expect(Rules.width(TrackedFile(room, String(wide.dropLast()))).isEmpty)
-        #expect(Rules.width(TrackedFile("docs/fold.md", wide)).isEmpty)
+        #expect(Rules.width(TrackedFile("docs/reference/fold.md", wide)).isEmpty)
         let text = "let event = \"" + wide + "\""
         #expect(Rules.width(TrackedFile("Tests/ReelCoreTests/Some.swift", wide)).count == 1)
         #expect(Rules.width(TrackedFile("Tests/ReelCoreTests/Some.swift", text.filter { $0 != "\n" })).isEmpty)
@@ -51,7 +51,7 @@ import Testing
 
     @Test(arguments: ["cd /wo" + "rk/main", "/ho" + "me/ann", "see DESIGN" + ".md", "../sha" + "red/data"])
     func aPathOfAMachineIsSeen(line: String) {
-        #expect(Rules.machine(TrackedFile("docs/log.md", line)).count == 1)
+        #expect(Rules.machine(TrackedFile("docs/reference/log.md", line)).count == 1)
         #expect(Rules.machine(TrackedFile(".ci/run", line)).isEmpty)
     }
 
@@ -59,7 +59,10 @@ import Testing
         #expect(Rules.weight(TrackedFile(path: "docs/picture.png", bytes: [1, 0, 2])).count == 1)
         #expect(Rules.weight(TrackedFile(path: "docs/latin.txt", bytes: [0xE9])).count == 1)
         #expect(Rules.weight(TrackedFile(path: "Tests/ReelNetTests/Corpus/frame-1", bytes: [1, 0, 2])).isEmpty)
-        #expect(Rules.weight(TrackedFile(path: "docs/log.md", bytes: Array(repeating: 65, count: 300_001))).count == 1)
+        #expect(
+            Rules.weight(TrackedFile(path: "docs/reference/log.md", bytes: Array(repeating: 65, count: 300_001))).count
+                == 1
+        )
     }
 
     @Test func anImportAgainstTheArrowsIsSeen() {
@@ -76,7 +79,7 @@ import Testing
 
     @Test func theArrowsAreReadFromPageAndPackage() {
         let page = TrackedFile(
-            "docs/architecture.md",
+            "docs/explanation/architecture.md",
             """
             | room | what | may import |
             | --- | --- | --- |

@@ -37,7 +37,8 @@ struct HistoryFile: Sendable {
 
     /// Why a history cannot be read, and what to do.
     static func trouble(_ file: MappedFile, _ fault: Fault) -> String {
-        "\(file.name) cannot be read: \(fault.reason); write it as docs/history.md says, and record the run again"
+        "\(file.name) cannot be read: \(fault.reason); write it as docs/reference/history.md says,"
+            + " and record the run again"
     }
 
     private mutating func look(_ place: Range<Int>) throws(Fault) {

@@ -1,4 +1,4 @@
-/// A line of a history, as docs/history.md says it. Texts and lists stay where they are in the file.
+/// A line of a history, as docs/reference/history.md says it. Texts and lists stay where they are in the file.
 struct HistoryLine {
     /// What happened.
     enum Kind: String {

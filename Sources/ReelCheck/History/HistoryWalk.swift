@@ -113,7 +113,7 @@ struct HistoryWalk {
     /// Nodes and drivers have no end to write, if they neither publish nor listen.
     var mustEnd = true
 
-    /// The version of the format, as docs/history.md says it.
+    /// The version of the format, as docs/reference/history.md says it.
     private static let version: Int64 = 1
 
     init(_ file: MappedFile, against evidence: LogEvidence) {

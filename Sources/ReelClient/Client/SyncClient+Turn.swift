@@ -26,11 +26,11 @@ extension SyncClient {
         isTurnScheduled = false
         guard !isClosed else { return }
         let dirty = opened.values.filter(\.isDirty)
-        var parcels: [(StreamState, Outbox.Parcel)] = []
+        var parcels: [(StreamState, Outbox.PublishBatch)] = []
         for stream in dirty {
             repeat {
                 stream.placeReleased()
-                parcels += handOver(stream).map { (stream, $0) }
+                parcels += nextBatch(stream).map { (stream, $0) }
                 // Handing over may refuse an entry that others have waited for.
             } while stream.view != nil && !stream.outbox.released.isEmpty
             stream.isCurrent = false
@@ -59,7 +59,7 @@ extension SyncClient {
         }
     }
 
-    private func handOver(_ stream: StreamState) -> [Outbox.Parcel] {
+    private func nextBatch(_ stream: StreamState) -> [Outbox.PublishBatch] {
         guard isCurrent(stream), let limits = link?.welcome?.limits, let fold = stream.view?.fold,
             fold.seq >= stream.sendsFrom, maySend(stream, fold)
         else { return [] }
@@ -68,8 +68,8 @@ extension SyncClient {
             bytes: max(1, min(limits.frame - Self.frameRoom, Self.parcelBytes)),
             event: max(1, limits.frame - Self.frameRoom)
         )
-        var parcels: [Outbox.Parcel] = []
-        while let parcel = stream.outbox.handOver(
+        var parcels: [Outbox.PublishBatch] = []
+        while let parcel = stream.outbox.nextBatch(
             window,
             base: fold.seq,
             // No site begins with an event that was made before sites were retired.

@@ -2,7 +2,7 @@ internal import ReelCore
 
 extension Outbox {
     /// What goes into one `publish` frame.
-    struct Parcel: Sendable, Equatable {
+    struct PublishBatch: Sendable, Equatable {
         /// The frame's `ref`.
         var ref: Int64
         /// Canonical events in the order of their ops.
@@ -62,15 +62,15 @@ extension Outbox {
     ///     its base.
     ///   - confirmed: the folded state. An insert of an object that it holds is sent as an update. nil: no state is
     ///     known.
-    mutating func handOver(
+    mutating func nextBatch(
         _ window: Window,
         base: Seq,
         horizon: Seq,
         confirmed: Fold? = nil,
         nowMs: Int64
-    ) -> Parcel? {
+    ) -> PublishBatch? {
         guard let nextSendMs, nextSendMs <= nowMs else { return nil }
-        var parcel = Parcel(ref: generation, events: [])
+        var parcel = PublishBatch(ref: generation, events: [])
         var bytes = 0
         var index = index(behind: sentThrough)
         while index < entries.endIndex, inFlight < Self.inFlightMax, inFlightBytes < Self.inFlightBytesMax,

@@ -74,7 +74,7 @@ struct Outbox: Sendable {
     var foreignSites: Set<Site> = []
     /// Sites that are never used again.
     var leftSites: Set<Site> = []
-    /// How far this device has folded. Set it before `folded`, `bootstrapped`, `epochChanged` and `handOver`.
+    /// How far this device has folded. Set it before `folded`, `bootstrapped`, `epochChanged` and `nextBatch`.
     var position: FoldPosition?
     /// The stream has no room for another site, as far as the fold goes.
     var waitsForRoom = false

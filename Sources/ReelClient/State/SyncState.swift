@@ -15,7 +15,7 @@ public struct SyncState: Sendable, Equatable {
 
 /// A reason why something of the client does not go on.
 public struct SyncProblem: Sendable, Equatable {
-    /// The kind of problem. docs/errors.md says what to do for each code.
+    /// The kind of problem. docs/reference/errors.md says what to do for each code.
     public let code: ErrorCode
     /// The stream that the problem concerns; nil: the whole client.
     public let stream: String?

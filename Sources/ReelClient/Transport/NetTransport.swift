@@ -105,7 +105,7 @@ public final class NetTransport: Transport {
         let request = NetRequest()
         request.timer = loop.timer(after: .milliseconds(ms)) { [loop] in
             // The round that runs this has asked all sockets, and its end comes behind what they brought.
-            loop.execute { loop.atRoundEnd { if !request.isCancelled { body() } } }
+            loop.execute { loop.beforeFlush { if !request.isCancelled { body() } } }
         }
         return request
     }
@@ -117,7 +117,7 @@ public final class NetTransport: Transport {
 
     /// Calls the body at the end of the loop's round, before what was written goes out.
     public func atTurnEnd(_ body: @escaping @Sendable () -> Void) {
-        loop.atRoundEnd(body)
+        loop.beforeFlush(body)
     }
 
     private struct Way {

@@ -68,7 +68,7 @@ extension ServerFrame {
         public var node: String
         /// The epoch of its log.
         public var epoch: Epoch
-        /// How the log does: `ok`, or why it does not (see docs/metrics.md).
+        /// How the log does: `ok`, or why it does not (see docs/reference/metrics.md).
         public var log: String
         /// The log's number: how many logs of this deployment were the current one before it.
         public var number: Int

@@ -8,7 +8,7 @@ import ReelNode
 ///
 /// It reads at its client's pace, and ends when the client has to ask anew: with a message `problem` that says why, or,
 /// where the node ends, without a word.
-final class EventStream: Follower {
+final class EventStream: StreamWaiter {
     let stream: StreamName
     let partition: Int
     private let gateway: GatewayLoop
@@ -132,7 +132,7 @@ final class EventStream: Follower {
         if nowMs >= saidMs + gateway.share.settings.pingMs { say(Array(":\n\n".utf8)) }
     }
 
-    func sendAway(afterMs: Int64) {
+    func askToLeave(afterMs: Int64) {
         leaveAtMs = gateway.nowMs + afterMs
     }
 
@@ -179,7 +179,7 @@ final class EventStream: Follower {
     }
 
     /// Sends the events when their outcomes are known. Later events wait in order.
-    private func tellWithOutcomes(_ chunk: EventsChunk) {
+    private func tellWithOutcomes(_ chunk: EventRange) {
         isReading = true
         gateway.addOutcomes(to: chunk, of: stream, for: access) { [self] result in
             isReading = false
@@ -196,21 +196,21 @@ final class EventStream: Follower {
         guard owesProof else { return }
         owesProof = false
         guard isFirst || proven < next - 1 else { return }
-        tell(EventsAnswer(from: proven + 1, to: next - 1, head: gateway.rings[partition].head))
+        tell(EventRangeBody(from: proven + 1, to: next - 1, head: gateway.rings[partition].head))
     }
 
-    private func tell(_ chunk: EventsChunk) {
+    private func tell(_ chunk: EventRange) {
         next = chunk.to + 1
         guard chunk.count > 0 || chunk.to - proven >= GatewayLoop.provenEvery else { return }
-        var answer = EventsAnswer(from: proven + 1, head: gateway.rings[partition].head)
+        var answer = EventRangeBody(from: proven + 1, head: gateway.rings[partition].head)
         answer.append(chunk)
         tell(answer)
     }
 
-    private func tell(_ answer: EventsAnswer) {
+    private func tell(_ answer: EventRangeBody) {
         (proven, isFirst) = (answer.to, false)
         let epoch = gateway.share.epoch
-        let message = gateway.followers.message(stream, filter, hasOutcomes: hasOutcomes, answer) {
+        let message = gateway.streamWaiters.message(stream, filter, hasOutcomes: hasOutcomes, answer) {
             Array("id: \(epoch):\(answer.to)\ndata: ".utf8) + answer.bytes(stream, epoch, partition)
                 + Array("\n\n".utf8)
         }

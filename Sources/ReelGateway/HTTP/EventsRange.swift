@@ -5,7 +5,7 @@ import ReelNode
 
 /// The answer to a request for a range of a stream: what follows a seq, or a whole block. Where nothing follows yet, it
 /// can wait for it (a long poll).
-final class EventsRange: Follower {
+final class EventsRange: StreamWaiter {
     /// Seqs of a block.
     static let blockSeqs: Int64 = 1_024
     /// An answer that is not a block has about so many bytes at most; `to` says how far it got.
@@ -21,7 +21,7 @@ final class EventsRange: Follower {
     private let filter: EventFilter?
     /// Each event comes with what became of it.
     private let hasOutcomes: Bool
-    private var reply: EventsReply
+    private var reply: EventRangeResponse
     /// The last seq that is answered.
     private var last: Seq = .none
     /// Events and bytes of the answer at most.
@@ -45,8 +45,8 @@ final class EventsRange: Follower {
         self.hasOutcomes = hasOutcomes
         self.exchange = exchange
         partition = stream.partition(of: gateway.share.partitions)
-        reply = EventsReply(
-            EventsAnswer(from: 0, head: .none),
+        reply = EventRangeResponse(
+            EventRangeBody(from: 0, head: .none),
             of: stream,
             epoch: gateway.share.epoch,
             partition: partition,
@@ -62,7 +62,7 @@ final class EventsRange: Follower {
             last = gateway.rings[partition].head
             // A client that has all readable events is told why no more can be read.
             if after == last, let error = gateway.share.standstill(of: partition) { return failed(error) }
-            reply.answer = EventsAnswer(from: after + 1, head: last)
+            reply.answer = EventRangeBody(from: after + 1, head: last)
             limits = (limit, Self.answerBytes)
             if waitS > 0 {
                 timer = exchange.loop.timer(after: .seconds(waitS)) { [self] in stopWaiting() }
@@ -97,8 +97,8 @@ final class EventsRange: Follower {
                 return exchange.respond(HTTPResponse(status: 304, headers: headers))
             }
             last = seqs.upperBound
-            reply = EventsReply(
-                EventsAnswer(from: seqs.lowerBound, head: last),
+            reply = EventRangeResponse(
+                EventRangeBody(from: seqs.lowerBound, head: last),
                 of: stream,
                 epoch: epoch,
                 partition: partition,
@@ -129,7 +129,7 @@ final class EventsRange: Follower {
             partition: partition,
             from: to + 1,
             to: last,
-            bytes: EventsReply.pieceBytes,
+            bytes: EventRangeResponse.pieceBytes,
             events: limits.events - count,
             for: access
         ) { [self] result in
@@ -149,7 +149,7 @@ final class EventsRange: Follower {
         }
     }
 
-    private func take(_ chunk: EventsChunk) {
+    private func take(_ chunk: EventRange) {
         reply.append(chunk) { [self] in
             if reply.answer.to == last { return collect() }
             // A long answer from the ring leaves room for others.
@@ -178,7 +178,7 @@ final class EventsRange: Follower {
     /// Answers with what was proven, now or when that is known.
     private func stopWaiting() {
         timer = nil
-        if gateway.followers.holds(self) { moved() }
+        if gateway.streamWaiters.holds(self) { moved() }
     }
 
     func moved() {
@@ -199,7 +199,7 @@ final class EventsRange: Follower {
         }
     }
 
-    func sendAway(afterMs: Int64) {
+    func askToLeave(afterMs: Int64) {
         timer?.cancel()
         stopWaiting()
     }

@@ -12,11 +12,11 @@ final class GatewayHTTP: HTTPHandler {
 
     let gateway: GatewayLoop
     private let answers: NodeAnswers
-    private let passage: StatePassage
+    private let passage: SnapshotProxy
     private let router: Router<Endpoint>
     private let origins: OriginRules
 
-    init(_ gateway: GatewayLoop, answers: NodeAnswers, passage: StatePassage) {
+    init(_ gateway: GatewayLoop, answers: NodeAnswers, passage: SnapshotProxy) {
         self.gateway = gateway
         self.answers = answers
         origins = OriginRules(gateway.share.settings.node)
@@ -183,7 +183,7 @@ final class GatewayHTTP: HTTPHandler {
         guard let source = gateway.share.state else { return passage.pass(question, exchange) }
         let own = gateway.share.nodeID
         // What another gateway passed on is answered here: two nodes that are behind would pass it on for ever.
-        guard exchange.request.headers[StatePassage.passedHeader] == nil, !source.canAnswer(question),
+        guard exchange.request.headers[SnapshotProxy.passedHeader] == nil, !source.canAnswer(question),
             passage.hasOthers(than: own)
         else { return source.respond(to: question, exchange) }
         passage.pass(question, exchange, except: own) { source.respond(to: question, exchange) }
@@ -197,7 +197,7 @@ final class GatewayHTTP: HTTPHandler {
         if let grant = access.grant { question.readable = grant.read }
         guard let source = gateway.share.state else { return passage.pass(question, exchange) }
         let own = gateway.share.nodeID
-        guard exchange.request.headers[StatePassage.passedHeader] == nil, !source.canAnswer(question),
+        guard exchange.request.headers[SnapshotProxy.passedHeader] == nil, !source.canAnswer(question),
             passage.hasOthers(than: own)
         else { return source.respond(to: question, for: access, exchange) }
         passage.pass(question, exchange, except: own) { source.respond(to: question, for: access, exchange) }

@@ -16,10 +16,10 @@ extension GatewayLoop {
     /// Calls back with the same events, each with what became of it, once a snapshot node has folded them. An event
     /// from before the node's index is `unknown`; a barrier has no outcome.
     func addOutcomes(
-        to chunk: EventsChunk,
+        to chunk: EventRange,
         of stream: StreamName,
         for access: Access,
-        then: @escaping (Result<EventsChunk, Problem>) -> Void
+        then: @escaping (Result<EventRange, Problem>) -> Void
     ) {
         let events: [DeliveredEvent]
         do throws(ReelError) {
@@ -67,7 +67,7 @@ extension GatewayLoop {
     }
 }
 
-extension EventsChunk {
+extension EventRange {
     /// The events, each by itself.
     fileprivate var events: [DeliveredEvent] {
         get throws(ReelError) {
@@ -87,8 +87,8 @@ extension EventsChunk {
         _ events: [DeliveredEvent],
         outcomes: [Seq: String],
         of seqs: Set<Seq>
-    ) -> EventsChunk {
-        var chunk = EventsChunk(from: from, to: to, room: body.count + 24 * count)
+    ) -> EventRange {
+        var chunk = EventRange(from: from, to: to, room: body.count + 24 * count)
         for event in events {
             event.value.withUnsafeBytes { value in
                 let outcome = seqs.contains(event.seq) ? outcomes[event.seq] ?? "unknown" : nil

@@ -45,7 +45,7 @@ final class HTTPPublish {
     func nacked(_ error: ReelError) {
         if refusal == nil || refusal?.index == nil && error.index != nil { refusal = error }
         // The others of the same publish are refused in this round, too.
-        gateway.loop.atRoundEnd { [self] in
+        gateway.loop.beforeFlush { [self] in
             guard let refusal, gateway.publishes[number] != nil else { return }
             end()
             exchange.respond(Problem(gateway.failure(refusal, stream)).response)

@@ -21,7 +21,7 @@ final class OutcomeQuestions {
     private let own: String
     private let (epoch, partitions): (Epoch, Int)
     private let access: PeerAccess
-    private let journal: Journal
+    private let logger: Logger
     private var warnings = LineLimiter(lines: 1, windowMs: 10_000)
     private var turn = 0
     /// Until when a node is not asked.
@@ -35,9 +35,9 @@ final class OutcomeQuestions {
         _ settings: GatewaySettings,
         state: (any StateSource)?,
         own: String,
-        journal: Journal
+        logger: Logger
     ) {
-        self.journal = journal
+        self.logger = logger
         self.loop = loop
         client = HTTPClient(on: loop)
         self.announcer = announcer
@@ -75,7 +75,7 @@ final class OutcomeQuestions {
         let partition = question.stream.partition(of: partitions)
         let nowMs = loop.nowMs
         resting = resting.filter { $0.value > nowMs }
-        let nodes = StatePassage.order(
+        let nodes = SnapshotProxy.order(
             announcer.nodes.filter { $0.id != own && access.canAsk($0) },
             awake: announcer.awake,
             epoch: epoch,
@@ -111,7 +111,7 @@ final class OutcomeQuestions {
         )
         access.prepare(&request, to: origin)
         // A node that does not know either asks no other one in turn.
-        request.headers.add(StatePassage.passedHeader, "1")
+        request.headers.add(SnapshotProxy.passedHeader, "1")
         if let authorization = question.authorization { request.headers.add("authorization", authorization) }
         let waitMs = rest.isEmpty ? leftMs : min(leftMs, Self.nodeMs)
         request.timeout = .milliseconds(waitMs)
@@ -140,7 +140,7 @@ final class OutcomeQuestions {
     /// Tells the operator what clients are not told: the error may name an address.
     private func warn(of node: NodeAnnouncement, _ error: NetError) {
         guard let unsaid = warnings.admit(nowMs: loop.nowMs) else { return }
-        journal.warning(
+        logger.warning(
             "a snapshot node does not answer",
             ["node": node.id, "url": node.url, "detail": error.message, "lines_left_out": "\(unsaid)"]
         )

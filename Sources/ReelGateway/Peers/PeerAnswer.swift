@@ -34,7 +34,7 @@ struct PeerAnswer {
     private static let retrySMax = 3_600
 
     /// Reads the head of an answer to the question of this client. Throws if no snapshot node answers so.
-    init(_ head: HTTPResponseHead, to question: any PassedRequest, of client: HTTPRequestHead) throws(Fault) {
+    init(_ head: HTTPResponseHead, to question: any ProxiedRequest, of client: HTTPRequestHead) throws(Fault) {
         status = head.status
         let isPacked: Bool
         (isPacked, length) = (try Self.isPacked(head, question, client), Self.length(head))
@@ -95,7 +95,7 @@ struct PeerAnswer {
     /// True if the body is packed by gzip, which the client must have asked for.
     private static func isPacked(
         _ head: HTTPResponseHead,
-        _ question: any PassedRequest,
+        _ question: any ProxiedRequest,
         _ client: HTTPRequestHead
     ) throws(Fault) -> Bool {
         let codings = head.headers.all("content-encoding")

@@ -127,7 +127,7 @@ extension GatewayLoop {
     }
 
     /// Tells clients what became of their events: acks of one publish in one frame.
-    func answer(_ settled: [PublishLedger.Settled]) {
+    func answer(_ settled: [PublishLedger.Resolution]) {
         var index = 0
         while index < settled.count {
             let first = settled[index]
@@ -154,7 +154,7 @@ extension GatewayLoop {
         }
     }
 
-    private func tell(_ settled: PublishLedger.Settled) {
+    private func tell(_ settled: PublishLedger.Resolution) {
         guard case .nacked(let error) = settled.answer else { return }
         share.meters.nacked(error.code)
         if let client = clients[settled.connection] {

@@ -15,8 +15,8 @@ struct NackedOps {
     static let lanesPerConnection = 10_000
 
     private let holdMs: Int64
-    private var rows: [Int: [Lane: Row]] = [:]
-    private var connections: [Lane: Set<Int>] = [:]
+    private var rows: [Int: [PublisherKey: Row]] = [:]
+    private var connections: [PublisherKey: Set<Int>] = [:]
 
     /// A nack holds up later ops for so long at most.
     init(holdMs: Int64) {
@@ -26,12 +26,12 @@ struct NackedOps {
     var isEmpty: Bool { connections.isEmpty }
 
     /// The op that later ones of the lane must wait for.
-    func first(_ lane: Lane, _ connection: Int, nowMs: Int64) -> Op? {
+    func first(_ lane: PublisherKey, _ connection: Int, nowMs: Int64) -> Op? {
         guard !isEmpty, let row = rows[connection]?[lane], nowMs < row.untilMs else { return nil }
         return row.ops.lowerBound
     }
 
-    mutating func add(_ op: Op, _ lane: Lane, _ connection: Int, nowMs: Int64) {
+    mutating func add(_ op: Op, _ lane: PublisherKey, _ connection: Int, nowMs: Int64) {
         let row = rows[connection]?[lane]
         let highest = max(op, row?.ops.upperBound ?? op)
         if let row, nowMs < row.untilMs, row.ops.lowerBound <= op {
@@ -44,7 +44,7 @@ struct NackedOps {
     }
 
     /// The log shows an op: where it is the one that is missing, the next one that was nacked is missing now.
-    mutating func read(_ op: Op, _ lane: Lane) {
+    mutating func read(_ op: Op, _ lane: PublisherKey) {
         guard !isEmpty else { return }
         for connection in connections[lane] ?? [] {
             guard let ops = rows[connection]?[lane]?.ops, ops.lowerBound == op else { continue }
@@ -57,7 +57,7 @@ struct NackedOps {
     }
 
     /// The client has sent an op again: where it is the one that is missing, those behind it come after it.
-    mutating func taken(_ op: Op, _ lane: Lane, _ connection: Int) {
+    mutating func taken(_ op: Op, _ lane: PublisherKey, _ connection: Int) {
         if !isEmpty, rows[connection]?[lane]?.ops.lowerBound == op { clear(lane, connection) }
     }
 
@@ -73,7 +73,7 @@ struct NackedOps {
         for lane in (rows[connection] ?? [:]).keys { clear(lane, connection) }
     }
 
-    private mutating func clear(_ lane: Lane, _ connection: Int) {
+    private mutating func clear(_ lane: PublisherKey, _ connection: Int) {
         rows[connection]?[lane] = nil
         if rows[connection]?.isEmpty == true { rows[connection] = nil }
         connections[lane]?.remove(connection)

@@ -3,9 +3,9 @@ import ReelCore
 extension PublishLedger {
     /// A record was read back. Only the very bytes that were handed over count for an ack. Returns what the log had
     /// reported before, which is to be finished.
-    mutating func readBack(_ lane: Lane, _ op: Op, seq: Seq, value: UnsafeRawBufferPointer) -> Flight? {
+    mutating func readBack(_ lane: PublisherKey, _ op: Op, seq: Seq, value: UnsafeRawBufferPointer) -> PendingRecord? {
         nacked.read(op, lane)
-        let flight = flights[lane]?.first(op) { flight in
+        let flight = pendingRecords[lane]?.first(op) { flight in
             flight.seq == nil && flight.value.withUnsafeBytes { $0.equals(value) }
         }
         flight?.seq = seq
@@ -15,24 +15,24 @@ extension PublishLedger {
     /// The log reported these records without an error, at these seqs; −1 where it does not know the place. `head` is
     /// the last seq that was read. Throws `diverged` where the seq cannot be: then nothing has been acked.
     mutating func reported(
-        _ flights: [Flight],
+        _ pendingRecords: [PendingRecord],
         at seqs: [Seq],
         head: Seq,
         nowMs: Int64
-    ) throws(ReelError) -> [Settled] {
-        for (flight, seq) in zip(flights, seqs) where seq != .none && !flight.isOver {
+    ) throws(ReelError) -> [Resolution] {
+        for (flight, seq) in zip(pendingRecords, seqs) where seq != .none && !flight.isOver {
             try check(flight, isAt: seq, head)
         }
-        for (flight, seq) in zip(flights, seqs) {
+        for (flight, seq) in zip(pendingRecords, seqs) {
             flight.isReported = true
             if seq == .none { flight.placelessMs = nowMs }
         }
-        return finish(flights.filter { $0.seq != nil && !$0.isOver })
+        return finish(pendingRecords.filter { $0.seq != nil && !$0.isOver })
     }
 
     /// A copy of the record may stand before the reported seq: an answer was lost, and it was written again. Nothing
     /// else may be otherwise.
-    private mutating func check(_ flight: Flight, isAt seq: Seq, _ head: Seq) throws(ReelError) {
+    private mutating func check(_ flight: PendingRecord, isAt seq: Seq, _ head: Seq) throws(ReelError) {
         guard seq > flight.headWhenHandedOver else {
             throw ReelError(
                 .diverged,
@@ -57,7 +57,7 @@ extension PublishLedger {
         }
     }
 
-    private static func broken(_ seq: Seq, _ flight: Flight) -> ReelError {
+    private static func broken(_ seq: Seq, _ flight: PendingRecord) -> ReelError {
         ReelError(
             .diverged,
             "the log said that a record is at seq \(seq) of partition \(flight.partition), where another was read"
@@ -65,9 +65,9 @@ extension PublishLedger {
     }
 
     /// The log could not append these records, or does not know whether it has.
-    mutating func failed(_ flights: [Flight], _ error: ReelError, nowMs: Int64) -> [Settled] {
-        var settled: [Settled] = []
-        for flight in flights {
+    mutating func failed(_ pendingRecords: [PendingRecord], _ error: ReelError, nowMs: Int64) -> [Resolution] {
+        var settled: [Resolution] = []
+        for flight in pendingRecords {
             end(CollectionOfOne(flight))
             settled += fail(flight, error, nowMs)
         }
@@ -75,7 +75,7 @@ extension PublishLedger {
     }
 
     /// Nacks what the log has reported without a place and not shown for long: nothing else tells that it is lost.
-    mutating func giveUpUnseen(nowMs: Int64) -> [Settled] {
+    mutating func giveUpUnseen(nowMs: Int64) -> [Resolution] {
         let unseen = oldest.indices.flatMap { partition in
             inFlight(partition).prefix { nowMs - $0.takenMs > settings.unavailableMs }.filter { flight in
                 guard flight.seq == nil, let sinceMs = flight.placelessMs else { return false }
@@ -87,9 +87,9 @@ extension PublishLedger {
     }
 
     /// What was both read back and reported is acked, where nothing stands before it in its lane.
-    mutating func finish(_ flights: [Flight]) -> [Settled] {
-        var settled: [Settled] = []
-        var rest = flights[...]
+    mutating func finish(_ pendingRecords: [PendingRecord]) -> [Resolution] {
+        var settled: [Resolution] = []
+        var rest = pendingRecords[...]
         while let first = rest.first {
             let run = rest.prefix { $0.connection == first.connection && $0.lane == first.lane }
             end(run)
@@ -100,7 +100,7 @@ extension PublishLedger {
     }
 
     /// Acks what stands at the front of the lane and is durable.
-    private mutating func settle(_ connection: Int, _ lane: Lane, _ settled: inout [Settled]) {
+    private mutating func settle(_ connection: Int, _ lane: PublisherKey, _ settled: inout [Resolution]) {
         guard let own = lanes.index(forKey: connection), let place = lanes.values[own].index(forKey: lane) else {
             return
         }
@@ -113,11 +113,11 @@ extension PublishLedger {
     }
 
     /// Nacks the flight's entry in its lane, and all behind it.
-    private mutating func fail(_ flight: Flight, _ error: ReelError, _ nowMs: Int64) -> [Settled] {
+    private mutating func fail(_ flight: PendingRecord, _ error: ReelError, _ nowMs: Int64) -> [Resolution] {
         guard let waiting = lanes[flight.connection]?[flight.lane],
             let place = (0..<waiting.count).first(where: { waiting[$0].flight === flight })
         else { return [] }
-        var settled: [Settled] = []
+        var settled: [Resolution] = []
         for index in place..<waiting.count {
             let entry = waiting[index]
             settled.append(Self.settled(entry, .nacked(index == place ? error : Self.behind(flight.op))))
@@ -128,14 +128,14 @@ extension PublishLedger {
         return settled
     }
 
-    private mutating func dropIfEmpty(_ lane: Lane, _ connection: Int) {
+    private mutating func dropIfEmpty(_ lane: PublisherKey, _ connection: Int) {
         guard lanes[connection]?[lane]?.isEmpty == true else { return }
         lanes[connection]?[lane] = nil
         if lanes[connection]?.isEmpty == true { lanes[connection] = nil }
     }
 
-    private static func settled(_ entry: Waiting, _ answer: Settled.Answer) -> Settled {
-        Settled(
+    private static func settled(_ entry: Waiting, _ answer: Resolution.Answer) -> Resolution {
+        Resolution(
             connection: entry.flight.connection,
             stream: entry.flight.lane.stream,
             ref: entry.ref,

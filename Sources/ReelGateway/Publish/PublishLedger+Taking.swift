@@ -23,7 +23,7 @@ extension PublishLedger {
         isRefused: Bool = false,
         nowMs: Int64,
         conflict: (Offer) -> Seq?
-    ) -> (append: [Flight], settled: [Settled]) {
+    ) -> (append: [PendingRecord], settled: [Resolution]) {
         var refusals: [Int: ReelError] = [:]
         let closed = refusal(of: offers, partition, connection, nowMs)
         let runs = Self.runs(of: offers, in: stream)
@@ -31,7 +31,7 @@ extension PublishLedger {
         var cleared: Set<Site> = []
         var own: [EventKey: Int] = [:]
         for run in runs {
-            let flights = flights[run.lane]
+            let pendingRecords = pendingRecords[run.lane]
             for index in run.indices {
                 let offer = offers[index]
                 if let refusal = offer.refusal {
@@ -55,7 +55,7 @@ extension PublishLedger {
                         "found op \(offer.op) twice with different content",
                         index: index
                     )
-                } else if flights?.contradicts(offer.op, offer.value) == true {
+                } else if pendingRecords?.contradicts(offer.op, offer.value) == true {
                     refusals[index] = ReelError(
                         .gap,
                         "the same op with other content is on its way into the log",
@@ -78,12 +78,12 @@ extension PublishLedger {
 
     /// Neighbours of one lane: most often all are of one site.
     private struct Run {
-        var lane: Lane
+        var lane: PublisherKey
         var indices: Range<Int>
     }
 
     private struct EventKey: Hashable {
-        var lane: Lane
+        var lane: PublisherKey
         var op: Op
     }
 
@@ -93,7 +93,7 @@ extension PublishLedger {
         while start < offers.count {
             let site = offers[start].site
             let end = offers[start...].firstIndex { $0.site != site } ?? offers.count
-            runs.append(Run(lane: Lane(stream: stream, site: site), indices: start..<end))
+            runs.append(Run(lane: PublisherKey(stream: stream, site: site), indices: start..<end))
             start = end
         }
         return runs
@@ -108,7 +108,7 @@ extension PublishLedger {
                 retryMs: 1_000
             )
         }
-        let size = offers.reduce(0) { $0 + Flight.cost(of: $1.value) }
+        let size = offers.reduce(0) { $0 + PendingRecord.cost(of: $1.value) }
         if byteCount > 0, byteCount + size > byteLimit {
             return ReelError(
                 .overloaded,
@@ -130,8 +130,8 @@ extension PublishLedger {
         _ connection: Int,
         _ ref: [UInt8]?,
         _ nowMs: Int64
-    ) -> [Settled] {
-        var settled: [Settled] = []
+    ) -> [Resolution] {
+        var settled: [Resolution] = []
         for run in runs {
             for index in run.indices {
                 let op = offers[index].op
@@ -140,7 +140,7 @@ extension PublishLedger {
                 // The first copy of what is a conflict was consumed: nothing is missing before later ops.
                 if error.code != .conflict { nacked.add(op, run.lane, connection, nowMs: nowMs) }
                 settled.append(
-                    Settled(
+                    Resolution(
                         connection: connection,
                         stream: run.lane.stream,
                         ref: ref,
@@ -161,13 +161,13 @@ extension PublishLedger {
         _ connection: Int,
         _ ref: [UInt8]?,
         _ nowMs: Int64
-    ) -> [Flight] {
-        var flights: [Flight] = []
-        flights.reserveCapacity(offers.count)
+    ) -> [PendingRecord] {
+        var pendingRecords: [PendingRecord] = []
+        pendingRecords.reserveCapacity(offers.count)
         for run in runs {
-            let start = flights.count
+            let start = pendingRecords.count
             for offer in offers[run.indices] {
-                let flight = Flight(
+                let flight = PendingRecord(
                     run.lane,
                     offer.op,
                     offer.value,
@@ -176,16 +176,20 @@ extension PublishLedger {
                     takenMs: nowMs
                 )
                 nacked.taken(offer.op, run.lane, connection)
-                flights.append(flight)
+                pendingRecords.append(flight)
             }
-            begin(flights[start...])
-            Self.wait(for: flights[start...], ref, &lanes[connection, default: [:]][run.lane, default: Queue()])
+            begin(pendingRecords[start...])
+            Self.wait(for: pendingRecords[start...], ref, &lanes[connection, default: [:]][run.lane, default: Queue()])
         }
-        return flights
+        return pendingRecords
     }
 
     // Static: a copy of the ledger would make a copy of the queue.
-    private static func wait(for flights: ArraySlice<Flight>, _ ref: [UInt8]?, _ waiting: inout Queue<Waiting>) {
-        for flight in flights { waiting.append(Waiting(ref: ref, flight: flight)) }
+    private static func wait(
+        for pendingRecords: ArraySlice<PendingRecord>,
+        _ ref: [UInt8]?,
+        _ waiting: inout Queue<Waiting>
+    ) {
+        for flight in pendingRecords { waiting.append(Waiting(ref: ref, flight: flight)) }
     }
 }

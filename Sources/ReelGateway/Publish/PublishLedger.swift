@@ -10,7 +10,7 @@ import ReelNode
 /// After a nack, later ops of that stream and site are nacked `gap` on this connection until the nacked op comes again.
 struct PublishLedger {
     /// The answer to one event.
-    struct Settled: Equatable {
+    struct Resolution: Equatable {
         enum Answer: Equatable {
             case acked(Seq)
             case nacked(ReelError)
@@ -27,18 +27,18 @@ struct PublishLedger {
     /// What a connection waits for.
     struct Waiting {
         var ref: [UInt8]?
-        var flight: Flight
+        var flight: PendingRecord
     }
 
     /// For each connection what it waits for, in its order.
-    var lanes: [Int: [Lane: Queue<Waiting>]] = [:]
+    var lanes: [Int: [PublisherKey: Queue<Waiting>]] = [:]
     var nacked: NackedOps
     /// What is on its way, by lane.
-    var flights: [Lane: LaneFlights] = [:]
+    var pendingRecords: [PublisherKey: PendingRecords] = [:]
     /// For each partition what is on its way, in the order in which it was taken.
-    var oldest: [Queue<Flight>]
+    var oldest: [Queue<PendingRecord>]
     /// For each partition what the log has reported to be at a seq that was not read yet.
-    var promised: [Queue<(seq: Seq, flight: Flight)>]
+    var promised: [Queue<(seq: Seq, flight: PendingRecord)>]
     /// How many events wait for the log.
     private(set) var count = 0
     private(set) var byteCount = 0
@@ -54,12 +54,12 @@ struct PublishLedger {
         self.settings = settings
         nacked = NackedOps(holdMs: settings.nackHoldMs)
         byteLimit = max(1, settings.inFlightBytes / max(1, settings.node.loops))
-        oldest = [Queue<Flight>](repeating: Queue(), count: partitions)
-        promised = [Queue<(seq: Seq, flight: Flight)>](repeating: Queue(), count: partitions)
+        oldest = [Queue<PendingRecord>](repeating: Queue(), count: partitions)
+        promised = [Queue<(seq: Seq, flight: PendingRecord)>](repeating: Queue(), count: partitions)
     }
 
     /// Whether nothing that is read back matters here.
-    var isIdle: Bool { flights.isEmpty && nacked.isEmpty }
+    var isIdle: Bool { pendingRecords.isEmpty && nacked.isEmpty }
 
     /// How long the oldest event has waited for a partition.
     func waitedMs(_ partition: Int, nowMs: Int64) -> Int64 {
@@ -70,12 +70,12 @@ struct PublishLedger {
     func awaitsAnswer(_ connection: Int) -> Bool { lanes[connection] != nil }
 
     /// What is on its way into a partition and not read back, in the order in which it was taken.
-    func unread(_ partition: Int) -> [Flight] {
+    func unread(_ partition: Int) -> [PendingRecord] {
         inFlight(partition).filter { $0.seq == nil }
     }
 
     /// What is on its way into a partition.
-    func inFlight(_ partition: Int) -> [Flight] {
+    func inFlight(_ partition: Int) -> [PendingRecord] {
         (0..<oldest[partition].count).map { oldest[partition][$0] }.filter { !$0.isOver }
     }
 
@@ -88,7 +88,7 @@ struct PublishLedger {
     // MARK: Flights
 
     /// Flights of one lane.
-    mutating func begin(_ taken: some Collection<Flight>) {
+    mutating func begin(_ taken: some Collection<PendingRecord>) {
         guard let first = taken.first else { return }
         let own = laneFlights(first.lane)
         for flight in taken {
@@ -99,16 +99,16 @@ struct PublishLedger {
         count += taken.count
     }
 
-    private mutating func laneFlights(_ lane: Lane) -> LaneFlights {
-        if let own = flights[lane] { return own }
-        let own = LaneFlights()
-        flights[lane] = own
+    private mutating func laneFlights(_ lane: PublisherKey) -> PendingRecords {
+        if let own = pendingRecords[lane] { return own }
+        let own = PendingRecords()
+        pendingRecords[lane] = own
         return own
     }
 
     /// Flights of one lane.
-    mutating func end(_ ended: some Collection<Flight>) {
-        guard let lane = ended.first?.lane, let own = flights[lane] else { return }
+    mutating func end(_ ended: some Collection<PendingRecord>) {
+        guard let lane = ended.first?.lane, let own = pendingRecords[lane] else { return }
         for flight in ended where !flight.isOver {
             flight.isOver = true
             own.end(flight)
@@ -116,7 +116,7 @@ struct PublishLedger {
             byteCount -= flight.cost
             while oldest[flight.partition].first?.isOver == true { _ = oldest[flight.partition].popFirst() }
         }
-        if own.count == 0 { flights[lane] = nil }
+        if own.count == 0 { pendingRecords[lane] = nil }
     }
 
     static func behind(_ op: Op) -> ReelError {

@@ -58,12 +58,12 @@ extension KafkaAdmin {
     private func everyAnswer<Said>(
         atLeastMs: Int64 = 0,
         until isEnough: (Said) -> Bool = { _ in false },
-        _ ask: () throws(LogError) -> Hearsay<Said>
-    ) throws(LogError) -> [Hearsay<Said>] {
+        _ ask: () throws(LogError) -> TopicMetadata<Said>
+    ) throws(LogError) -> [TopicMetadata<Said>] {
         let beginMs = nowMs()
         let mostMs = Self.roundMs * Int64(configuration.patience)
         var round = BrokerRound(fromMs: beginMs + atLeastMs, untilMs: beginMs + mostMs)
-        var answers: [Hearsay<Said>] = []
+        var answers: [TopicMetadata<Said>] = []
         while true {
             do throws(LogError) {
                 let heard = try ask()

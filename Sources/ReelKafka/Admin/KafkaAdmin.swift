@@ -42,7 +42,7 @@ final class KafkaAdmin: Sendable {
     }
 
     /// What one broker says.
-    struct Hearsay<Said> {
+    struct TopicMetadata<Said> {
         var said: Said
         /// The broker that says it.
         var broker: Int32
@@ -51,10 +51,10 @@ final class KafkaAdmin: Sendable {
     }
 
     /// The topic of this name, as some broker knows it; nil: it knows no such topic.
-    func hearsay(of name: String) throws(LogError) -> Hearsay<TopicFacts?> {
+    func hearsay(of name: String) throws(LogError) -> TopicMetadata<TopicFacts?> {
         let topic = try KafkaTopic(name, of: handle)
         let heard = try metadata(of: topic) { Self.facts(name, in: $0) }
-        return Hearsay(said: try heard.said.get(), broker: heard.broker, brokers: heard.brokers)
+        return TopicMetadata(said: try heard.said.get(), broker: heard.broker, brokers: heard.brokers)
     }
 
     /// Whether anything was ever written to a topic.
@@ -89,7 +89,7 @@ final class KafkaAdmin: Sendable {
         of topic: KafkaTopic?,
         all: Bool = false,
         _ read: (rd_kafka_metadata) -> Said
-    ) throws(LogError) -> Hearsay<Said> {
+    ) throws(LogError) -> TopicMetadata<Said> {
         let end = nowMs() + Int64(patienceMs)
         while true {
             var answer: UnsafePointer<rd_kafka_metadata>?
@@ -98,7 +98,7 @@ final class KafkaAdmin: Sendable {
                 defer { rd_kafka_metadata_destroy(answer) }
                 let metadata = answer.pointee
                 let brokers = UnsafeBufferPointer(start: metadata.brokers, count: Int(metadata.broker_cnt))
-                return Hearsay(
+                return TopicMetadata(
                     said: read(metadata),
                     broker: metadata.orig_broker_id,
                     brokers: Set(brokers.map(\.id))
@@ -132,7 +132,8 @@ extension LogError {
     static func notAllowed(_ operation: String, _ topic: String) -> LogError {
         LogError(
             .forbidden,
-            "this user has no right to \(operation) the topic \(topic); expected is an ACL as docs/kafka.md lists them"
+            "this user has no right to \(operation) the topic \(topic);"
+                + " expected is an ACL as docs/operations/kafka.md lists them"
         )
     }
 }

@@ -87,7 +87,7 @@ final class Appender: @unchecked Sendable {
     /// How the next producer is made, and when; how large its batches are, and whether that is being asked. All belong
     /// to the thread.
     private var configuration: KafkaConfiguration
-    private var pace = RebuildPace()
+    private var pace = ProducerBackoff()
     private var limit: BatchLimit
     private var isAsking = false
 
@@ -375,7 +375,7 @@ final class Appender: @unchecked Sendable {
             configuration.batchBytes = limit.batchBytes
             self.recordBytes.store(limit.recordBytes, ordering: .relaxed)
         }
-        if !isAsking, limit.isToAsk(nowMs: nowMs()) { ask() }
+        if !isAsking, limit.shouldAsk(nowMs: nowMs()) { ask() }
     }
 
     /// Asks the brokers how much they take, on a thread of its own: the answer may take them seconds.

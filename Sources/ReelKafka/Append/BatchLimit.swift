@@ -35,7 +35,7 @@ struct BatchLimit: Sendable {
     }
 
     /// Whether the brokers are to be asked how large a batch may be.
-    func isToAsk(nowMs: Int64) -> Bool { isUnsettled || nowMs >= askAtMs }
+    func shouldAsk(nowMs: Int64) -> Bool { isUnsettled || nowMs >= askAtMs }
 
     /// The brokers take batches of up to so many bytes; nil: they do not say.
     mutating func told(_ bytes: Int?, nowMs: Int64) {

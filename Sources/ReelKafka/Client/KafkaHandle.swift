@@ -24,7 +24,7 @@ package final class KafkaHandle: @unchecked Sendable {
     }
 
     let pointer: OpaquePointer
-    private let ear: Unmanaged<Ear>
+    private let ear: Unmanaged<CallbackContext>
 
     init(_ kind: KafkaHandle.Kind, _ configuration: KafkaConfiguration, log: @escaping KafkaLogLine) throws(LogError) {
         guard let properties = rd_kafka_conf_new() else { throw LogError(.internal, "librdkafka gives no settings") }
@@ -36,13 +36,13 @@ package final class KafkaHandle: @unchecked Sendable {
             rd_kafka_conf_destroy(properties)
             throw LogError(.badRequest, "librdkafka refuses \(name): \(String(cString: reason))")
         }
-        ear = Unmanaged.passRetained(Ear(log))
+        ear = Unmanaged.passRetained(CallbackContext(log))
         rd_kafka_conf_set_opaque(properties, ear.toOpaque())
-        rd_kafka_conf_set_log_cb(properties, Ear.log)
+        rd_kafka_conf_set_log_cb(properties, CallbackContext.log)
         if kind.isProducer {
             rd_kafka_conf_set_events(properties, RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR)
         } else {
-            rd_kafka_conf_set_error_cb(properties, Ear.error)
+            rd_kafka_conf_set_error_cb(properties, CallbackContext.error)
         }
         let type = kind.isProducer ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER
         guard let pointer = rd_kafka_new(type, properties, reason, 512) else {
@@ -87,7 +87,7 @@ package final class KafkaHandle: @unchecked Sendable {
     }
 
     /// What librdkafka calls.
-    private final class Ear: Sendable {
+    private final class CallbackContext: Sendable {
         let line: KafkaLogLine
         let trouble = Mutex<String?>(nil)
         let troubles = Atomic(0)
@@ -110,7 +110,7 @@ package final class KafkaHandle: @unchecked Sendable {
             text in
             guard let handle, let text, let opaque = rd_kafka_opaque(handle) else { return }
             let kind = facility.map { String(cString: $0) } ?? ""
-            let ear = Unmanaged<Ear>.fromOpaque(opaque).takeUnretainedValue()
+            let ear = Unmanaged<CallbackContext>.fromOpaque(opaque).takeUnretainedValue()
             // A consumer is told in no other way that its topic is gone.
             if kind == "PARTCNT" { ear.topicChanges.add(1, ordering: .relaxed) }
             ear.line(level, kind, String(cString: text))
@@ -124,7 +124,10 @@ package final class KafkaHandle: @unchecked Sendable {
                 opaque in
                 guard let opaque else { return }
                 let text = reason.map { String(cString: $0) } ?? ""
-                Unmanaged<Ear>.fromOpaque(opaque).takeUnretainedValue().hear(rd_kafka_resp_err_t(code), text)
+                Unmanaged<CallbackContext>.fromOpaque(opaque).takeUnretainedValue().hear(
+                    rd_kafka_resp_err_t(code),
+                    text
+                )
             }
     }
 }

@@ -4,7 +4,7 @@ internal import ReelLog
 internal import Synchronization
 
 /// Reads ranges and ends of one topic's partitions, and believes in no hole that it has seen only once.
-final class PartitionReading: DoubtfulLog {
+final class PartitionReading: RevalidationSource {
     private let topic: String
     private let pool: ReaderPool
     private let counters: KafkaCounters

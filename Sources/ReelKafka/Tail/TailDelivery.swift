@@ -8,7 +8,7 @@ internal import ReelLog
 final class TailDelivery: Sendable {
     private struct State {
         /// The first is being delivered.
-        var batches: [(batch: RecordBatch, tail: RunningTail)] = []
+        var batches: [(batch: RecordBatch, tail: TailHandle)] = []
         var isClosed = false
     }
 
@@ -26,7 +26,7 @@ final class TailDelivery: Sendable {
     }
 
     /// Delivers a batch behind those before it; at once, unless more is there already. On the reader's thread.
-    func deliver(_ batch: RecordBatch, to tail: RunningTail, isMoreThere: Bool) {
+    func deliver(_ batch: RecordBatch, to tail: TailHandle, isMoreThere: Bool) {
         // Nobody else adds one.
         if !isMoreThere, state.read({ $0.batches.isEmpty }) { return tail.deliver(batch) }
         state.wait(until: { $0.batches.count < Self.batchesMax }) { $0.batches.append((batch, tail)) }

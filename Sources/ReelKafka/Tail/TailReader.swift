@@ -6,18 +6,19 @@ internal import Synchronization
 /// A handle that follows partitions, each for one tail, on a thread of its own.
 ///
 /// Behind trouble with the brokers it reads the last record once more: it must be what it was. Whatever else is not
-/// plainly the next record is a doubt: the partition rests, and `TailDoubt` looks at the log with another handle.
+/// plainly the next record is a doubt: the partition rests, and `TailRevalidation` looks at the log with another
+/// handle.
 final class TailReader: @unchecked Sendable {
     private struct Inbox {
-        var begun: [RunningTail] = []
-        var settled: [(Reading, TailDoubt.Outcome)] = []
-        var tails: [Int: RunningTail] = [:]
+        var begun: [TailHandle] = []
+        var settled: [(Reading, TailRevalidation.Outcome)] = []
+        var tails: [Int: TailHandle] = [:]
         var isClosed = false
     }
 
     /// A partition that is read; belongs to the thread.
     private struct Reading {
-        let tail: RunningTail
+        let tail: TailHandle
         var place: TailPlace
         /// Those of the handle when a doubt began.
         var topicChanges = 0
@@ -27,9 +28,9 @@ final class TailReader: @unchecked Sendable {
     private let topic: KafkaTopic
     private let queue: MessageQueue
     private let delivery: TailDelivery
-    private let doubts: TailDoubts
+    private let doubts: TailRevalidations
     private let counters: KafkaCounters
-    private let ended: EndedTails
+    private let ended: LastReadRecords
     private let inbox = Mutex(Inbox())
     private let thread = Mutex<LogThread?>(nil)
     private var readings: [Int: Reading] = [:]
@@ -44,9 +45,9 @@ final class TailReader: @unchecked Sendable {
     init(
         topic: String,
         configuration: KafkaConfiguration,
-        doubts: TailDoubts,
+        doubts: TailRevalidations,
         counters: KafkaCounters,
-        ended: EndedTails,
+        ended: LastReadRecords,
         log: @escaping KafkaLogLine
     ) throws(LogError) {
         self.doubts = doubts
@@ -66,7 +67,7 @@ final class TailReader: @unchecked Sendable {
     }
 
     /// Begins a tail, unless another one reads its partition here.
-    func begin(_ tail: RunningTail) -> Bool {
+    func begin(_ tail: TailHandle) -> Bool {
         let isTaken = inbox.withLock { inbox in
             guard !inbox.isClosed, inbox.tails[tail.partition]?.hasEnded ?? true else { return false }
             inbox.tails[tail.partition] = tail
@@ -152,7 +153,7 @@ final class TailReader: @unchecked Sendable {
         reading.place.doubt(troubles: handle.troubles)
         reading.topicChanges = handle.topicChanges
         doubts.look(
-            TailDoubt(tail: reading.tail, last: reading.place.last) { [reading] outcome in
+            TailRevalidation(tail: reading.tail, last: reading.place.last) { [reading] outcome in
                 self.inbox.withLock { $0.settled.append((reading, outcome)) }
                 self.queue.wake()
             }
@@ -169,7 +170,7 @@ final class TailReader: @unchecked Sendable {
         }
     }
 
-    private func settle(_ reading: Reading, _ outcome: TailDoubt.Outcome) {
+    private func settle(_ reading: Reading, _ outcome: TailRevalidation.Outcome) {
         // A sink of another tail may be at work there: one at a time.
         delivery.finish()
         let tail = reading.tail

@@ -4,7 +4,7 @@ import Synchronization
 
 /// What one party saw and did, a line of JSON for each, gathered in memory and appended to its file. From any thread.
 ///
-/// It is evidence for `reel check`, which knows nothing of this type: docs/history.md is what both keep to.
+/// It is evidence for `reel check`, which knows nothing of this type: docs/reference/history.md is what both keep to.
 public final class History: Sendable {
     /// Who writes it.
     public enum Kind: String, Sendable {

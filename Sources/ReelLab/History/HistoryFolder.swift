@@ -2,7 +2,7 @@ import Glibc
 import ReelCore
 import Synchronization
 
-/// A folder of histories: one file for each client, node or driver. docs/history.md says what stands in them.
+/// A folder of histories: one file for each client, node or driver. docs/reference/history.md says what stands in them.
 public final class HistoryFolder: Sendable {
     /// Where it is.
     public let path: String

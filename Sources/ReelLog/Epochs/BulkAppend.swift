@@ -12,9 +12,9 @@ final class BulkAppend {
     /// What the answers come to, on a thread of the log.
     private final class Shared: Sendable {
         let state = Mutex(State())
-        let bell: Bell
+        let bell: WakeUp
 
-        init() throws(LogError) { bell = try Bell() }
+        init() throws(LogError) { bell = try WakeUp() }
 
         /// Waits until fewer bytes are on their way. Throws what an append was answered with.
         func wait(below bytes: Int) throws(LogError) {

@@ -6,13 +6,13 @@ public final class MemoryLog: EventLog {
     /// P.
     public let partitions: Int
     let state: Mutex<State>
-    private let bell: Bell
+    private let bell: WakeUp
     private let worker: Mutex<LogThread?>
 
     struct State {
         var epoch: Epoch
         var partitions: [MemoryPartition]
-        var tails: [RunningTail] = []
+        var tails: [TailHandle] = []
         var nodes: [String: NodeAnnouncement] = [:]
         /// What the worker has still to say.
         var answers: [@Sendable () -> Void] = []
@@ -27,7 +27,7 @@ public final class MemoryLog: EventLog {
     public init(epoch: Epoch = Epoch(0x9f00_0000_0000_0001), partitions: Int = 4) throws(LogError) {
         self.partitions = partitions
         state = Mutex(State(epoch: epoch, partitions: Array(repeating: MemoryPartition(), count: partitions)))
-        bell = try Bell()
+        bell = try WakeUp()
         worker = Mutex(nil)
         // The thread keeps the log alive until `close`.
         let thread = try LogThread("reel-log") { self.work() }
@@ -84,7 +84,7 @@ public final class MemoryLog: EventLog {
 
     /// Reads on as the log grows; see `EventLog.tail`.
     public func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {
-        let tail = RunningTail(partition: partition, from: from, sink: sink)
+        let tail = TailHandle(partition: partition, from: from, sink: sink)
         change { $0.tails.append(tail) }
         return tail
     }
@@ -157,7 +157,7 @@ public final class MemoryLog: EventLog {
         return spoke
     }
 
-    private func deliver(_ tail: RunningTail) -> Bool {
+    private func deliver(_ tail: TailHandle) -> Bool {
         let found: Result<RecordBatch, LogError> = state.withLock { state in
             do throws(LogError) {
                 let partition = try state.partition(tail.partition)

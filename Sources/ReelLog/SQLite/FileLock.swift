@@ -126,8 +126,8 @@ final class FileLock: Sendable {
     }
 
     /// Hears the bell from now on, until this lock and the watch are gone.
-    func listen() throws(LogError) -> BellWatch {
-        let watch = try BellWatch(path)
+    func listen() throws(LogError) -> CommitNotifications {
+        let watch = try CommitNotifications(path)
         var byte = Self.byte(F_RDLCK)
         guard fcntl(descriptor, reel_open_file_setlk, &byte) == 0 else {
             throw LogError(errno: errno, "listen to \(path)")
@@ -150,7 +150,7 @@ final class FileLock: Sendable {
 }
 
 /// Hears the bell of a `FileLock`; a descriptor that is readable once it has been rung.
-final class BellWatch: Sendable {
+final class CommitNotifications: Sendable {
     let descriptor: Int32
 
     fileprivate init(_ path: String) throws(LogError) {

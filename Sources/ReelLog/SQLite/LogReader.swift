@@ -9,15 +9,15 @@ final class LogReader: Sendable {
     private struct State {
         /// Why records may be missing from the file, as of the last look.
         var doubt: FileDoubt?
-        var tails: [RunningTail] = []
+        var tails: [TailHandle] = []
         /// What was committed here and not given to the tails yet; nil: some of it was dropped.
         var committed: [RecordBatch]? = []
         var isClosed = false
     }
 
     private let file: LogFile
-    private let bell: Bell
-    private let watch: BellWatch?
+    private let bell: WakeUp
+    private let watch: CommitNotifications?
     private let state = Mutex(State())
     /// Held by who delivers.
     private let giving = Mutex(())
@@ -35,10 +35,10 @@ final class LogReader: Sendable {
 
     /// A reader of the file that hears of others' commits by `watch`. The number of inotify instances of a user is
     /// small; without one the file is looked at more often.
-    init(_ file: LogFile, watch: BellWatch?) throws(LogError) {
+    init(_ file: LogFile, watch: CommitNotifications?) throws(LogError) {
         self.file = file
         self.watch = watch
-        bell = try Bell()
+        bell = try WakeUp()
         nonisolated(unsafe) let rows = try RowReader(file)
         let doubt = try rows.doubt()
         state.withLock { $0.doubt = doubt }
@@ -49,7 +49,7 @@ final class LogReader: Sendable {
     /// Why records may be missing from the file. While a tail runs it is looked at again and again.
     var doubt: FileDoubt? { state.withLock { $0.doubt } }
 
-    func start(_ tail: RunningTail) {
+    func start(_ tail: TailHandle) {
         let isClosed = state.withLock { state in
             if !state.isClosed { state.tails.append(tail) }
             return state.isClosed
@@ -153,7 +153,7 @@ final class LogReader: Sendable {
     }
 
     /// Gives the tails what was committed here; false if the file has more for one of them, or may have.
-    private func give(_ tails: [RunningTail]) -> Bool {
+    private func give(_ tails: [TailHandle]) -> Bool {
         let committed = state.withLock { state in
             defer { state.committed = [] }
             return state.committed
@@ -171,7 +171,7 @@ final class LogReader: Sendable {
     }
 
     /// What no commit says: the file is another one, or an older state of itself.
-    private func checkTheFile(_ rows: RowReader, _ tails: [RunningTail]) throws(LogError) {
+    private func checkTheFile(_ rows: RowReader, _ tails: [TailHandle]) throws(LogError) {
         try file.checkThatItIsThere()
         let doubt = try rows.doubt()
         state.withLock { $0.doubt = doubt }
@@ -190,7 +190,7 @@ final class LogReader: Sendable {
     }
 
     /// Gives each tail its next batch; false if there was none for any.
-    private func deliver(_ rows: RowReader, _ tails: [RunningTail]) -> Bool {
+    private func deliver(_ rows: RowReader, _ tails: [TailHandle]) -> Bool {
         var delivered = false
         // Tails that stand at the same place share a batch.
         var latest: RecordBatch?
@@ -221,7 +221,7 @@ final class LogReader: Sendable {
         return delivered
     }
 
-    private func start(_ tail: RunningTail, _ rows: RowReader) throws(LogError) {
+    private func start(_ tail: TailHandle, _ rows: RowReader) throws(LogError) {
         guard !tail.hasStarted else { return }
         let last = try rows.bounds(tail.partition).last
         guard tail.next <= last + 1 else { throw .beyondTheEnd(tail.next, last: last) }

@@ -23,7 +23,7 @@ final class LogWriter: Sendable {
     }
 
     private let file: LogFile
-    private let bell: Bell
+    private let bell: WakeUp
     private let onCommit: @Sendable (_ batches: () -> [RecordBatch]) -> Void
     private let queue = Mutex(Queue())
     private let thread = Mutex<LogThread?>(nil)
@@ -36,7 +36,7 @@ final class LogWriter: Sendable {
     ) throws(LogError) {
         self.file = file
         self.onCommit = onCommit
-        bell = try Bell()
+        bell = try WakeUp()
         // Made here, so that its errors are the opener's, and used by the thread alone from then on.
         nonisolated(unsafe) let groups = try GroupCommit(file, checkpointFrames: checkpointFrames)
         let started = try LogThread("reel-log-write") { self.work(groups) }

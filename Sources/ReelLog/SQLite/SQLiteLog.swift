@@ -89,7 +89,7 @@ public final class SQLiteLog: EventLog {
 
     /// Reads on as the log grows; see `EventLog.tail`.
     public func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {
-        let tail = RunningTail(partition: partition, from: from, sink: sink)
+        let tail = TailHandle(partition: partition, from: from, sink: sink)
         reader.start(tail)
         return tail
     }
@@ -110,7 +110,7 @@ public final class SQLiteLog: EventLog {
     /// Announces a node to the others, and waits until it is written.
     public func announce(_ node: NodeAnnouncement) throws(LogError) {
         let answer = Mutex<Result<Void, LogError>?>(nil)
-        let bell = try Bell()
+        let bell = try WakeUp()
         writer.hand(
             over: .announce(node) { result in
                 answer.withLock { $0 = result }

@@ -240,7 +240,7 @@ final class HTTPServerConnection: TCPHandler {
     func deadlinePassed() {
         if exchange != nil || tcp.pendingBytes > 0 {
             // An answer may take its time to begin; one that nobody reads may not stay.
-            guard tcp.lookAtPace() != .tooSlow else {
+            guard tcp.checkReadingPace() != .tooSlow else {
                 server.gate.metSlow()
                 return tcp.reset()
             }

@@ -9,16 +9,16 @@ extension EventLoop {
     }
 
     /// Runs blocking work as `offload` does. Work that is long, which may take many times as long as other work, runs
-    /// on the threads of `LongWork` and occupies no thread of the pool.
+    /// on the threads of `LowPriorityPool` and occupies no thread of the pool.
     public func offload<T: Sendable>(
         isLong: Bool,
         _ work: @escaping @Sendable () -> T,
         then: @escaping (T) -> Void
     ) {
         checkIsolated()
-        let result = Handover(value: OffloadResult<T>())
+        let result = UncheckedTransfer(value: OffloadResult<T>())
         let job = OffloadJob(
-            isLong: isLong && LongWork.isPossible,
+            isLong: isLong && LowPriorityPool.isPossible,
             work: { result.value.value = work() },
             then: { if let value = result.value.value { then(value) } }
         )
@@ -73,8 +73,8 @@ extension EventLoop {
             return start(job)
         }
         bell.pointee.data = Context.pass(job)
-        let ring = Handover(value: bell)
-        LongWork.run(job.work) { uv_async_send(ring.value) }
+        let ring = UncheckedTransfer(value: bell)
+        LowPriorityPool.run(job.work) { uv_async_send(ring.value) }
     }
 }
 

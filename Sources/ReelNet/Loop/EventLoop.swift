@@ -12,9 +12,9 @@ import Synchronization
 /// A loop changes nothing of its process: no environment variable, no signal handler. A program with much blocking work
 /// sets `UV_THREADPOOL_SIZE` before it starts its first loop.
 ///
-/// One round of the loop: wait, call back for what happened, run the bodies of `atRoundEnd`, then offer to the kernel
+/// One round of the loop: wait, call back for what happened, run the bodies of `beforeFlush`, then offer to the kernel
 /// what the connections have collected: one write per connection and round, and one for what a connection answers by
-/// itself to what it has read. Then the bodies of `behindRound`, which write to many by themselves.
+/// itself to what it has read. Then the bodies of `afterFlush`, which write to many by themselves.
 public final class EventLoop: SerialExecutor, @unchecked Sendable {
     private enum Job {
         case closure(@Sendable () -> Void)
@@ -48,14 +48,14 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
     private var openedBufferIfMade: UnsafeMutableRawBufferPointer?
     private var unflushed: [TCPConnection] = []
-    private var writeCost = WriteCost()
-    private var roundEnd: [() -> Void] = []
-    private var roundBehind: [() -> Void] = []
+    private var writeCost = WriteCostEstimate()
+    private var beforeFlushBodies: [() -> Void] = []
+    private var afterFlushBodies: [() -> Void] = []
     /// Calls of `send` so far.
     var writes = 0
-    /// What is run at a pace, from `nextPaced` on.
-    private var pacedBodies: [(() -> Bool)?] = []
-    private var nextPaced = 0
+    /// What is run at a pace, from `nextThrottled` on.
+    private var throttledBodies: [(() -> Bool)?] = []
+    private var nextThrottled = 0
     /// Runs as long as there was something to run the last time: who comes then is not sooner than others.
     private var pace: LoopTimer?
     var offloads = OffloadQueue()
@@ -93,9 +93,9 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
 
     /// Between two bodies that are paced.
-    private static let paceDistance = Duration.milliseconds(2)
+    private static let throttleInterval = Duration.milliseconds(2)
     /// Where more wait than these, several are run at once: all have been within a second or two.
-    private static let pacedMax = 250
+    private static let throttledMax = 250
 
     /// Where libuv finds no descriptors for the pipe of its signals, which the first loop makes, it aborts the process.
     private static func checkDescriptors() throws(NetError) {
@@ -115,7 +115,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         }
         uv_loop_close(loop.handle)
         // They hold the loop.
-        (loop.pacedBodies, loop.roundBehind) = ([], [])
+        (loop.throttledBodies, loop.afterFlushBodies) = ([], [])
         loop.backlog.removeAll()
         return nil
     }
@@ -153,40 +153,40 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
 
     /// Runs the body on the loop once, at the end of this round, before what was written goes out: the place for work
     /// that gathers what a round has brought.
-    public func atRoundEnd(_ body: @escaping () -> Void) {
-        roundEnd.append(body)
+    public func beforeFlush(_ body: @escaping () -> Void) {
+        beforeFlushBodies.append(body)
     }
 
     /// Runs the body on the loop once, behind what this round writes: the place for what writes to many. On the loop.
-    public func behindRound(_ body: @escaping () -> Void) {
-        roundBehind.append(body)
+    public func afterFlush(_ body: @escaping () -> Void) {
+        afterFlushBodies.append(body)
     }
 
     /// Runs the body on the loop once, at a pace: one such body in two milliseconds, in their order, and more where
     /// hundreds wait. A crowd of them leaves the loop and the machine time for what cannot wait. One that comes back
     /// false had nothing to do and does not count. What waits when the loop stops is dropped. On the loop.
-    public func paced(_ body: @escaping () -> Bool) {
-        pacedBodies.append(body)
+    public func throttled(_ body: @escaping () -> Bool) {
+        throttledBodies.append(body)
         guard pace == nil else { return }
-        pace = timer(after: .zero, every: Self.paceDistance) { [unowned self] in runPaced() }
+        pace = timer(after: .zero, every: Self.throttleInterval) { [unowned self] in runThrottled() }
     }
 
-    private func runPaced() {
-        guard nextPaced < pacedBodies.count else {
-            (pacedBodies, nextPaced) = ([], 0)
+    private func runThrottled() {
+        guard nextThrottled < throttledBodies.count else {
+            (throttledBodies, nextThrottled) = ([], 0)
             pace?.cancel()
             return pace = nil
         }
-        var left = max(1, (pacedBodies.count - nextPaced) / Self.pacedMax)
-        while left > 0, nextPaced < pacedBodies.count {
-            let body = pacedBodies[nextPaced]
-            pacedBodies[nextPaced] = nil
-            nextPaced += 1
+        var left = max(1, (throttledBodies.count - nextThrottled) / Self.throttledMax)
+        while left > 0, nextThrottled < throttledBodies.count {
+            let body = throttledBodies[nextThrottled]
+            throttledBodies[nextThrottled] = nil
+            nextThrottled += 1
             if body?() == true { left -= 1 }
         }
-        if nextPaced > 1_000 {
-            pacedBodies.removeFirst(nextPaced)
-            nextPaced = 0
+        if nextThrottled > 1_000 {
+            throttledBodies.removeFirst(nextThrottled)
+            nextThrottled = 0
         }
     }
 
@@ -215,9 +215,9 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
 
     private func finishRound() {
-        guard !roundEnd.isEmpty || !unflushed.isEmpty || !roundBehind.isEmpty else { return }
-        let bodies = roundEnd
-        roundEnd = []
+        guard !beforeFlushBodies.isEmpty || !unflushed.isEmpty || !afterFlushBodies.isEmpty else { return }
+        let bodies = beforeFlushBodies
+        beforeFlushBodies = []
         for body in bodies { body() }
         let connections = unflushed
         unflushed = []
@@ -225,11 +225,11 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         writing(toMost: connections.count) {
             for connection in connections { connection.flush() }
         }
-        let others = roundBehind
-        roundBehind = []
+        let others = afterFlushBodies
+        afterFlushBodies = []
         for body in others { body() }
         // Who wrote again while being flushed waits for the next round, which then must not wait for anything.
-        if !roundEnd.isEmpty || !unflushed.isEmpty || !roundBehind.isEmpty { uv_async_send(wake) }
+        if !beforeFlushBodies.isEmpty || !unflushed.isEmpty || !afterFlushBodies.isEmpty { uv_async_send(wake) }
     }
 
     /// About how many microseconds of the loop's processor time the write to one connection takes of late. On the loop.
@@ -237,7 +237,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
 
     /// Writes to so many connections at most, which the loop learns from what a write costs. On the loop.
     public func writing(toMost count: Int, _ body: () -> Void) {
-        let (begin, before) = (WriteCost.begin(count), writes)
+        let (begin, before) = (WriteCostEstimate.begin(count), writes)
         body()
         writeCost.end(writes - before, since: begin)
     }

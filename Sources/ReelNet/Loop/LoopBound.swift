@@ -19,6 +19,6 @@ public struct LoopBound<Value>: @unchecked Sendable {
 }
 
 /// Moves a value that is used by one thread after the other.
-struct Handover<Value>: @unchecked Sendable {
+struct UncheckedTransfer<Value>: @unchecked Sendable {
     let value: Value
 }

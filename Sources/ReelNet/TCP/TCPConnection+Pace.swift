@@ -14,7 +14,7 @@ extension TCPConnection {
     }
 
     /// Looks whether the far side has taken what it had to since the look before.
-    func lookAtPace() -> ReadingPace.Finding {
+    func checkReadingPace() -> SlowReaderDetector.Finding {
         pace.look(written: writtenBytes, left: unacknowledgedBytes)
     }
 }

@@ -41,7 +41,7 @@ final class TCPConnection: Timed {
     /// Bytes that have left the queue, for the kernel or for libuv to write.
     private(set) var passed = 0
     /// How the far side takes what it is sent.
-    var pace = ReadingPace()
+    var pace = SlowReaderDetector()
     /// What goes to the kernel as it is.
     var queue = WriteQueue()
     private(set) var state: State = []

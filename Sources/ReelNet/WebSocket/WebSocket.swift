@@ -77,7 +77,7 @@ public final class WebSocket {
     public var writtenBytes: Int { tcp.writtenBytes }
 
     /// Looks whether the far side's kernel has taken what it had to since the look before.
-    public func lookAtPace() -> ReadingPace.Finding { tcp.lookAtPace() }
+    public func checkReadingPace() -> SlowReaderDetector.Finding { tcp.checkReadingPace() }
 
     /// How much has come of a message that is not whole yet; nil: none has begun.
     public var partBytes: Int? { decoder.partBytes }
@@ -268,7 +268,7 @@ extension WebSocket: TCPHandler {
     /// The peer has not answered the close frame, or has ended its side and not read all. As long as it reads, it may.
     func deadlinePassed() {
         guard tcp.unacknowledgedBytes > 0 else { return tcp.close() }
-        let finding = tcp.lookAtPace()
+        let finding = tcp.checkReadingPace()
         if isOverdue, finding == .tooSlow {
             if case .server(let server, _) = side { server.gate.metSlow() }
             return tcp.reset()

@@ -3,15 +3,15 @@ import ReelCore
 /// Writes to the journal when a role of the node becomes ready, and when it is not any more; looks once a second.
 public final class HealthWatch {
     private let health: @Sendable () -> NodeHealth
-    private let journal: Journal
+    private let logger: Logger
     /// Why each role was not ready at the last look; nil: it was.
     private var reasons: [NodeRole: String] = [:]
     private var hasLooked = false
 
     /// A watch that asks for the node's health at each look.
-    public init(_ health: @escaping @Sendable () -> NodeHealth, journal: Journal) {
+    public init(_ health: @escaping @Sendable () -> NodeHealth, logger: Logger) {
         self.health = health
-        self.journal = journal
+        self.logger = logger
     }
 
     /// Looks now. A node that leaves is not ready by its own will, and says so elsewhere.
@@ -22,9 +22,9 @@ public final class HealthWatch {
             let (before, now) = (reasons[role.role], role.reason)
             reasons[role.role] = now
             if let now, before == nil, hasLooked {
-                journal.warning("not ready", ["role": role.role.rawValue, "reason": now])
+                logger.warning("not ready", ["role": role.role.rawValue, "reason": now])
             } else if now == nil, before != nil || !hasLooked {
-                journal.info("ready", ["role": role.role.rawValue])
+                logger.info("ready", ["role": role.role.rawValue])
             }
         }
         hasLooked = true

@@ -17,16 +17,16 @@ public final class RequestWatch: Sendable {
     }
 
     private let metrics: Metrics
-    private let journal: Journal
+    private let logger: Logger
     private let state = Mutex(State())
 
     private static let bounds = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000, 30_000].map {
         Duration.milliseconds($0)
     }
 
-    init(_ metrics: Metrics, journal: Journal) {
+    init(_ metrics: Metrics, logger: Logger) {
         self.metrics = metrics
-        self.journal = journal
+        self.logger = logger
         // So that both families are there from the start.
         _ = meters("/metrics", 200)
     }
@@ -64,7 +64,7 @@ public final class RequestWatch: Sendable {
     public func audit(_ error: ReelError, _ route: String?, _ client: SocketAddress?, subject: String? = nil) {
         guard error.code == .unauthorized || error.code == .forbidden else { return }
         guard let unsaid = state.withLock({ $0.lines.admit(nowMs: WallClock.nowMs()) }) else { return }
-        journal.audit(
+        logger.audit(
             "refused",
             [
                 "code": error.code.rawValue, "client": client?.host ?? "unknown", "subject": subject ?? "none",

@@ -30,14 +30,14 @@ public final class TokenGate: Sendable {
     public var hasNeedlessSecrets: Bool { verifier.withLock { $0.keys.hasNeedlessSecrets } }
 
     /// Writes a warning to the journal if the file has a secret half.
-    public func warnOfSecrets(_ journal: Journal) {
+    public func warnOfSecrets(_ logger: Logger) {
         guard hasNeedlessSecrets else { return }
-        journal.warning(
+        logger.warning(
             "the key file has a secret half",
             [
                 "file": file,
                 "detail": "a node needs only public halves: whoever reads this file, or takes over the node, can make"
-                    + " tokens. Make a file by `reel token keys --public FILE`, and name that with --keys",
+                    + " tokens. Make a file by `reel token keygen --public FILE`, and name that with --jwks",
             ]
         )
     }
@@ -105,7 +105,7 @@ public final class TokenGate: Sendable {
     private static func unreadable(_ file: String) -> TokenRefusal {
         TokenRefusal(
             "the key file \(file) cannot be read: \(String(cString: strerror(errno))); expected is a JWK Set, such as"
-                + " `reel token keys --public KEYS` prints: make one, or correct --keys"
+                + " `reel token keygen --public KEYS` prints: make one, or correct --jwks"
         )
     }
 }

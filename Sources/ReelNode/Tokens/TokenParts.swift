@@ -19,7 +19,7 @@ struct TokenParts {
         let parts = token.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3 else {
             throw TokenRefusal(
-                "the token has not three parts; expected is a JWT, three parts parted by dots, as `reel token make` "
+                "the token has not three parts; expected is a JWT, three parts parted by dots, as `reel token issue` "
                     + "prints"
             )
         }

@@ -13,7 +13,7 @@ struct ArgumentParser: Sendable {
     let environment: [String: String]
 
     /// What the words behind the program's name ask for.
-    func request(_ words: [String]) throws(Complaint) -> Request {
+    func request(_ words: [String]) throws(CommandError) -> Request {
         guard let first = words.first, !isHelp(first) else { return .overview(commands) }
         if first == "--version" { return try request(["version"] + words.dropFirst()) }
         if words.count == 2, isHelp(words[1]), let group = group(first) { return .overview(group) }
@@ -33,17 +33,17 @@ struct ArgumentParser: Sendable {
     }
 
     /// The command that these words begin with: one, or two such as `topic create`.
-    func command(named words: [String]) throws(Complaint) -> Command {
+    func command(named words: [String]) throws(CommandError) -> Command {
         if let command = commands.first(where: { words.starts(with: $0.words) }) { return command }
         let group = words.first.flatMap(group) ?? []
         if !group.isEmpty, words.count == 1 || words[1].hasPrefix("-") {
             let second = group.compactMap(\.words.last).joined(separator: ", ")
-            throw Complaint(.usage, "`reel \(words[0])` needs one more word: \(second); `reel help` lists all")
+            throw CommandError(.usage, "`reel \(words[0])` needs one more word: \(second); `reel help` lists all")
         }
         let name = words.prefix(group.isEmpty ? 1 : 2).joined(separator: " ")
         let names = group.isEmpty ? commands.compactMap(\.words.first) : group.map(\.name)
         let near = nearest(to: name, among: names).map { "; did you mean `\($0)`?" } ?? ";"
-        throw Complaint(.usage, "there is no command `\(name)`\(near) `reel help` lists all")
+        throw CommandError(.usage, "there is no command `\(name)`\(near) `reel help` lists all")
     }
 
     /// A sentence for each variable that looks like a setting and is none.
@@ -61,7 +61,7 @@ struct ArgumentParser: Sendable {
         "REEL_EFFORT", "REEL_KAFKA", "REEL_SEED", "REEL_TRACES",
     ]
 
-    private func options(of command: Command, _ words: [String]) throws(Complaint) -> Options {
+    private func options(of command: Command, _ words: [String]) throws(CommandError) -> Options {
         var given: [String: [String]] = [:]
         var operands: [String] = []
         var rest = words[...]
@@ -95,7 +95,7 @@ struct ArgumentParser: Sendable {
         return Options(values: try values(of: command, given), operands: operands)
     }
 
-    private func setting(named name: String, of command: Command) throws(Complaint) -> any AnySetting {
+    private func setting(named name: String, of command: Command) throws(CommandError) -> any AnySetting {
         let members = command.members
         if let setting = members.first(where: { $0.name == name }) { return setting }
         let near = nearest(to: name, among: members.map(\.name)).map { ", did you mean --\($0)?" } ?? ""
@@ -105,7 +105,7 @@ struct ArgumentParser: Sendable {
     private func values(
         of command: Command,
         _ given: [String: [String]]
-    ) throws(Complaint) -> [String: any Sendable] {
+    ) throws(CommandError) -> [String: any Sendable] {
         var values: [String: any Sendable] = [:]
         for setting in command.members {
             let texts: [String]
@@ -130,7 +130,7 @@ struct ArgumentParser: Sendable {
         return values
     }
 
-    private func check(_ operands: [String], of command: Command) throws(Complaint) {
+    private func check(_ operands: [String], of command: Command) throws(CommandError) {
         let least = command.operands.count { $0.count == .one || $0.count == .several }
         if operands.count < least {
             throw usage(command, "\(command.operands[operands.count].name) is missing")
@@ -142,8 +142,8 @@ struct ArgumentParser: Sendable {
         }
     }
 
-    private func usage(_ command: Command, _ message: String) -> Complaint {
-        Complaint(.usage, message, usage: "usage: \(command.usage); `reel \(command.name) --help` says more")
+    private func usage(_ command: Command, _ message: String) -> CommandError {
+        CommandError(.usage, message, usage: "usage: \(command.usage); `reel \(command.name) --help` says more")
     }
 }
 

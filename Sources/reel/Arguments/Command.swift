@@ -1,7 +1,7 @@
 /// One command of `reel`: what it is called, what it takes, what it does.
 ///
 /// A new command is one file in `Commands/` with an `extension Command { static let … }`, and its name in
-/// `CommandTable.all`. Parser, help, docs/cli.md and environment follow from that.
+/// `CommandTable.all`. Parser, help, docs/reference/cli.md and environment follow from that.
 struct Command: Sendable {
     /// What is typed behind `reel`: one word, or two as in `topic create`.
     let name: String

@@ -25,7 +25,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
 }
 
 /// Why a command ends otherwise than well.
-struct Complaint: Error, Equatable, Sendable {
+struct CommandError: Error, Equatable, Sendable {
     var code: ExitCode
     /// What was found, what was expected, what to do.
     var message: String
@@ -39,5 +39,5 @@ struct Complaint: Error, Equatable, Sendable {
     }
 
     /// Nobody reads standard output any more, such as behind `| head`. That is no trouble, so nothing is said of it.
-    static let brokenPipe = Complaint(.failed, "standard output cannot be written: nobody reads it any more")
+    static let brokenPipe = CommandError(.failed, "standard output cannot be written: nobody reads it any more")
 }

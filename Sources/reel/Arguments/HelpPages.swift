@@ -1,4 +1,4 @@
-/// The help, as text for a terminal and as the page docs/cli.md, both from the table of commands.
+/// The help, as text for a terminal and as the page docs/reference/cli.md, both from the table of commands.
 struct HelpPages: Sendable {
     let commands: [Command]
 
@@ -33,7 +33,7 @@ struct HelpPages: Sendable {
         return paragraphs.joined(separator: "\n\n")
     }
 
-    /// docs/cli.md.
+    /// docs/reference/cli.md.
     func markdown() -> String {
         let index = commands.map { command in
             "| [`\(command.name)`](#reel-\(command.words.joined(separator: "-"))) | \(command.summary) |"

@@ -14,9 +14,9 @@ struct Options: Sendable {
     }
 
     /// A setting that the command cannot do without.
-    func required<Value>(_ setting: Setting<Value?>) throws(Complaint) -> Value {
+    func required<Value>(_ setting: Setting<Value?>) throws(CommandError) -> Value {
         guard let value = self[setting] else {
-            throw Complaint(.usage, "--\(setting.name) is missing; expected is \(setting.usage)")
+            throw CommandError(.usage, "--\(setting.name) is missing; expected is \(setting.usage)")
         }
         return value
     }

@@ -2,7 +2,7 @@ import ReelCore
 
 /// One setting of a command: one name in two spellings, `--listen` and `REEL_LISTEN`.
 ///
-/// What it says of itself serves the parser, the help, docs/cli.md and the reading of the environment.
+/// What it says of itself serves the parser, the help, docs/reference/cli.md and the reading of the environment.
 protocol AnySetting: Sendable {
     /// As on the command line, without the dashes.
     var name: String { get }

@@ -65,9 +65,9 @@ extension Command {
 
     private static func judge(_ folder: String) async throws -> Verdict {
         do throws(Fault) {
-            return await (try Trial(folder: folder, logs: [])).verdict()
+            return await (try RunCheck(folder: folder, logs: [])).verdict()
         } catch {
-            throw Complaint(.failed, error.reason)
+            throw CommandError(.failed, error.reason)
         }
     }
 

@@ -6,10 +6,10 @@ extension Command {
         "check",
         "say from histories and a dump of the log whether anything was lost, doubled, reordered or skipped",
         about: """
-            Reads all histories of a folder (docs/history.md says what they are), the dumps of the log that lie there
-            as log….jsonl, from `reel dump` or `kcat -C -e -J`, and the snapshots that lie there. It shares no code with
-            what it judges. The verdict is valid (exit code 0), invalid with the lines that prove it (4), or unknown
-            where there is not enough evidence (5).
+            Reads a folder: the histories (see docs/reference/history.md), the dumps of the log named log….jsonl, from
+            `reel dump` or `kcat -C -e -J`, and the snapshots. The checker shares no code with the product. The verdict
+            is valid (exit code 0), invalid with the lines that prove it (4), or unknown where there is not enough
+            evidence (5).
             """,
         operands: [Operand("DIR")],
         settings: [dumps],
@@ -21,11 +21,11 @@ extension Command {
             ),
         ]
     ) { options, console in
-        let trial: Trial
+        let trial: RunCheck
         do throws(Fault) {
-            trial = try Trial(folder: options.operands[0], logs: options[dumps])
+            trial = try RunCheck(folder: options.operands[0], logs: options[dumps])
         } catch {
-            throw Complaint(InputFile.code(ofUseless: [options.operands[0]] + options[dumps]), error.reason)
+            throw CommandError(InputFile.code(ofUseless: [options.operands[0]] + options[dumps]), error.reason)
         }
         let verdict = await trial.verdict()
         try console.print(page: verdict.text)

@@ -40,11 +40,11 @@ extension Command {
 }
 
 /// The path of this program.
-func ownPath() throws(Complaint) -> String {
+func ownPath() throws(CommandError) -> String {
     var path = [CChar](repeating: 0, count: Int(PATH_MAX))
     let count = readlink("/proc/self/exe", &path, path.count - 1)
     guard count > 0 else {
-        throw Complaint(.failed, "the program's own path is unknown: /proc/self/exe cannot be read")
+        throw CommandError(.failed, "the program's own path is unknown: /proc/self/exe cannot be read")
     }
     return String(decoding: path[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
 }

@@ -59,13 +59,13 @@ private struct State {
     let snapshot: SnapshotLines
     let computed: String
 
-    init(_ node: NodeAddress, _ snapshot: SnapshotLines) throws(Complaint) {
+    init(_ node: NodeAddress, _ snapshot: SnapshotLines) throws(CommandError) {
         self.node = node
         self.snapshot = snapshot
         do throws(Fault) {
             computed = try NaiveSnapshot(snapshot.bytes).digest
         } catch {
-            throw Complaint(.badData, "the snapshot of \(node) cannot be read: \(error.reason)")
+            throw CommandError(.badData, "the snapshot of \(node) cannot be read: \(error.reason)")
         }
     }
 

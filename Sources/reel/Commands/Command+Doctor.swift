@@ -33,12 +33,12 @@ extension Command {
         ]
     ) { options, console in
         let wantedStream = try options[stream].map(streamName)
-        let wantedSite = try options[site].map { text throws(Complaint) -> Site in
+        let wantedSite = try options[site].map { text throws(CommandError) -> Site in
             guard let site = Site(text) else {
-                throw Complaint(.usage, "--site is `\(text)`; expected is a UUID in lower case")
+                throw CommandError(.usage, "--site is `\(text)`; expected is a UUID in lower case")
             }
             guard wantedStream != nil else {
-                throw Complaint(.usage, "--site needs --stream: a site counts per stream")
+                throw CommandError(.usage, "--site needs --stream: a site counts per stream")
             }
             return site
         }
@@ -88,12 +88,13 @@ extension Command {
     /// What the log says; one that hangs is left behind.
     private static func logAnswer(_ options: Options, _ console: Console) async -> ClusterReport.LogAnswer {
         do throws(LogError) {
-            let answer = try await lastWord(silence: { try await Task.sleep(for: .seconds(logSeconds)) }) { heard in
+            let answer = try await withInactivityTimeout(silence: { try await Task.sleep(for: .seconds(logSeconds)) }) {
+                heard in
                 ask(options, console, heard)
             }
-            return answer ?? .failure(Complaint(.unreachable, "it has not answered within \(logSeconds) seconds"))
+            return answer ?? .failure(CommandError(.unreachable, "it has not answered within \(logSeconds) seconds"))
         } catch {
-            return .failure(Complaint(error))
+            return .failure(CommandError(error))
         }
     }
 
@@ -110,7 +111,7 @@ extension Command {
             defer { store.close() }
             return .success(try ClusterReport.ask(log, store, heard))
         } catch {
-            return .failure(Complaint(error))
+            return .failure(CommandError(error))
         }
     }
 }

@@ -35,7 +35,7 @@ extension Command {
         }
         if let partition = options[partition] {
             guard wanted.contains(partition) else {
-                throw Complaint(
+                throw CommandError(
                     .usage,
                     "--partition is \(partition); expected is \(wanted.lowerBound) to \(wanted.upperBound - 1)"
                 )
@@ -113,7 +113,7 @@ extension Command {
                 continue
             }
             guard batch.seqs.upperBound > next else {
-                throw Complaint(.badData, "partition \(partition) cannot be read from seq \(next) on")
+                throw CommandError(.badData, "partition \(partition) cannot be read from seq \(next) on")
             }
             // What was trimmed meanwhile is not empty.
             next = max(next, batch.seqs.lowerBound)

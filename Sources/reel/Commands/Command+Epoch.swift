@@ -16,7 +16,8 @@ extension Command {
             again and goes on. It is how a log gets another number of partitions, and how a deployment goes on where
             its log was lost: then --from-snapshot says where its state is, and what is lost is printed. Records that
             are damaged stop it; with --skip-damaged it goes on without them, and prints which seqs of which partition
-            that are. Together with --from-snapshot only what the snapshots do not hold is lost. See docs/epochs.md.
+            that are. Together with --from-snapshot only what the snapshots do not hold is lost. See
+            docs/operations/epochs.md.
             """,
         settings: [
             LogArguments.log, KafkaArguments.properties, LogArguments.logFolder,
@@ -37,7 +38,7 @@ extension Command {
         let folders = options[fromSnapshot]
         for folder in folders { try checkThatItIsThere(folder) }
         if folders.isEmpty, try store.current() == nil {
-            throw Complaint(
+            throw CommandError(
                 .failed,
                 "there is no log at `\(LogArguments.name(options))`; say with --log or --data where it is, or, if it is"
                     + " lost, with --from-snapshot where its state is"
@@ -86,7 +87,7 @@ extension Command {
             for (partition, seq) in folded.enumerated() where partition < log.partitions {
                 let last = try log.bounds(partition).last
                 guard seq > last else { continue }
-                throw Complaint(
+                throw CommandError(
                     .failed,
                     "the log ends at seq \(last) of partition \(partition), but `\(folder)` has folded it to seq"
                         + " \(seq): the log has lost records. Continue with that state by `--from-snapshot"
@@ -96,10 +97,10 @@ extension Command {
         }
     }
 
-    private static func checkThatItIsThere(_ folder: String) throws(Complaint) {
+    private static func checkThatItIsThere(_ folder: String) throws(CommandError) {
         var status = stat()
         guard stat(folder, &status) == 0 else {
-            throw Complaint(
+            throw CommandError(
                 .failed,
                 "--from-snapshot is `\(folder)`: \(String(cString: strerror(errno))); expected is the data folder of a"
                     + " snapshot node, or a copy"

@@ -19,7 +19,7 @@ extension Command {
     ) { options, console in
         let stream = try streamName(options.operands[0])
         if let from = options[from], let to = options[to], to < from {
-            throw Complaint(.usage, "--to is \(to), below --from \(from)")
+            throw CommandError(.usage, "--to is \(to), below --from \(from)")
         }
         let caller = try await NodeCaller(try NodeArguments.addresses(options))
         let path = "/v1/streams/\(stream)"
@@ -51,7 +51,7 @@ extension Command {
             } catch let refusal as Refusal {
                 let printed = proven == nil ? "nothing is printed" : "printed are the events up to seq \(after)"
                 let place = "partition \(place.partition) behind seq \(place.head)"
-                throw Complaint(.failed, "\(printed); \(place) cannot be read: \(refusal.message)")
+                throw CommandError(.failed, "\(printed); \(place) cannot be read: \(refusal.message)")
             }
         }
         if count == 0, let text = await MissingStream.textIfMissing(stream, caller) { console.note(text) }

@@ -49,7 +49,7 @@ extension Command {
             )
         }
         guard let snapshot = try folding.snapshot() else {
-            throw Complaint(.badData, "the records end inside the seeds of an epoch, where there is no snapshot")
+            throw CommandError(.badData, "the records end inside the seeds of an epoch, where there is no snapshot")
         }
         try console.write(snapshot)
         try judge?.compare(snapshot)
@@ -57,12 +57,15 @@ extension Command {
     }
 
     /// The epoch that is meant: the one wanted, else the only one that the lines name.
-    private static func epochMeant(by lines: [LogLine], wanted: Epoch?) throws(Complaint) -> Epoch {
+    private static func epochMeant(by lines: [LogLine], wanted: Epoch?) throws(CommandError) -> Epoch {
         if let wanted { return wanted }
         let named = Set(lines.compactMap(\.epoch)).sorted { $0.value < $1.value }
         guard named.count <= 1 else {
             let names = named.map(\.description).joined(separator: ", ")
-            throw Complaint(.usage, "the input holds records of the epochs \(names); say with --epoch which is meant")
+            throw CommandError(
+                .usage,
+                "the input holds records of the epochs \(names); say with --epoch which is meant"
+            )
         }
         return named.first ?? Epoch(0)
     }
@@ -81,7 +84,7 @@ private struct StreamInput {
 
     /// Finds the stream and its partition. A partition count that nobody said is the smallest that puts the stream
     /// where it lies, and most of what lies beside it.
-    init(_ lines: [LogLine], stream name: String?, partitions: Int?) throws(Complaint) {
+    init(_ lines: [LogLine], stream name: String?, partitions: Int?) throws(CommandError) {
         var names = Self.names(lines)
         // A dump of one stream has all seeds of its partition.
         if names.count > 1, case let own = Self.names(lines.filter { !$0.isSeed }), !own.isEmpty { names = own }
@@ -91,7 +94,7 @@ private struct StreamInput {
             stream = only
         } else {
             let some = names.sorted().prefix(5).map(\.description).joined(separator: ", ")
-            throw Complaint(
+            throw CommandError(
                 .usage,
                 names.isEmpty
                     ? "the input holds no stream's records; say with --stream which one is meant"
@@ -106,7 +109,7 @@ private struct StreamInput {
             let place = found.min() ?? lines.first?.partition ?? 0
             let beside = Self.names(lines.filter { $0.partition == place }).sorted().prefix(64)
             guard let fitting = Self.partitions(putting: self.stream, and: beside, into: place), found.count <= 1 else {
-                throw Complaint(
+                throw CommandError(
                     .badData,
                     "records of \(self.stream) lie in the partitions \(found.sorted()); say with --partitions how "
                         + "many the log has"
@@ -116,7 +119,7 @@ private struct StreamInput {
         }
         self.lines = lines.filter { [partition] in $0.partition == partition }
         for (line, next) in zip(self.lines, self.lines.dropFirst()) where next.seq <= line.seq {
-            throw Complaint(.badData, "seq \(next.seq) follows \(line.seq); expected are ascending seqs")
+            throw CommandError(.badData, "seq \(next.seq) follows \(line.seq); expected are ascending seqs")
         }
     }
 
@@ -147,25 +150,25 @@ private struct Judge {
     }
 
     /// Folds the record too; fails if it says something else of it.
-    mutating func compare(_ line: LogLine, _ outcome: Outcome?) throws(Complaint) {
+    mutating func compare(_ line: LogLine, _ outcome: Outcome?) throws(CommandError) {
         let judgement = naive.apply(seq: line.seq, key: line.key, value: line.value)
         guard let outcome, judgement?.description != outcome.description else { return }
-        throw Complaint(
+        throw CommandError(
             .failed,
             "seq \(line.seq): the fold says \(outcome), the naive fold \(judgement?.description ?? "nothing")"
         )
     }
 
     /// Fails if the snapshot means another state than the naive fold's.
-    func compare(_ snapshot: [UInt8]) throws(Complaint) {
+    func compare(_ snapshot: [UInt8]) throws(CommandError) {
         let read: NaiveSnapshot
         do throws(Fault) {
             read = try NaiveSnapshot(snapshot)
         } catch {
-            throw Complaint(.failed, "the snapshot cannot be read: \(error.reason)")
+            throw CommandError(.failed, "the snapshot cannot be read: \(error.reason)")
         }
         guard read.digest == read.declaredDigest, read.normalForm == naive.normalForm(of: stream) else {
-            throw Complaint(.failed, "the snapshot is another than the naive fold's, with digest \(read.digest)")
+            throw CommandError(.failed, "the snapshot is another than the naive fold's, with digest \(read.digest)")
         }
     }
 }

@@ -15,7 +15,7 @@ extension Command {
         settings: GatewayArguments.all,
         examples: [
             Example("reel gateway --log sqlite:log.sqlite", "on 127.0.0.1:7350"),
-            Example("reel gateway --listen 10.0.0.7:7350 --keys public.json", "for other machines"),
+            Example("reel gateway --listen 10.0.0.7:7350 --jwks public.json", "for other machines"),
         ]
     ) { options, console in
         var settings = try GatewayArguments.settings(options)
@@ -26,7 +26,7 @@ extension Command {
                 number: run.current.number,
                 deployment: run.current.deployment,
                 settings: settings,
-                journal: run.journal,
+                logger: run.logger,
                 metrics: Metrics(of: run.log),
                 notice: run.notice
             )

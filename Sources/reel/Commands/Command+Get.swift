@@ -31,7 +31,7 @@ extension Command {
             do {
                 object = try await caller.get("\(path)/objects/\(model.percentEncoded)/\(id.percentEncoded)")
             } catch let refusal as Refusal where refusal.isUnpublished {
-                throw Complaint(.failed, await MissingStream.text(stream, caller))
+                throw CommandError(.failed, await MissingStream.text(stream, caller))
             }
             // What is no object does not go to the reader of the pipe either.
             let row = try ObjectLine(object[...])
@@ -44,7 +44,7 @@ extension Command {
         }
         let answer = try await caller.answer("\(path)/snapshot", bytesMax: NodeCaller.stateBytesMax)
         if UnpublishedStream.isSaid(in: answer.headers) {
-            throw Complaint(.failed, await MissingStream.text(stream, caller))
+            throw CommandError(.failed, await MissingStream.text(stream, caller))
         }
         let snapshot = try SnapshotLines(answer.body)
         let lines = snapshot.lines.dropFirst().dropLast()

@@ -10,7 +10,10 @@ extension Command {
         settings: [markdown, errors],
         examples: [
             Example("reel help fold", "the page of one command"),
-            Example("reel help --markdown > docs/cli.md", "all pages, as the project's documentation keeps them"),
+            Example(
+                "reel help --markdown > docs/reference/cli.md",
+                "all pages, as the project's documentation keeps them"
+            ),
         ]
     ) { options, console in
         let pages = HelpPages(commands: CommandTable.all)
@@ -33,6 +36,6 @@ extension Command {
         return .done
     }
 
-    private static let markdown = Setting<Bool>.flag("markdown", "print the page docs/cli.md")
-    private static let errors = Setting<Bool>.flag("errors", "print the page docs/errors.md")
+    private static let markdown = Setting<Bool>.flag("markdown", "print the page docs/reference/cli.md")
+    private static let errors = Setting<Bool>.flag("errors", "print the page docs/reference/errors.md")
 }

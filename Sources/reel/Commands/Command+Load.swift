@@ -67,7 +67,7 @@ extension Command {
         }
         let name = try reel.streamName(options[streamName])
         guard let streams = LoadPlan.streams(name.description, count: values[.streams] ?? 1) else {
-            throw Complaint(
+            throw CommandError(
                 .usage,
                 "`\(name)` is too long for a name with a number behind it; expected are at most 128 bytes"
             )
@@ -86,7 +86,10 @@ extension Command {
         guard access(name, R_OK) == 0 else {
             let names = LoadProfile.all.map(\.name)
             let near = nearest(to: name, among: names).map { "; did you mean `\($0)`?" } ?? ""
-            throw Complaint(.usage, "`\(name)` is no file, and no profile of \(names.joined(separator: ", "))\(near)")
+            throw CommandError(
+                .usage,
+                "`\(name)` is no file, and no profile of \(names.joined(separator: ", "))\(near)"
+            )
         }
         return try LoadProfile(name: name, text: String(decoding: try InputFile.read(name), as: UTF8.self))
     }

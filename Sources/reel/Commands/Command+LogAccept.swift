@@ -7,12 +7,12 @@ extension Command {
         "take the log's file for whole, after it was copied or restored",
         about: """
             A log's file notes which file it is. A node that finds it copied, restored, or without its -wal starts, and
-            warns in its journal, in /readyz, in reel_log_file_changed and in the doctor: where the file lacks records,
+            warns in its logger, in /readyz, in reel_log_file_changed and in the doctor: where the file lacks records,
             seqs that clients hold come to name other events. Only an operator knows whether it does.
 
             If it lacks none, such as a file that was copied to another disk after a clean stop, this command stores
             what the file is now, and the warning ends, also in running nodes. It changes no record. If records may be
-            missing, run `reel epoch new` instead, which ends the warning too. See docs/log.md.
+            missing, run `reel epoch new` instead, which ends the warning too. See docs/reference/log.md.
             """,
         settings: [LogArguments.log, LogArguments.logFolder],
         examples: [

@@ -38,13 +38,13 @@ extension Command {
         let events = try SentEvents(texts)
         let caller = try await NodeCaller(try NodeArguments.addresses(options))
         if options[NodeArguments.outcome], options[noOutcome] {
-            throw Complaint(.usage, "--outcome and --no-outcome exclude each other; give one of them, or none")
+            throw CommandError(.usage, "--outcome and --no-outcome exclude each other; give one of them, or none")
         }
         let wish = options[NodeArguments.outcome] ? "?outcome=1" : options[noOutcome] ? "?outcome=0" : ""
         let target = "/v1/streams/\(stream)/events" + wish
         let epoch = options[NodeArguments.epoch]
         if epoch == nil, let number = events.firstThatNamesSeqs {
-            throw Complaint(
+            throw CommandError(
                 .usage,
                 "event \(number) has a base or a guard; say with --epoch which epoch its seqs belong to"
             )
@@ -54,7 +54,7 @@ extension Command {
         let key = events.haveSites ? nil : "reel-publish-\(Site.random())"
         for (number, request) in events.requests.enumerated() {
             let acks: [Acks.Ack]
-            var complaint: Complaint?
+            var complaint: CommandError?
             do {
                 // The epoch of the first answer keeps later requests from going to a node of another log.
                 let body = SentEvents.body(request, epoch: epoch ?? pinned)
@@ -68,7 +68,7 @@ extension Command {
             } catch let refusal as Refusal where refusal.status == 503 && !refusal.acks.isEmpty {
                 acks = refusal.acks
                 let durable = published + acks.count
-                complaint = Complaint(
+                complaint = CommandError(
                     .unreachable,
                     "\(durable) events are durable, \(events.count - durable) were not sent; what the last"
                         + " \(acks.count) came to is not known: \(refusal.message)"
@@ -118,8 +118,8 @@ extension Command {
 
     /// Why the next request was not done. A node takes all of its events or none, so nobody has to publish again what
     /// stands before them.
-    private static func complaint(_ error: any Error, behind published: Int) -> Complaint {
-        var complaint = Complaint(error)
+    private static func complaint(_ error: any Error, behind published: Int) -> CommandError {
+        var complaint = CommandError(error)
         if (error as? NoAnswer)?.mayBeDone == true {
             complaint.message += "; the \(published) events before are published, the next ones may be"
         } else if let index = (error as? Refusal)?.index {
@@ -150,7 +150,7 @@ struct SentEvents {
 
     /// Throws a complaint with exit code 4 for an event that is no JSON object, and if only some of the events have a
     /// site or an op.
-    init(_ texts: [ArraySlice<UInt8>]) throws(Complaint) {
+    init(_ texts: [ArraySlice<UInt8>]) throws(CommandError) {
         for (index, text) in texts.filter({ $0.contains { $0 > 0x20 } }).enumerated() {
             var members: Set<String> = []
             do throws(ReelError) {
@@ -164,12 +164,12 @@ struct SentEvents {
                     try reader.skip()
                 }
             } catch {
-                throw Complaint(.badData, "event \(index + 1): \(error); no event is published")
+                throw CommandError(.badData, "event \(index + 1): \(error); no event is published")
             }
             let hasSite = !members.isDisjoint(with: ["site", "op"])
             if index == 0 { haveSites = hasSite }
             guard hasSite == haveSites else {
-                throw Complaint(
+                throw CommandError(
                     .badData,
                     "event \(index + 1) has \(hasSite ? "a site or an op" : "neither site nor op"), unlike event 1; "
                         + "give both in all events, or in none; no event is published"
@@ -179,7 +179,7 @@ struct SentEvents {
             events.append(Array(text))
         }
         if events.isEmpty {
-            throw Complaint(.usage, "found no event on the command line or standard input; expected is one at least")
+            throw CommandError(.usage, "found no event on the command line or standard input; expected is one at least")
         }
     }
 

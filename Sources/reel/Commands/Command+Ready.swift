@@ -8,7 +8,7 @@ extension Command {
         about: """
             A node is ready once each of its roles has read to the log's end as of its start, and until it leaves; not
             while a partition has stopped (damaged, diverged, ahead_of_log, truncated), and a gateway not while the
-            others are too far ahead of it (--ready-lag-ms). An outage of the log does not change that.
+            others are too far ahead of it (--peer-lag-max-ms). An outage of the log does not change that.
 
             Without --url it asks the node that runs here with the same settings: where --listen says, over TLS where
             --tls-cert names a certificate, which must then be that of the node. A container's health check runs it,
@@ -43,10 +43,10 @@ extension Command {
     }
 
     /// The nodes that are named; without one, that of this machine, as its own settings say.
-    private static func addresses(_ options: Options) throws(Complaint) -> [NodeAddress] {
+    private static func addresses(_ options: Options) throws(CommandError) -> [NodeAddress] {
         guard options[NodeArguments.url].isEmpty else { return try NodeArguments.addresses(options) }
         guard let (host, port) = SocketAddress.split(options[ServingArguments.listen]), port > 0 else {
-            throw Complaint(
+            throw CommandError(
                 .usage,
                 "--listen is `\(options[ServingArguments.listen])`; expected is HOST:PORT with the port of a node that"
                     + " runs, or name the node with --url"
@@ -62,7 +62,7 @@ extension Command {
         do throws(NetError) {
             node.tls = try TLSClient(certificate: certificate)
         } catch {
-            throw Complaint(InputFile.code(ofUseless: [certificate]), error.message)
+            throw CommandError(InputFile.code(ofUseless: [certificate]), error.message)
         }
         return [node]
     }

@@ -29,7 +29,7 @@ extension Command {
             do throws(ReelError) {
                 session = try EditingSession(file: bytes)
             } catch {
-                throw Complaint(.badData, "`\(file)`: \(error.message)")
+                throw CommandError(.badData, "`\(file)`: \(error.message)")
             }
             let (durationNs, isRight): (Int64, Bool)
             if options[NodeArguments.url].isEmpty {

@@ -16,7 +16,7 @@ extension Command {
         settings: GatewayArguments.all,
         examples: [
             Example("reel serve", "on 127.0.0.1:7350, everything in ./reel-data"),
-            Example("reel serve --listen 0.0.0.0:7350 --keys public.json", "for other machines"),
+            Example("reel serve --listen 0.0.0.0:7350 --jwks public.json", "for other machines"),
         ]
     ) { options, console in
         var settings = try GatewayArguments.settings(options)
@@ -38,7 +38,7 @@ extension Command {
                     number: run.current.number,
                     deployment: run.current.deployment,
                     settings: SnapshotSettings(folder: folder),
-                    journal: run.journal,
+                    logger: run.logger,
                     metrics: metrics
                 )
                 snapshot = state
@@ -48,7 +48,7 @@ extension Command {
                     number: run.current.number,
                     deployment: run.current.deployment,
                     settings: settings,
-                    journal: run.journal,
+                    logger: run.logger,
                     metrics: metrics,
                     state: state,
                     notice: run.notice

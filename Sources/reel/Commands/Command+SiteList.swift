@@ -44,7 +44,7 @@ extension Command {
         }
         if listing.sites.isEmpty, options[LogArguments.log] == nil {
             let caller = try await NodeCaller(try NodeArguments.addresses(options))
-            if let text = await MissingStream.textIfMissing(stream, caller) { throw Complaint(.failed, text) }
+            if let text = await MissingStream.textIfMissing(stream, caller) { throw CommandError(.failed, text) }
         }
         try listing.checkThatItIsThere()
         let (shown, nowMs) = (listing.sites.filter(isWanted).prefix(options[limit]), WallClock.nowMs())

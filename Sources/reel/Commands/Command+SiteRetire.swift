@@ -66,9 +66,9 @@ extension Command {
         return .done
     }
 
-    private static func checkThatItIsOf(_ log: any EventLog, _ listing: SiteListing) throws(Complaint) {
+    private static func checkThatItIsOf(_ log: any EventLog, _ listing: SiteListing) throws(CommandError) {
         guard listing.epoch == log.epoch, listing.partition == listing.stream.partition(of: log.partitions) else {
-            throw Complaint(
+            throw CommandError(
                 .badData,
                 "found a node of the log \(listing.epoch), expected one of \(log.epoch), which --log names: name a node"
                     + " of that log"

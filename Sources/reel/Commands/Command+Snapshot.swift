@@ -31,7 +31,7 @@ extension Command {
                     deployment: run.current.deployment,
                     settings: SnapshotSettings(folder: folder),
                     common: node,
-                    journal: run.journal,
+                    logger: run.logger,
                     metrics: Metrics(of: run.log),
                     notice: run.notice
                 )

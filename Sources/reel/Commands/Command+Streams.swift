@@ -25,7 +25,7 @@ extension Command {
     ) { options, console in
         let prefix = options.operands.first ?? ""
         guard StreamListRequest.isPrefix(prefix) else {
-            throw Complaint(
+            throw CommandError(
                 .usage,
                 "no stream's name begins with `\(prefix)`; expected is a part of \(StreamName.rule)"
             )

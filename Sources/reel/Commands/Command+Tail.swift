@@ -48,7 +48,7 @@ extension Command {
             ) { first in
                 guard console.isErrorTerminal else { return }
                 console.note("following \(stream) from seq \(first), Ctrl-C ends it")
-            } deliver: { event throws(Complaint) in
+            } deliver: { event throws(CommandError) in
                 if asRows {
                     try console.print(EventRow(event).text)
                 } else {
@@ -72,7 +72,7 @@ extension Command {
             next = failover.next(nowMs: nowMs)
             guard position.isKnown || tries < 2 * addresses.count else {
                 console.note("\(address): \(reason)")
-                throw Complaint(.unreachable, "no gateway could be reached; `reel doctor` says more")
+                throw CommandError(.unreachable, "no gateway could be reached; `reel doctor` says more")
             }
             let then = next.flatMap { $0.node == attempt.node ? nil : "goes on with \($0.node)" }
             console.note("\(address): \(reason); \(then ?? "it is tried again")")
@@ -97,12 +97,12 @@ extension Command {
 }
 
 extension TailSocket.Position {
-    fileprivate init(_ options: Options) throws(Complaint) {
+    fileprivate init(_ options: Options) throws(CommandError) {
         self.init(epoch: nil, seq: nil)
         let text = options[Command.tailAfter]
         if text != "now" {
             guard let seq = Seq(text), Seq.none...largestInteger ~= seq else {
-                throw Complaint(.usage, "--after is `\(text)`; expected is a seq from -1 on, or now")
+                throw CommandError(.usage, "--after is `\(text)`; expected is a seq from -1 on, or now")
             }
             self.seq = seq
         }

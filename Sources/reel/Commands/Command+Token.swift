@@ -5,7 +5,7 @@ import ReelNode
 extension Command {
     /// Makes a key.
     static let tokenKeys = Command(
-        "token keys",
+        "token keygen",
         "make a key for tokens",
         about: """
             Prints a JWK Set with one new key, secret half and all: keep it where only the one who makes tokens can
@@ -15,17 +15,17 @@ extension Command {
             """,
         settings: [algorithm, keyID, publicHalf],
         examples: [
-            Example("umask 077; reel token keys > keys.json", "a new Ed25519 key"),
-            Example("reel token keys --public keys.json > public.json", "what nodes take as --keys"),
+            Example("umask 077; reel token keygen > keys.json", "a new Ed25519 key"),
+            Example("reel token keygen --public keys.json > public.json", "what nodes take as --jwks"),
         ]
     ) { options, console in
         if let file = options[publicHalf] {
             guard options[algorithm] == nil, options[keyID] == nil else {
-                throw Complaint(.usage, "--public makes no key; expected is neither --alg nor --kid beside it")
+                throw CommandError(.usage, "--public makes no key; expected is neither --alg nor --kid beside it")
             }
             let keys = try keys(file)
             guard keys.keys.contains(where: { $0.key.algorithm != .hs256 }) else {
-                throw Complaint(.badData, "an HS256 key has no public half; nodes need `\(file)` itself")
+                throw CommandError(.badData, "an HS256 key has no public half; nodes need `\(file)` itself")
             }
             let left = keys.keys.filter { $0.key.algorithm == .hs256 }
             if !left.isEmpty {
@@ -40,9 +40,9 @@ extension Command {
         }
         let name = options[algorithm] ?? SignatureKey.Algorithm.edDSA.rawValue
         guard let kind = SignatureKey.Algorithm(rawValue: name) else {
-            throw Complaint(.usage, "--alg is `\(name)`; expected is EdDSA, ES256 or HS256")
+            throw CommandError(.usage, "--alg is `\(name)`; expected is EdDSA, ES256 or HS256")
         }
-        guard let key = SignatureKey.random(kind) else { throw Complaint(.failed, "the system gives no randomness") }
+        guard let key = SignatureKey.random(kind) else { throw CommandError(.failed, "the system gives no randomness") }
         let id = options[keyID] ?? Hex64.text(.random(in: .min ... .max))
         try console.write(TokenKeys([TokenKey(id: id, key: key)]).text(withSecrets: true).utf8)
         return .done
@@ -50,7 +50,7 @@ extension Command {
 
     /// Makes a token.
     static let tokenMake = Command(
-        "token make",
+        "token issue",
         "make a token that gives rights to streams",
         about: """
             Prints a token, signed by the first key of the file. A pattern is a stream's name, or with * at the end all
@@ -60,7 +60,7 @@ extension Command {
             update the nodes first.
             """,
         settings: [
-            ServingArguments.keys.saying("sign with a key of this file, a JWK Set as `reel token keys` prints it"),
+            ServingArguments.keys.saying("sign with a key of this file, a JWK Set as `reel token keygen` prints it"),
             keyID.saying("sign with the key of this name; else with the first"), subject, read, publishing, inspecting,
             administering, lifetime,
             ServingArguments.issuer.saying("write this `iss` into the token: who has made it"),
@@ -69,11 +69,11 @@ extension Command {
         required: [ServingArguments.keys, subject],
         examples: [
             Example(
-                "reel token make --keys keys.json --sub ann --read 'todo-*' --publish todo-7 --for 3600",
+                "reel token issue --jwks keys.json --sub ann --read 'todo-*' --publish todo-7 --for 3600",
                 "an hour for ann"
             ),
             Example(
-                "reel token make --keys keys.json --sub operator --read '*' --inspect '*' --admin '*'",
+                "reel token issue --jwks keys.json --sub operator --read '*' --inspect '*' --admin '*'",
                 "an hour for an operator: `reel site list`, `reel cluster` and `reel doctor`"
             ),
         ]
@@ -84,7 +84,7 @@ extension Command {
         let wanted = options[keyID]
         guard let key = all.first(where: { wanted == nil || $0.id == wanted }) else {
             let names = all.map { $0.id.map { "`\($0)`" } ?? "one without a kid" }.joined(separator: ", ")
-            throw Complaint(
+            throw CommandError(
                 .usage,
                 "found no key with the kid `\(wanted ?? "")` in `\(file)`, expected one of \(names): correct --kid, or"
                     + " leave it out to sign with the first key"
@@ -111,14 +111,14 @@ extension Command {
             admin: try patterns(options[administering])
         )
         guard let token = mint.token(grant, now: now) else {
-            throw Complaint(
+            throw CommandError(
                 .badData,
                 "found only the public half of the key in `\(file)`, which cannot sign, expected the secret half: name"
-                    + " with --keys the file that `reel token keys` printed"
+                    + " with --jwks the file that `reel token keygen` printed"
             )
         }
         if let refusal = refusal(of: Array(token.utf8), TokenVerifier(TokenKeys([key])), now: now) {
-            throw Complaint(.usage, "nobody would take that: \(refusal)")
+            throw CommandError(.usage, "nobody would take that: \(refusal)")
         }
         try console.print(token)
         return .done
@@ -126,7 +126,7 @@ extension Command {
 
     /// Explains a token.
     static let tokenShow = Command(
-        "token show",
+        "token inspect",
         "say what a token gives, and whether these keys take it",
         about: """
             Reads the token from a file or standard input, so that it stands in no list of processes. Prints what it
@@ -138,7 +138,7 @@ extension Command {
             ServingArguments.audience,
         ],
         required: [ServingArguments.keys],
-        examples: [Example("reel token show --keys public.json < token", "whether nodes with these keys take it")]
+        examples: [Example("reel token inspect --jwks public.json < token", "whether nodes with these keys take it")]
     ) { options, console in
         let file = try options.required(ServingArguments.keys)
         var verifier = TokenVerifier(try keys(file))
@@ -157,7 +157,7 @@ extension Command {
                 try console.print("\(right)  \(patterns.map(\.description).joined(separator: " "))")
             }
         }
-        if let refusal = refusal(of: token, verifier, now: now) { throw Complaint(.badData, refusal) }
+        if let refusal = refusal(of: token, verifier, now: now) { throw CommandError(.badData, refusal) }
         return .done
     }
 
@@ -171,12 +171,12 @@ extension Command {
         }
     }
 
-    private static func keys(_ file: String) throws(Complaint) -> TokenKeys {
+    private static func keys(_ file: String) throws(CommandError) -> TokenKeys {
         let bytes: [UInt8]
-        do throws(Complaint) {
+        do throws(CommandError) {
             bytes = try InputFile.read(file)
         } catch {
-            throw Complaint(
+            throw CommandError(
                 error.code,
                 "the key file \(error.message); expected is a JWK Set: correct the path, or make a file by `reel token"
                     + " keys`"
@@ -185,14 +185,14 @@ extension Command {
         do throws(TokenRefusal) {
             return try TokenKeys(parsing: bytes)
         } catch {
-            throw Complaint(.badData, "`\(file)`: \(error.description)")
+            throw CommandError(.badData, "`\(file)`: \(error.description)")
         }
     }
 
-    private static func patterns(_ texts: [String]) throws(Complaint) -> [StreamPattern] {
-        try texts.map { text throws(Complaint) in
+    private static func patterns(_ texts: [String]) throws(CommandError) -> [StreamPattern] {
+        try texts.map { text throws(CommandError) in
             guard let pattern = StreamPattern(text) else {
-                throw Complaint(.usage, "`\(text)` is no pattern; expected is a stream's name, or a beginning and *")
+                throw CommandError(.usage, "`\(text)` is no pattern; expected is a stream's name, or a beginning and *")
             }
             return pattern
         }

@@ -26,8 +26,8 @@ enum GatewayArguments {
         default: 1 << 20,
         "a frame of a socket at most, in both directions"
     )
-    static let unsentBytes = Setting<Int>.number(
-        "unsent-bytes",
+    static let sendQueueBytes = Setting<Int>.number(
+        "send-queue-bytes",
         "N",
         (128 << 10)...(1 << 30),
         default: 4 << 20,
@@ -86,8 +86,8 @@ enum GatewayArguments {
         "a ping is answered within so long; two that are not end it"
     )
 
-    static let readyLagMs = Setting<Int>.number(
-        "ready-lag-ms",
+    static let peerLagMsMax = Setting<Int>.number(
+        "peer-lag-max-ms",
         "N",
         0...86_400_000,
         default: 30_000,
@@ -95,7 +95,7 @@ enum GatewayArguments {
     )
 
     static let noDeflate = Setting<Bool>.flag(
-        "no-deflate",
+        "no-compression",
         "pack no messages of sockets, also not for who offers permessage-deflate"
     )
 
@@ -107,19 +107,20 @@ enum GatewayArguments {
     /// All of them.
     static let all: [any AnySetting] =
         ServingArguments.all + [
-            eventBytes, frameBytes, unsentBytes, inFlightBytes, subjectConnections, subscriptions, payerSubscriptions,
-            publishesPerSecond, publishBytesPerSecond, newSitesPerHour, pingMs, pongMs, readyLagMs, noDeflate, echo,
+            eventBytes, frameBytes, sendQueueBytes, inFlightBytes, subjectConnections, subscriptions,
+            payerSubscriptions,
+            publishesPerSecond, publishBytesPerSecond, newSitesPerHour, pingMs, pongMs, peerLagMsMax, noDeflate, echo,
         ]
 
     /// What the options say for a gateway.
-    static func settings(_ options: Options) throws(Complaint) -> GatewaySettings {
+    static func settings(_ options: Options) throws(CommandError) -> GatewaySettings {
         var settings = GatewaySettings()
         settings.node = try ServingArguments.nodeSettings(options)
         settings.inFlightBytes = options[inFlightBytes]
         settings.eventBytes = options[eventBytes]
         settings.frameBytes = options[frameBytes]
-        settings.unsentBytes = options[unsentBytes]
-        settings.paceBytes = min(settings.paceBytes, settings.unsentBytes / 4)
+        settings.sendQueueBytes = options[sendQueueBytes]
+        settings.paceBytes = min(settings.paceBytes, settings.sendQueueBytes / 4)
         settings.subscriptions = options[subscriptions]
         settings.subjectConnections = options[subjectConnections]
         if let most = options[publishesPerSecond] { settings.publishesPerSecond = PayerLimit(most) }
@@ -129,11 +130,11 @@ enum GatewayArguments {
         settings.helloMs = settings.node.handshakeMs
         settings.pingMs = Int64(options[pingMs])
         settings.pongMs = Int64(options[pongMs])
-        settings.readyLagMs = Int64(options[readyLagMs])
+        settings.peerLagMsMax = Int64(options[peerLagMsMax])
         settings.node.deflates = !options[noDeflate]
         settings.echoes = options[echo]
         if settings.echoes, (try? SocketAddress(parsing: settings.node.listen))?.isLoopback != true {
-            throw Complaint(.usage, "--debug-echo is not for other machines; expected is --listen 127.0.0.1:PORT")
+            throw CommandError(.usage, "--debug-echo is not for other machines; expected is --listen 127.0.0.1:PORT")
         }
         try check(settings)
         try checkKafka(options)
@@ -141,40 +142,40 @@ enum GatewayArguments {
     }
 
     /// A shorter time says nothing: a few announcements late.
-    private static let readyLagMsMin: Int64 = 10_000
+    private static let peerLagMsLeast: Int64 = 10_000
 
     /// What a publish has besides its events.
     private static let envelopeBytes = 4 << 10
 
     /// What is allowed must fit through what it comes by, and what is told apart must differ.
-    private static func check(_ settings: GatewaySettings) throws(Complaint) {
+    private static func check(_ settings: GatewaySettings) throws(CommandError) {
         let (event, frame) = (settings.eventBytes, settings.frameBytes)
         for (name, found) in [("frame-bytes", frame), ("body-bytes", settings.node.bodyBytes)]
         where found < event + envelopeBytes {
-            throw Complaint(
+            throw CommandError(
                 .usage,
                 "--\(name) is \(found); expected is at least \(event + envelopeBytes), to publish an event of "
                     + "--event-bytes \(event)"
             )
         }
-        guard settings.unsentBytes >= 2 * frame else {
-            throw Complaint(
+        guard settings.sendQueueBytes >= 2 * frame else {
+            throw CommandError(
                 .usage,
-                "--unsent-bytes is \(settings.unsentBytes); expected is at least \(2 * frame), two frames of "
+                "--send-queue-bytes is \(settings.sendQueueBytes); expected is at least \(2 * frame), two frames of "
                     + "--frame-bytes \(frame): else who reads one is taken for slow"
             )
         }
-        guard settings.readyLagMs == 0 || settings.readyLagMs >= readyLagMsMin else {
-            throw Complaint(
+        guard settings.peerLagMsMax == 0 || settings.peerLagMsMax >= peerLagMsLeast else {
+            throw CommandError(
                 .usage,
-                "--ready-lag-ms is \(settings.readyLagMs); expected is 0, or at least \(readyLagMsMin): gateways hear "
-                    + "of each other every \(settings.node.announceMs) ms"
+                "--peer-lag-max-ms is \(settings.peerLagMsMax); expected is 0, or at least \(peerLagMsLeast): gateways "
+                    + "hear of each other every \(settings.node.announceMs) ms"
             )
         }
     }
 
     /// The Kafka client must have room for all that the gateway takes.
-    private static func checkKafka(_ options: Options) throws(Complaint) {
+    private static func checkKafka(_ options: Options) throws(CommandError) {
         let given = try KafkaArguments.properties(options)
         let most = options[inFlightBytes]
         for (name, least) in [
@@ -182,7 +183,7 @@ enum GatewayArguments {
             ("queue.buffering.max.messages", most / GatewaySettings.eventCostBytesMin),
         ] {
             guard let found = given[name].flatMap(Int.init), found < least, found > 0 else { continue }
-            throw Complaint(
+            throw CommandError(
                 .usage,
                 "--kafka.\(name) is \(found); expected is at least \(least), which --in-flight-bytes \(most) may need"
             )

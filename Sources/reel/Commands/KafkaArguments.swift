@@ -9,28 +9,28 @@ enum KafkaArguments {
         "kafka.NAME",
         "VALUE",
         KafkaProperty.all.map(KafkaSetting.init),
-        "a property of the Kafka client, such as --kafka.security.protocol=ssl; see docs/kafka.md"
+        "a property of the Kafka client, such as --kafka.security.protocol=ssl; see kafka.md"
     )
 
     /// The properties that were given, by name.
-    static func properties(_ options: Options) throws(Complaint) -> [String: String] {
+    static func properties(_ options: Options) throws(CommandError) -> [String: String] {
         var given: [String: String] = [:]
         for (setting, value) in options[properties] {
             let property = setting.property
             let twin = property.original ?? property.name
             if let other = given.updateValue(value, forKey: twin), other != value {
-                throw Complaint(.usage, "--\(setting.name) and --kafka.\(twin) are one property with two names")
+                throw CommandError(.usage, "--\(setting.name) and --kafka.\(twin) are one property with two names")
             }
         }
         return given
     }
 
     /// How to talk to the brokers of `HOST:PORT,HOST:PORT`.
-    static func configuration(_ options: Options, brokers list: Substring) throws(Complaint) -> KafkaConfiguration {
+    static func configuration(_ options: Options, brokers list: Substring) throws(CommandError) -> KafkaConfiguration {
         let brokers = list.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
         for broker in brokers {
             guard let (host, port) = SocketAddress.split(broker), !host.isEmpty, port > 0 else {
-                throw Complaint(
+                throw CommandError(
                     .usage,
                     "--log names the broker `\(broker)`; expected is HOST:PORT, such as kafka:a.example:9092"
                 )
@@ -39,24 +39,24 @@ enum KafkaArguments {
         return KafkaConfiguration(brokers: brokers, properties: try properties(options))
     }
 
-    /// The store of these brokers. `journal`: the node's, for a node.
+    /// The store of these brokers. `logger`: the node's, for a node.
     static func store(
         _ configuration: KafkaConfiguration,
         replicas: Int? = nil,
         _ console: Console,
-        journal: Journal? = nil
+        logger: Logger? = nil
     ) throws -> KafkaLogStore {
         let debugs = configuration.properties["debug"] != nil
         return try KafkaLogStore(
             configuration,
             replicas: replicas,
-            log: LogReports.kafka(console, journal, debugs: debugs)
+            log: LogReports.kafka(console, logger, debugs: debugs)
         )
     }
 
     /// The current log; says why, where there is none.
     static func current(_ store: KafkaLogStore) throws -> CurrentLog {
-        guard let current = try store.current() else { throw Complaint(.badData, "\(try store.absence())") }
+        guard let current = try store.current() else { throw CommandError(.badData, "\(try store.absence())") }
         return current
     }
 
@@ -67,22 +67,22 @@ enum KafkaArguments {
         partitions: Int?,
         checks: Bool,
         _ console: Console,
-        journal: Journal? = nil
+        logger: Logger? = nil
     ) throws -> any EventLog {
-        let store = try store(configuration, console, journal: journal)
+        let store = try store(configuration, console, logger: logger)
         defer { store.close() }
         if checks {
             let findings = try store.check()
             let errors = findings.filter { $0.weight == .error }
             if let first = errors.first {
                 let others = errors.count > 1 ? " (and \(errors.count - 1) more, see `reel topic check`)" : ""
-                throw Complaint(.badData, "\(first)\(others)")
+                throw CommandError(.badData, "\(first)\(others)")
             }
             for finding in findings where finding.weight == .warning { console.note("reel: warning: \(finding)") }
         }
         let current = try current(store)
         if let partitions, partitions != current.partitions {
-            throw Complaint(
+            throw CommandError(
                 .usage,
                 "--partitions is \(partitions), but the log has \(current.partitions); `reel epoch new --partitions"
                     + " \(partitions)` changes it"

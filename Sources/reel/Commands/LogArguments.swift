@@ -31,14 +31,14 @@ enum LogArguments {
 
     /// Opens the current log of those that are meant, for a node: where there is none yet it is made. On Kafka that is
     /// an error, since topics are made by `topic create`; but a node looks at their settings before it trusts them.
-    static func openOrMake(_ options: Options, _ console: Console, _ journal: Journal) throws -> any EventLog {
+    static func openOrMake(_ options: Options, _ console: Console, _ logger: Logger) throws -> any EventLog {
         switch try place(options) {
         case .sqlite(let path):
             if options[log] == nil { try makeFolder(options[data]) }
             return try SQLiteLog(
                 path: path,
                 partitions: options[partitions],
-                report: LogReports.lockWait(console, journal)
+                report: LogReports.lockWait(console, logger)
             )
         case .kafka(let configuration):
             return try KafkaArguments.open(
@@ -46,7 +46,7 @@ enum LogArguments {
                 partitions: options[partitions],
                 checks: true,
                 console,
-                journal: journal
+                logger: logger
             )
         }
     }
@@ -72,26 +72,26 @@ enum LogArguments {
         }
     }
 
-    private static func noLog(of epoch: Epoch, among epochs: [Epoch], _ place: String) -> Complaint {
+    private static func noLog(of epoch: Epoch, among epochs: [Epoch], _ place: String) -> CommandError {
         let list = epochs.map(\.description).joined(separator: ", ")
-        return Complaint(.usage, "--epoch is \(epoch); expected is one of those \(place): \(list)")
+        return CommandError(.usage, "--epoch is \(epoch); expected is one of those \(place): \(list)")
     }
 
     private static func openFile(_ path: String, epoch: Epoch?, _ console: Console) throws -> any EventLog {
         let store = SQLiteLogStore(path: path, report: LogReports.lockWait(console, nil))
         defer { store.close() }
         guard try store.exists() else {
-            throw Complaint(.failed, "there is no log at `\(path)`; say with --log or --data where it is")
+            throw CommandError(.failed, "there is no log at `\(path)`; say with --log or --data where it is")
         }
         let epochs = try store.epochs()
         if let epoch, !epochs.isEmpty, !epochs.contains(epoch) {
             throw noLog(of: epoch, among: epochs, "in `\(path)`")
         }
         guard let found = try epoch ?? store.current()?.epoch, !epochs.isEmpty else {
-            throw Complaint(
+            throw CommandError(
                 .badData,
                 "found \(isEmpty(path) ? "an empty file" : "a file without a current log"), expected a log: `\(path)`;"
-                    + " say with --log or --data where it is, or, if it was lost, see docs/epochs.md"
+                    + " say with --log or --data where it is, or, if it was lost, see docs/operations/epochs.md"
             )
         }
         return try store.open(found)
@@ -103,10 +103,10 @@ enum LogArguments {
     }
 
     /// The path of the file that is meant, for a command that is about files alone.
-    static func file(_ options: Options) throws(Complaint) -> String {
+    static func file(_ options: Options) throws(CommandError) -> String {
         let (log, prefix) = (name(options), "sqlite:")
         guard log.hasPrefix(prefix) else {
-            throw Complaint(
+            throw CommandError(
                 .usage,
                 "--log is `\(log)`; expected is sqlite:PATH, such as sqlite:reel-data/log.sqlite: a log on Kafka has no"
                     + " file that could be copied"
@@ -116,14 +116,14 @@ enum LogArguments {
     }
 
     /// Where folded state of a log in a file may lie besides a node's own folder: in the data folder, beside the file.
-    static func snapshotFolders(_ options: Options) throws(Complaint) -> [String] {
+    static func snapshotFolders(_ options: Options) throws(CommandError) -> [String] {
         guard case .sqlite(let file) = try place(options) else { return [] }
         let beside = file.lastIndex(of: "/").map { "\(file[...$0])snapshot" } ?? "snapshot"
         return [path("snapshot", inDataOf: options), beside]
     }
 
     /// Whether there is an empty file where the log is meant to be.
-    static func isEmptyFile(_ options: Options) throws(Complaint) -> Bool {
+    static func isEmptyFile(_ options: Options) throws(CommandError) -> Bool {
         guard case .sqlite(let path) = try place(options) else { return false }
         return isEmpty(path)
     }
@@ -133,17 +133,17 @@ enum LogArguments {
         if case .kafka? = try? place(options) { true } else { false }
     }
 
-    /// The logs that are meant, one epoch after the other. `journal`: the node's, for a node.
+    /// The logs that are meant, one epoch after the other. `logger`: the node's, for a node.
     static func store(
         _ options: Options,
         replicas: Int? = nil,
         _ console: Console,
-        journal: Journal? = nil
+        logger: Logger? = nil
     ) throws -> any LogStore {
         switch try place(options) {
-        case .sqlite(let path): SQLiteLogStore(path: path, report: LogReports.lockWait(console, journal))
+        case .sqlite(let path): SQLiteLogStore(path: path, report: LogReports.lockWait(console, logger))
         case .kafka(let configuration):
-            try KafkaArguments.store(configuration, replicas: replicas, console, journal: journal)
+            try KafkaArguments.store(configuration, replicas: replicas, console, logger: logger)
         }
     }
 
@@ -156,14 +156,14 @@ enum LogArguments {
     /// The log that is meant, as `--log` names it.
     static func name(_ options: Options) -> String { options[log] ?? "sqlite:\(options[data])/log.sqlite" }
 
-    private static func place(_ options: Options) throws(Complaint) -> Place {
+    private static func place(_ options: Options) throws(CommandError) -> Place {
         let log = name(options)
         let words = log.split(separator: ":", maxSplits: 1)
         if words.count == 2, words[0] == "sqlite" { return .sqlite(path: String(words[1])) }
         if words.count == 2, words[0] == "kafka" {
             return .kafka(try KafkaArguments.configuration(options, brokers: words[1]))
         }
-        throw Complaint(
+        throw CommandError(
             .usage,
             "--log is `\(log)`; expected is sqlite:PATH, such as sqlite:reel-data/log.sqlite,"
                 + " or kafka:HOST:PORT, such as kafka:127.0.0.1:9092"
@@ -171,9 +171,9 @@ enum LogArguments {
     }
 
     /// The brokers that are meant, for a command that is about Kafka alone.
-    static func kafka(_ options: Options) throws(Complaint) -> KafkaConfiguration {
+    static func kafka(_ options: Options) throws(CommandError) -> KafkaConfiguration {
         guard case .kafka(let configuration) = try place(options) else {
-            throw Complaint(
+            throw CommandError(
                 .usage,
                 "--log is \(options[log].map { "`\($0)`" } ?? "not given"); expected is"
                     + " kafka:HOST:PORT, such as kafka:127.0.0.1:9092"
@@ -187,15 +187,15 @@ enum LogArguments {
 
     /// Makes a folder if it is not there, for this user alone: the files in it hold events, and by the usual umask
     /// others could read them.
-    static func makeFolder(_ path: String) throws(Complaint) {
+    static func makeFolder(_ path: String) throws(CommandError) {
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
             let advice = errno == ENOENT ? "; make the folder first in which it is to lie" : ""
             let reason = String(cString: strerror(errno))
-            throw Complaint(.failed, "the folder `\(path)` cannot be made: \(reason)\(advice)")
+            throw CommandError(.failed, "the folder `\(path)` cannot be made: \(reason)\(advice)")
         }
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
-            throw Complaint(.failed, "`\(path)` is no folder; say with --data where this node may keep its files")
+            throw CommandError(.failed, "`\(path)` is no folder; say with --data where this node may keep its files")
         }
     }
 }

@@ -32,7 +32,7 @@ extension Metrics {
             measure: sum(\.rereads)
         )
         counter(
-            "reel_kafka_doubts_total",
+            "reel_kafka_tail_revalidations_total",
             "Times that a tail stopped to look at the log anew, after a lost connection or an error.",
             measure: sum(\.doubts)
         )

@@ -8,7 +8,7 @@ import ReelSnapshot
 protocol ServingNode: Sendable {
     var address: SocketAddress { get }
     var admin: AdminPort? { get }
-    var end: NodeEnd { get }
+    var end: GracefulShutdown { get }
     /// It has read the end of its log's epoch.
     var epochHasEnded: Bool { get }
     func waitUntilEnded() async
@@ -29,7 +29,7 @@ struct NodeRun {
     let listen: String
     /// Where it answers its operator, if that is a port of its own.
     let adminListen: String?
-    let journal: Journal
+    let logger: Logger
     private let storeWatch: StoreWatch
 
     /// What an operator must see to though the node serves; nil: nothing.
@@ -51,25 +51,25 @@ struct NodeRun {
         _ console: Console,
         _ start: (NodeRun) throws -> Started
     ) async throws -> ExitCode {
-        let journal = Journal(
+        let logger = Logger(
             threshold: options[ServingArguments.logLevel],
             format: options[ServingArguments.logFormat]
         )
-        settings.tokens?.warnOfSecrets(journal)
+        settings.tokens?.warnOfSecrets(logger)
         // Before a log is made for a node that cannot listen.
         try SocketAddress(parsing: options[ServingArguments.listen]).checkThatItIsFree()
         if let admin = settings.adminListen { try AdminPort.checkThatItIsFree(admin) }
         if snapshots != nil { try LogArguments.makeFolder(options[LogArguments.data]) }
-        let store = try LogArguments.store(options, console, journal: journal)
+        let store = try LogArguments.store(options, console, logger: logger)
         defer { store.close() }
         var (listen, adminListen) = (options[ServingArguments.listen], settings.adminListen)
         if try store.current() == nil { try refuseToForget(options, snapshots) }
         // On Kafka a log is made by `topic create` alone.
         let isNew = try store is SQLiteLogStore && store.current() == nil
         let wasEmpty = try isNew && LogArguments.isEmptyFile(options)
-        var log = try LogArguments.openOrMake(options, console, journal)
+        var log = try LogArguments.openOrMake(options, console, logger)
         // Between the two calls another log may have become the current one.
-        guard var current = try store.current() else { throw Complaint(.unreachable, "the log is gone again") }
+        guard var current = try store.current() else { throw CommandError(.unreachable, "the log is gone again") }
         if current.epoch != log.epoch {
             log.close()
             log = try store.open(current.epoch)
@@ -79,15 +79,15 @@ struct NodeRun {
                 "log": LogArguments.name(options), "epoch": "\(log.epoch)", "partitions": "\(log.partitions)",
             ]
             if wasEmpty {
-                journal.warning("a new log was made in a file that was empty", fields)
+                logger.warning("a new log was made in a file that was empty", fields)
             } else if snapshots == nil {
                 // A gateway joins a log, mostly: its path may be mistyped.
-                journal.warning("a new log was made", fields)
+                logger.warning("a new log was made", fields)
             } else {
-                journal.info("a new log was made", fields)
+                logger.info("a new log was made", fields)
             }
         }
-        let signals = try NodeSignals(settings, journal: journal)
+        let signals = try NodeSignals(settings, logger: logger)
         var isFirst = true
         while true {
             let run = NodeRun(
@@ -96,8 +96,8 @@ struct NodeRun {
                 store: store,
                 listen: listen,
                 adminListen: adminListen,
-                journal: journal,
-                storeWatch: StoreWatch(store, journal: journal)
+                logger: logger,
+                storeWatch: StoreWatch(store, logger: logger)
             )
             let next = try await run.once(signals) { run in
                 let started = try start(run)
@@ -116,11 +116,11 @@ struct NodeRun {
     }
 
     /// A log that is lost is not replaced by an empty one without a word.
-    private static func refuseToForget(_ options: Options, _ snapshots: String?) throws(Complaint) {
+    private static func refuseToForget(_ options: Options, _ snapshots: String?) throws(CommandError) {
         for folder in try (snapshots.map { [$0] } ?? []) + LogArguments.snapshotFolders(options) {
             guard let epoch = SnapshotArchive.epochs(in: folder).last else { continue }
             let found = try LogArguments.isEmptyFile(options) ? "an empty log file" : "no log"
-            throw Complaint(
+            throw CommandError(
                 .badData,
                 "found \(found), but the state of the log \(epoch) in `\(folder)`: put the log back to where it was;"
                     + " or, if it is lost, go on with that state by `reel epoch new --from-snapshot`; or begin a new"
@@ -141,8 +141,8 @@ struct NodeRun {
         signals.meet(node.end)
         defer { signals.meet(nil) }
         storeWatch.start(until: node.end)
-        NoticeWatch(log, end: node.end, journal: journal) { node.epochHasEnded }.start()
-        let watch = EpochWatch(store, current: current, end: node.end, journal: journal) { node.epochHasEnded }
+        NoticeWatch(log, end: node.end, logger: logger) { node.epochHasEnded }.start()
+        let watch = EpochWatch(store, current: current, end: node.end, logger: logger) { node.epochHasEnded }
         await node.waitUntilEnded()
         return watch.next
     }

@@ -33,7 +33,7 @@ enum ServingArguments {
         "event loops, each on a thread of its own"
     )
     static let connections = Setting<Int>.number(
-        "connections",
+        "connections-max",
         "N",
         1...1_000_000,
         default: 20_000,
@@ -51,7 +51,7 @@ enum ServingArguments {
         "addresses and networks (10.0.0.0/8,::1) whose PROXY or Forwarded header is believed"
     )
     static let acceptQueue = Setting<Int>.number(
-        "accept-queue",
+        "listen-backlog",
         "N",
         1...65_535,
         default: 4_096,
@@ -100,24 +100,24 @@ enum ServingArguments {
         "a request's body at most"
     )
     static let memoryBytes = Setting<Int?>.number(
-        "memory-bytes",
+        "memory-max-bytes",
         "N",
         0...(1 << 50),
         "with more memory nothing new or large is taken; else 3/4 of what there is; 0: no limit"
     )
 
-    static let logLevel = Setting<Journal.Level>.word(
+    static let logLevel = Setting<Logger.Level>.word(
         "log-level",
         "LEVEL",
         default: .info,
-        Journal.Level.allCases.filter { $0 != .audit },
+        Logger.Level.allCases.filter { $0 != .audit },
         "the least level of journal lines: debug, info, warning, error"
     ) { "\($0)" }
-    static let logFormat = Setting<Journal.Format>.word(
+    static let logFormat = Setting<Logger.Format>.word(
         "log-format",
         "FORMAT",
         default: .text,
-        Journal.Format.allCases,
+        Logger.Format.allCases,
         "lines of the journal as text (key=value) or json"
     ) { $0.rawValue }
 
@@ -128,7 +128,7 @@ enum ServingArguments {
     )
     static let key = Setting<String?>.text("tls-key", "FILE", "the private key of the certificate, as PEM")
     static let keys = Setting<String?>.text(
-        "keys",
+        "jwks",
         "FILE",
         "the keys that sign tokens, a JWK Set; a node with keys takes nobody without a token"
     )
@@ -141,7 +141,7 @@ enum ServingArguments {
     )
     static let insecure = Setting<Bool>.flag(
         "insecure",
-        "listen for other machines without --keys: everybody may read and write everything"
+        "listen for other machines without --jwks: everybody may read and write everything"
     )
 
     /// All of them, with those of the log.
@@ -158,12 +158,12 @@ enum ServingArguments {
         ]
 
     /// What the options say for any kind of node.
-    static func nodeSettings(_ options: Options) throws(Complaint) -> NodeSettings {
+    static func nodeSettings(_ options: Options) throws(CommandError) -> NodeSettings {
         let place = try address("--listen", options[listen], example: "127.0.0.1:7350")
         if let admin = options[adminListen] {
             let adminPlace = try address("--admin-listen", admin, example: "127.0.0.1:7360")
             guard adminPlace != place || place.port == 0 else {
-                throw Complaint(
+                throw CommandError(
                     .usage,
                     "--admin-listen is `\(admin)`, which is the address of --listen; expected is another port"
                 )
@@ -171,10 +171,13 @@ enum ServingArguments {
         }
         if let url = options[nodeURL] { _ = try NodeAddress(url) }
         if let url = options[advertise], !["http://", "https://"].contains(where: { url.hasPrefix($0) }) {
-            throw Complaint(.usage, "--advertise is `\(url)`; expected is a URL such as https://reel.example")
+            throw CommandError(.usage, "--advertise is `\(url)`; expected is a URL such as https://reel.example")
         }
         if let wrong = options[origins].first(where: { !OriginRules.isOrigin($0) }) {
-            throw Complaint(.usage, "--allow-origin is `\(wrong)`; expected is an origin such as https://app.example")
+            throw CommandError(
+                .usage,
+                "--allow-origin is `\(wrong)`; expected is an origin such as https://app.example"
+            )
         }
         var settings = NodeSettings()
         settings.allowedOrigins = Set(options[origins])
@@ -188,7 +191,7 @@ enum ServingArguments {
         do throws(NetError) {
             settings.trustedProxies = try AddressRanges(parsing: options[trustedProxies] ?? "")
         } catch {
-            throw Complaint(.usage, "--trusted-proxies: \(error.message)")
+            throw CommandError(.usage, "--trusted-proxies: \(error.message)")
         }
         settings.acceptQueue = options[acceptQueue]
         settings.handshakeMs = Int64(options[handshakeMs])
@@ -201,9 +204,9 @@ enum ServingArguments {
         settings.memoryBytes = options[memoryBytes] ?? MemoryLimit.standard
         let resident = settings.memoryUse()
         guard settings.memoryBytes == 0 || settings.memoryBytes > resident else {
-            throw Complaint(
+            throw CommandError(
                 .usage,
-                "--memory-bytes is \(settings.memoryBytes), and the process has \(resident) before it takes anything;"
+                "--memory-max-bytes is \(settings.memoryBytes), and the process has \(resident) before it takes any;"
                     + " expected is more, or 0 for no limit"
             )
         }
@@ -220,9 +223,9 @@ enum ServingArguments {
     }
 
     /// The address of a setting; throws a complaint that names the setting.
-    private static func address(_ name: String, _ text: String, example: String) throws(Complaint) -> SocketAddress {
+    private static func address(_ name: String, _ text: String, example: String) throws(CommandError) -> SocketAddress {
         guard SocketAddress.split(text) != nil else {
-            throw Complaint(
+            throw CommandError(
                 .usage,
                 "\(name) is `\(text)`; expected is HOST:PORT with a port from 0 to 65535, such as \(example)"
             )
@@ -230,7 +233,7 @@ enum ServingArguments {
         do throws(NetError) {
             return try SocketAddress(parsing: text)
         } catch {
-            throw Complaint(
+            throw CommandError(
                 .usage,
                 "\(name) is `\(text)`; expected is an IPv4 or IPv6 address of this machine, no name but localhost, such"
                     + " as \(example)"
@@ -238,9 +241,9 @@ enum ServingArguments {
         }
     }
 
-    private static func secure(_ settings: inout NodeSettings, _ options: Options) throws(Complaint) {
+    private static func secure(_ settings: inout NodeSettings, _ options: Options) throws(CommandError) {
         guard (options[certificate] == nil) == (options[key] == nil) else {
-            throw Complaint(.usage, "--tls-cert and --tls-key belong together; one of them is missing")
+            throw CommandError(.usage, "--tls-cert and --tls-key belong together; one of them is missing")
         }
         do throws(NetError) {
             if let certificate = options[certificate], let key = options[key] {
@@ -251,23 +254,23 @@ enum ServingArguments {
             }
         } catch {
             let files = [options[certificate], options[key], options[NodeArguments.authorities]]
-            throw Complaint(InputFile.code(ofUseless: files), error.message)
+            throw CommandError(InputFile.code(ofUseless: files), error.message)
         }
         if let file = options[keys] {
             do throws(TokenRefusal) {
                 settings.tokens = try TokenGate(file: file, issuer: options[issuer], audience: options[audience])
             } catch {
-                throw Complaint(InputFile.code(ofUseless: [file]), error.description)
+                throw CommandError(InputFile.code(ofUseless: [file]), error.description)
             }
         } else if options[issuer] != nil || options[audience] != nil {
-            throw Complaint(.usage, "--token-issuer and --token-audience mean nothing without --keys")
+            throw CommandError(.usage, "--token-issuer and --token-audience mean nothing without --jwks")
         } else if !options[insecure] {
             for (name, place) in [("--listen", settings.listen), ("--admin-listen", settings.adminListen)] {
                 guard let place, (try? SocketAddress(parsing: place))?.isLoopback == false else { continue }
-                throw Complaint(
+                throw CommandError(
                     .usage,
-                    "\(name) \(place) is open to other machines, and without --keys to everybody on them; expected is"
-                        + " --keys FILE, or --insecure where that is meant"
+                    "\(name) \(place) is open to other machines, and without --jwks to everybody on them; expected is"
+                        + " --jwks FILE, or --insecure where that is meant"
                 )
             }
         }

@@ -19,14 +19,14 @@ struct ClusterReport {
         /// What it refuses whoever asks with; nil: it does not answer at all.
         var refusal: ErrorCode?
         /// Why it did not say who the others are; nil: it did, or was not asked.
-        var secrecy: NodeProbe.Silence?
+        var secrecy: NodeProbe.NoSignOfLife?
         /// Where its operator asks; nil: where clients do.
         var admin: NodeAddress?
         var metrics = MetricsPage()
         /// Why it does not show its metrics; nil: it does.
-        var metricsRefusal: NodeProbe.Silence?
+        var metricsRefusal: NodeProbe.NoSignOfLife?
         /// The streams that have many of their sites, and how many; nil: by its metrics there is none.
-        var crowd: Result<[String: Int], NodeProbe.Silence>?
+        var crowd: Result<[String: Int], NodeProbe.NoSignOfLife>?
 
         var answers: Bool { !looks.isEmpty }
         /// It announces that it listens everywhere, which says nobody where it is.
@@ -67,7 +67,7 @@ struct ClusterReport {
     /// Addresses that were announced and cannot be asked.
     var oddAddresses: [String] = []
     /// Nil: it was not asked; a failure says why it cannot be reached.
-    var log: Result<Log, Complaint>?
+    var log: Result<Log, CommandError>?
     /// What is not as it must be in the store of the log that was asked, and what to do.
     var complaints: [String] = []
     /// Brokers keep the log that was asked; else it is a file.

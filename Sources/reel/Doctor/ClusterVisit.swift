@@ -20,7 +20,7 @@ struct ClusterVisit {
         for address in named {
             var node = ClusterReport.Node(address: address, isNamed: true)
             if asksNodes {
-                do throws(NodeProbe.Silence) {
+                do throws(NodeProbe.NoSignOfLife) {
                     rows += try await announced(at: address)
                 } catch {
                     node.secrecy = error
@@ -38,15 +38,15 @@ struct ClusterVisit {
     }
 
     /// What the node at an address knows of all.
-    private func announced(at node: NodeAddress) async throws(NodeProbe.Silence) -> [ClusterRow] {
+    private func announced(at node: NodeAddress) async throws(NodeProbe.NoSignOfLife) -> [ClusterRow] {
         let response: HTTPResponse
         switch await probe.get("/v1/cluster", of: node) {
         case .success(let answer): response = answer
-        case .failure(let error): throw NodeProbe.Silence(message: error.message)
+        case .failure(let error): throw NodeProbe.NoSignOfLife(message: error.message)
         }
         guard response.status == 200 else {
             let refusal = Refusal(response)
-            throw NodeProbe.Silence(message: refusal.message, refusal: refusal.code)
+            throw NodeProbe.NoSignOfLife(message: refusal.message, refusal: refusal.code)
         }
         do {
             var rows = try response.body.withUnsafeBytes(ClusterRow.rows)
@@ -54,13 +54,13 @@ struct ClusterVisit {
             for index in rows.indices where rows[index].isWhoAnswers { rows[index].adminURL = "\(node)" }
             return rows
         } catch {
-            throw NodeProbe.Silence(message: "its answer cannot be read: \(Complaint(error).message)")
+            throw NodeProbe.NoSignOfLife(message: "its answer cannot be read: \(CommandError(error).message)")
         }
     }
 
     /// Asks all at once, so that their answers are of one moment.
     private func look(at report: inout ClusterReport) async {
-        await withTaskGroup(of: (Int, Result<Look, NodeProbe.Silence>).self) { group in
+        await withTaskGroup(of: (Int, Result<Look, NodeProbe.NoSignOfLife>).self) { group in
             for (index, node) in report.nodes.enumerated() where node.failure.isEmpty {
                 group.addTask { (index, await look(at: node.address, admin: node.admin)) }
             }
@@ -86,21 +86,21 @@ struct ClusterVisit {
         var standing: NodeStanding
         var askedMs: Int64
         var metrics = MetricsPage()
-        var metricsRefusal: NodeProbe.Silence?
-        var crowd: Result<[String: Int], NodeProbe.Silence>?
+        var metricsRefusal: NodeProbe.NoSignOfLife?
+        var crowd: Result<[String: Int], NodeProbe.NoSignOfLife>?
     }
 
-    private func look(at node: NodeAddress, admin: NodeAddress?) async -> Result<Look, NodeProbe.Silence> {
-        do throws(NodeProbe.Silence) {
+    private func look(at node: NodeAddress, admin: NodeAddress?) async -> Result<Look, NodeProbe.NoSignOfLife> {
+        do throws(NodeProbe.NoSignOfLife) {
             var look = Look(standing: try await probe.standing(of: node), askedMs: WallClock.nowMs())
             // The operator's port says more; a client's port that answers is the better sign of life.
             if let admin, let standing = try? await probe.standing(of: admin) { look.standing = standing }
             switch await probe.get("/metrics", of: admin ?? node) {
-            case .failure(let error) where admin == nil: return .failure(NodeProbe.Silence(message: error.message))
-            case .failure(let error): look.metricsRefusal = NodeProbe.Silence(message: error.message)
+            case .failure(let error) where admin == nil: return .failure(NodeProbe.NoSignOfLife(message: error.message))
+            case .failure(let error): look.metricsRefusal = NodeProbe.NoSignOfLife(message: error.message)
             case .success(let response) where response.status != 200:
                 let refusal = Refusal(response)
-                look.metricsRefusal = NodeProbe.Silence(message: refusal.message, refusal: refusal.code)
+                look.metricsRefusal = NodeProbe.NoSignOfLife(message: refusal.message, refusal: refusal.code)
             case .success(let response):
                 look.metrics = MetricsPage(String(decoding: response.body, as: UTF8.self))
             }
@@ -112,24 +112,24 @@ struct ClusterVisit {
     }
 
     /// The streams that have many of their sites, and how many, as a snapshot node names them.
-    private func crowd(of node: NodeAddress) async -> Result<[String: Int], NodeProbe.Silence> {
+    private func crowd(of node: NodeAddress) async -> Result<[String: Int], NodeProbe.NoSignOfLife> {
         let response: HTTPResponse
         switch await probe.get("/v1/sites", of: node) {
         case .success(let answer): response = answer
-        case .failure(let error): return .failure(NodeProbe.Silence(message: error.message))
+        case .failure(let error): return .failure(NodeProbe.NoSignOfLife(message: error.message))
         }
         guard response.status == 200 else {
             let refusal = Refusal(response)
-            return .failure(NodeProbe.Silence(message: refusal.message, refusal: refusal.code))
+            return .failure(NodeProbe.NoSignOfLife(message: refusal.message, refusal: refusal.code))
         }
-        do throws(Complaint) {
+        do throws(CommandError) {
             return .success(try Self.crowd(response.body))
         } catch {
-            return .failure(NodeProbe.Silence(message: error.message))
+            return .failure(NodeProbe.NoSignOfLife(message: error.message))
         }
     }
 
-    private static func crowd(_ body: [UInt8]) throws(Complaint) -> [String: Int] {
+    private static func crowd(_ body: [UInt8]) throws(CommandError) -> [String: Int] {
         var crowd: [String: Int] = [:]
         try JSONReader.members(ofAnswer: body) { (reader, key) throws(ReelError) in
             guard key.string == "streams" else { return try reader.skip() }
@@ -184,7 +184,7 @@ extension ClusterReport {
     }
 
     /// What the log itself says, who announced themselves in it, and what is not as it must be in its store.
-    typealias LogAnswer = Result<(log: Log, rows: [ClusterRow], complaints: [String]), Complaint>
+    typealias LogAnswer = Result<(log: Log, rows: [ClusterRow], complaints: [String]), CommandError>
 
     /// Asks the log, one partition after the other, and its store; `heard` is called at each answer.
     static func ask(

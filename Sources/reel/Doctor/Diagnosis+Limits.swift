@@ -69,7 +69,7 @@ extension Diagnosis {
         let refused = node.metrics.values("reel_node_refused_connections_total", by: "limit")
         guard !refused.isEmpty else { return nil }
         let settings = [
-            "connections": "--connections", "address": "--connections-per-address", "memory": "--memory-bytes",
+            "connections": "--connections-max", "address": "--connections-per-address", "memory": "--memory-max-bytes",
         ]
         let limits = refused.keys.sorted().map { settings[$0] ?? $0 }.joined(separator: ", ")
         return Finding(

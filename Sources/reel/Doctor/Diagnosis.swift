@@ -140,7 +140,7 @@ struct Diagnosis {
         }
         if let refusal = node.refusal {
             return refusal == .overloaded
-                ? "It is at a limit of its own (--connections, --memory-bytes): raise it, or start another node."
+                ? "It is at a limit of its own (--connections-max, --memory-max-bytes): raise it, or add a node."
                 : refusal.entry.advice
         }
         return node.announced == nil
@@ -275,7 +275,7 @@ struct Diagnosis {
                 + " published to the partition."
         case "truncated":
             "Stop it, put a copy of its epoch's folder of another snapshot node, also stopped, in place of its own, and"
-                + " start it. docs/snapshot.md says how. With no such node: `reel epoch new --from-snapshot DIR`."
+                + " start it. docs/reference/snapshot.md says how. Without one: `reel epoch new --from-snapshot DIR`."
         case "log_unavailable":
             "Bring the brokers back, or see to the disk of the log's file. It resumes by itself."
         case "forbidden":
@@ -338,7 +338,7 @@ struct Diagnosis {
                     do: report.hasBrokers
                         ? "Start the brokers, or correct --log. What clients publish is kept by them until then."
                         : "Correct --log. If that is where the log was, put its file back, or go on without it as "
-                            + "docs/epochs.md says."
+                            + "docs/operations/epochs.md says."
                 )
             )
         }

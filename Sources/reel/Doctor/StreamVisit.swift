@@ -60,7 +60,7 @@ struct StreamVisit {
 
     private func answer(_ rest: String, of node: NodeAddress) async -> Result<StreamAnswer, Failure> {
         await get(rest, of: node).flatMap { body in
-            do throws(Complaint) {
+            do throws(CommandError) {
                 return .success(try StreamAnswer(body))
             } catch {
                 return .failure(Failure(code: .badFrame, message: error.message))

@@ -3,7 +3,7 @@ import Glibc
 /// A file that a person named, or standard input.
 enum InputFile {
     /// All bytes of the file; `-` is standard input. Ends with 1 where it is missing or may not be read.
-    static func read(_ path: String) throws(Complaint) -> [UInt8] {
+    static func read(_ path: String) throws(CommandError) -> [UInt8] {
         let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw unreadable(path) }
         defer { if path != "-" { close(descriptor) } }
@@ -21,8 +21,8 @@ enum InputFile {
         }
     }
 
-    private static func unreadable(_ path: String) -> Complaint {
-        Complaint(.failed, "`\(path)` cannot be read: \(String(cString: strerror(errno)))")
+    private static func unreadable(_ path: String) -> CommandError {
+        CommandError(.failed, "`\(path)` cannot be read: \(String(cString: strerror(errno)))")
     }
 
     /// How a command ends that could not use one of these files: with 1 where one is missing or may not be read, else

@@ -51,7 +51,7 @@ extension LogLine {
 
     /// The lines of a file; members may come in any order, unknown ones, empty lines and those of empty seqs are
     /// skipped. Ends with 4 and the number of the line that is none.
-    static func read(_ bytes: [UInt8]) throws(Complaint) -> [LogLine] {
+    static func read(_ bytes: [UInt8]) throws(CommandError) -> [LogLine] {
         var lines: [LogLine] = []
         for (index, line) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated()
         where line.contains(where: { $0 > 0x20 }) {
@@ -59,7 +59,7 @@ extension LogLine {
                 let read = try line.withUnsafeBufferPointer { (line) throws(ReelError) in try LogLine(Bytes(line)) }
                 if let read { lines.append(read) }
             } catch {
-                throw Complaint(.badData, "line \(index + 1): \(error.message)")
+                throw CommandError(.badData, "line \(index + 1): \(error.message)")
             }
         }
         return lines

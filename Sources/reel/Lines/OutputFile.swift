@@ -3,7 +3,7 @@ import Glibc
 /// A file that a person wants to have.
 enum OutputFile {
     /// Writes the bytes in place of what the file held. Ends with 1 where it cannot be written.
-    static func write(_ bytes: [UInt8], to path: String) throws(Complaint) {
+    static func write(_ bytes: [UInt8], to path: String) throws(CommandError) {
         let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard file >= 0 else { throw unwritable(path) }
         defer { close(file) }
@@ -15,7 +15,7 @@ enum OutputFile {
     }
 
     /// Ends with 1 where the file could not be written now, and changes nothing.
-    static func checkThatItCanBeWritten(_ path: String) throws(Complaint) {
+    static func checkThatItCanBeWritten(_ path: String) throws(CommandError) {
         var status = stat()
         if stat(path, &status) == 0 {
             let isFolder = status.st_mode & S_IFMT == S_IFDIR
@@ -29,7 +29,7 @@ enum OutputFile {
         }
     }
 
-    private static func unwritable(_ path: String) -> Complaint {
-        Complaint(.failed, "`\(path)` cannot be written: \(String(cString: strerror(errno)))")
+    private static func unwritable(_ path: String) -> CommandError {
+        CommandError(.failed, "`\(path)` cannot be written: \(String(cString: strerror(errno)))")
     }
 }

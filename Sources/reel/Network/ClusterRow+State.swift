@@ -18,7 +18,7 @@ extension ClusterRow {
     }
 
     /// A node that announces nothing for this time is dead, in milliseconds.
-    static let patienceMs = Int64(NodesHeard.patience / .milliseconds(1))
+    static let patienceMs = Int64(PeerTable.patience / .milliseconds(1))
 
     /// A node that is this much older than another one with its URL, two announcements, has been replaced by it, in
     /// milliseconds. A node that goes on announcing is not: another one cannot hide it.

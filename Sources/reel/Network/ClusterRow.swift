@@ -12,7 +12,7 @@ struct ClusterRow: Equatable {
         var seq: Seq
         /// The records behind what was announced before; nil: the announced seq is implausible.
         var lag: Seq?
-        /// Why the partition is not processed, a code of docs/errors.md; nil: it is.
+        /// Why the partition is not processed, a code of docs/reference/errors.md; nil: it is.
         var code: String?
     }
 
@@ -55,8 +55,8 @@ struct ClusterRow: Equatable {
             complaint.message +=
                 refusal.code == .notFound
                 ? "; name the operator's port of the node with --url, or the log with --log"
-                : "; say with --token one that has it (`reel token make --admin '*'`), ask at an operator's port on the"
-                    + " loopback, or name the log with --log"
+                : "; give one that has it with --token (`reel token issue --admin '*'`), ask at an operator's port on"
+                    + " the loopback, or name the log with --log"
             throw complaint
         }
         do {
@@ -64,7 +64,7 @@ struct ClusterRow: Equatable {
             conclude(&rows, newestMs: rows.compactMap(\.ageMs).min() ?? 0)
             return rows
         } catch let error as ReelError {
-            throw Complaint(.badData, "the node's answer cannot be read: \(error.message)")
+            throw CommandError(.badData, "the node's answer cannot be read: \(error.message)")
         }
     }
 

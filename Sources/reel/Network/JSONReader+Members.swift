@@ -18,11 +18,11 @@ extension JSONReader {
     static func members(
         ofAnswer body: [UInt8],
         _ member: (inout JSONReader, JSONText) throws(ReelError) -> Void
-    ) throws(Complaint) {
+    ) throws(CommandError) {
         do throws(ReelError) {
             try members(of: body[...], member)
         } catch {
-            throw Complaint(.badData, "a node's answer cannot be read: \(error.message)")
+            throw CommandError(.badData, "a node's answer cannot be read: \(error.message)")
         }
     }
 }

@@ -8,9 +8,9 @@ struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
     /// Who asks, where the node wants to know.
     var token: String?
 
-    init(_ url: String) throws(Complaint) {
+    init(_ url: String) throws(CommandError) {
         guard let origin = HTTPOrigin(url) else {
-            throw Complaint(
+            throw CommandError(
                 .usage,
                 "`\(url)` is no address of a node; expected is http://HOST:PORT or https://HOST:PORT"
             )

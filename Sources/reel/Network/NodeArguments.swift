@@ -31,17 +31,17 @@ enum NodeArguments {
     static let epoch = Setting<Epoch?>.epoch("epoch", "the epoch that the seqs belong to, 16 hex digits")
 
     /// The nodes that are meant, in the order in which they are to be asked.
-    static func addresses(_ options: Options) throws(Complaint) -> [NodeAddress] {
+    static func addresses(_ options: Options) throws(CommandError) -> [NodeAddress] {
         let urls = options[url]
         // Also where none is secure: a file that is named must be there.
         if options[authorities] != nil { _ = try trust(options) }
-        return try (urls.isEmpty ? ["http://127.0.0.1:7350"] : urls).map { url throws(Complaint) in
+        return try (urls.isEmpty ? ["http://127.0.0.1:7350"] : urls).map { url throws(CommandError) in
             try address(url, options)
         }
     }
 
     /// A node at this URL, asked as the settings say.
-    static func address(_ url: String, _ options: Options) throws(Complaint) -> NodeAddress {
+    static func address(_ url: String, _ options: Options) throws(CommandError) -> NodeAddress {
         var address = try NodeAddress(url)
         address.token = options[token]
         if address.isSecure { address.tls = try trust(options) }
@@ -49,11 +49,11 @@ enum NodeArguments {
     }
 
     /// Whom to believe at https://.
-    static func trust(_ options: Options) throws(Complaint) -> TLSClient {
+    static func trust(_ options: Options) throws(CommandError) -> TLSClient {
         do throws(NetError) {
             return try TLSClient(authorities: options[authorities])
         } catch {
-            throw Complaint(InputFile.code(ofUseless: [options[authorities]]), error.message)
+            throw CommandError(InputFile.code(ofUseless: [options[authorities]]), error.message)
         }
     }
 }

@@ -98,7 +98,7 @@ struct NoAnswer: Error {
     /// A node may have carried the request out, and its answer was lost.
     var mayBeDone: Bool
 
-    var complaint: Complaint { Complaint(.unreachable, message) }
+    var complaint: CommandError { CommandError(.unreachable, message) }
 }
 
 /// What a node says where it does not do what it was asked for: `application/problem+json`.
@@ -132,9 +132,9 @@ struct Refusal: Error {
     }
 
     var message: String { "\(detail) (\(code?.rawValue ?? "status \(status)"))" }
-    var complaint: Complaint {
-        guard let code else { return Complaint(.failed, message) }
-        return Complaint(ReelError(code, detail))
+    var complaint: CommandError {
+        guard let code else { return CommandError(.failed, message) }
+        return CommandError(ReelError(code, detail))
     }
 }
 
@@ -158,9 +158,9 @@ extension String {
 }
 
 /// The stream that a command is about.
-func streamName(_ text: String) throws(Complaint) -> StreamName {
+func streamName(_ text: String) throws(CommandError) -> StreamName {
     guard let stream = StreamName(text) else {
-        throw Complaint(.usage, "`\(text)` is no name of a stream; expected are \(StreamName.rule)")
+        throw CommandError(.usage, "`\(text)` is no name of a stream; expected are \(StreamName.rule)")
     }
     return stream
 }

@@ -75,25 +75,25 @@ struct NodeProbe: Sendable {
     }
 
     /// Why there is no standing: nobody answers, or a node that refuses to.
-    struct Silence: Error {
+    struct NoSignOfLife: Error {
         var message: String
         /// What it refuses with; nil: it does not.
         var refusal: ErrorCode?
     }
 
     /// What the node says of itself.
-    func standing(of node: NodeAddress) async throws(Silence) -> NodeStanding {
+    func standing(of node: NodeAddress) async throws(NoSignOfLife) -> NodeStanding {
         let response: HTTPResponse
         switch await get("/readyz", of: node) {
         case .success(let answer): response = answer
-        case .failure(let error): throw Silence(message: error.message)
+        case .failure(let error): throw NoSignOfLife(message: error.message)
         }
         do throws(ReelError) {
             return try NodeStanding(response.body)
         } catch {
             let refusal = Refusal(response)
-            if refusal.code != nil { throw Silence(message: refusal.message, refusal: refusal.code) }
-            throw Silence(
+            if refusal.code != nil { throw NoSignOfLife(message: refusal.message, refusal: refusal.code) }
+            throw NoSignOfLife(
                 message: "status \(response.status) and no node's answer to /readyz: \(error.message)"
             )
         }
@@ -118,7 +118,7 @@ struct NodeStanding: Equatable {
     struct Stop: Equatable {
         /// `gateway` or `snapshot`.
         var role: String
-        /// A code of docs/errors.md.
+        /// A code of docs/reference/errors.md.
         var code: String
         var reason: String
 

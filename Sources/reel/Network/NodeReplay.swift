@@ -29,7 +29,7 @@ struct NodeReplay {
         self.callers = callers
         sites = (0...session.authors).map { _ in Site.random() }
         guard let stream = StreamName("replay-\(Site.random())") else {
-            throw Complaint(.failed, "a stream's name could not be made")
+            throw CommandError(.failed, "a stream's name could not be made")
         }
         self.stream = stream
     }
@@ -54,7 +54,7 @@ struct NodeReplay {
             }
             try await Task.sleep(for: .milliseconds(50))
         }
-        throw Complaint(.failed, "no snapshot node has folded seq \(last) in time")
+        throw CommandError(.failed, "no snapshot node has folded seq \(last) in time")
     }
 
     /// The next edits of one author, as events.
@@ -81,7 +81,7 @@ struct NodeReplay {
         let node = caller.addresses.first
         let acks = try Acks(try await caller.post("/v1/streams/\(stream)/events?outcome=0", body)).acks
         guard acks.count == events.count else {
-            throw Complaint(.badData, "\(acks.count) acks were found for \(events.count) events")
+            throw CommandError(.badData, "\(acks.count) acks were found for \(events.count) events")
         }
         let seqs = acks.sorted { $0.op < $1.op }.map(\.seq)
         return caller.addresses.first == node ? seqs : try await consumed(acks, epoch, caller)
@@ -108,7 +108,7 @@ struct NodeReplay {
         var op: Op
     }
 
-    private func isRight(_ snapshot: SnapshotLines) throws(Complaint) -> Bool {
+    private func isRight(_ snapshot: SnapshotLines) throws(CommandError) -> Bool {
         for line in snapshot.lines.dropFirst().dropLast() {
             guard let object = try ObjectLine(line), object.model == EditingSession.model else { continue }
             let text = object.fields.first { $0.name == EditingSession.field }?.value

@@ -25,7 +25,7 @@ struct ObjectLine {
     }
 
     /// Nil for a line that is of no living object. Ends with 4 for what is no such line.
-    init?(_ line: ArraySlice<UInt8>) throws(Complaint) {
+    init?(_ line: ArraySlice<UInt8>) throws(CommandError) {
         var isObject = false
         do throws(ReelError) {
             try JSONReader.members(of: line) { (reader, key) throws(ReelError) in
@@ -55,7 +55,7 @@ struct ObjectLine {
                 }
             }
         } catch {
-            throw Complaint(.badData, "a line of a node's answer cannot be read: \(error.message)")
+            throw CommandError(.badData, "a line of a node's answer cannot be read: \(error.message)")
         }
         if !isObject { return nil }
     }

@@ -9,11 +9,11 @@ struct SnapshotLines {
     private(set) var digest = ""
 
     /// Ends with 4 unless it is whole.
-    init(_ bytes: [UInt8]) throws(Complaint) {
+    init(_ bytes: [UInt8]) throws(CommandError) {
         self.bytes = bytes
         lines = bytes.split(separator: UInt8(ascii: "\n"))
         guard let first = lines.first, let last = lines.last, lines.count >= 2 else {
-            throw Complaint(.badData, "a snapshot of \(lines.count) lines was found, expected are two at least")
+            throw CommandError(.badData, "a snapshot of \(lines.count) lines was found, expected are two at least")
         }
         var count: Int64?
         do throws(ReelError) {
@@ -32,10 +32,10 @@ struct SnapshotLines {
                 }
             }
         } catch {
-            throw Complaint(.badData, "a snapshot cannot be read: \(error.message)")
+            throw CommandError(.badData, "a snapshot cannot be read: \(error.message)")
         }
         guard let count, count == lines.count - 2 else {
-            throw Complaint(.badData, "a snapshot of \(lines.count - 2) lines was found; it says \(count ?? -1)")
+            throw CommandError(.badData, "a snapshot of \(lines.count - 2) lines was found; it says \(count ?? -1)")
         }
     }
 }

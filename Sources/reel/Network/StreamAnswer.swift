@@ -19,7 +19,7 @@ struct StreamAnswer {
     var events: [Event] = []
 
     /// Ends with 4 for what is no such answer.
-    init(_ body: [UInt8]) throws(Complaint) {
+    init(_ body: [UInt8]) throws(CommandError) {
         try JSONReader.members(ofAnswer: body) { (reader, key) throws(ReelError) in
             switch key.raw {
             case "epoch": epoch = try reader.string()

@@ -8,7 +8,7 @@ struct StreamPage {
     private(set) var next: String?
 
     /// Ends with 4 for what is no such answer.
-    init(_ body: [UInt8]) throws(Complaint) {
+    init(_ body: [UInt8]) throws(CommandError) {
         var hasStreams = false
         try JSONReader.members(ofAnswer: body) { (reader, key) throws(ReelError) in
             switch key.raw {
@@ -19,7 +19,7 @@ struct StreamPage {
             default: try reader.skip()
             }
         }
-        guard hasStreams else { throw Complaint(.badData, "a node's answer has no streams") }
+        guard hasStreams else { throw CommandError(.badData, "a node's answer has no streams") }
     }
 
     /// The target of the request for a page.

@@ -8,7 +8,7 @@ final class TailSocket: WebSocketHandler {
         /// The connection is gone, or the gateway wants it elsewhere: any gateway may go on.
         case lost(String)
         /// The gateway refuses to go on; another would too.
-        case refused(Complaint)
+        case refused(CommandError)
     }
 
     /// What became of a connection.
@@ -40,7 +40,7 @@ final class TailSocket: WebSocketHandler {
     private let hasOutcomes: Bool
     private let token: String?
     private let began: (Seq) -> Void
-    private let deliver: (DeliveredEvent) throws(Complaint) -> Void
+    private let deliver: (DeliveredEvent) throws(CommandError) -> Void
     private var finish: ((Outcome) -> Void)?
     private var pulse: LoopTimer?
     /// The number of the gateway's log; nil: it has not said welcome.
@@ -59,7 +59,7 @@ final class TailSocket: WebSocketHandler {
         hasOutcomes: Bool,
         token: String?,
         began: @escaping (Seq) -> Void,
-        deliver: @escaping (DeliveredEvent) throws(Complaint) -> Void,
+        deliver: @escaping (DeliveredEvent) throws(CommandError) -> Void,
         finish: @escaping (Outcome) -> Void
     ) {
         self.stream = stream
@@ -81,7 +81,7 @@ final class TailSocket: WebSocketHandler {
         on address: NodeAddress,
         loop: EventLoop,
         began: @escaping @Sendable (Seq) -> Void,
-        deliver: @escaping @Sendable (DeliveredEvent) throws(Complaint) -> Void
+        deliver: @escaping @Sendable (DeliveredEvent) throws(CommandError) -> Void
     ) async -> Outcome {
         await withCheckedContinuation { continuation in
             let isTaken = loop.execute {
@@ -146,7 +146,7 @@ final class TailSocket: WebSocketHandler {
             end(.lost("the gateway sent a frame that is none: \(error.message)"))
             socket.close()
         } catch {
-            end(.refused(Complaint(error)))
+            end(.refused(CommandError(error)))
             socket.close()
         }
     }
@@ -160,10 +160,10 @@ final class TailSocket: WebSocketHandler {
             (position.epoch, position.seq, position.number) = (nil, Seq.none, number ?? 0)
             return .lost("\(error.message); goes on behind the state that the new epoch begins with")
         case .truncated where position.seq == Seq.none:
-            guard let first = failure.first, first > 0 else { return .refused(Complaint(error)) }
+            guard let first = failure.first, first > 0 else { return .refused(CommandError(error)) }
             position.seq = first - 1
             return .lost("\(error.message); begins there")
-        default: return .refused(Complaint(error))
+        default: return .refused(CommandError(error))
         }
     }
 
@@ -173,7 +173,7 @@ final class TailSocket: WebSocketHandler {
         end(.lost("the connection was closed\(said)"))
     }
 
-    private func taken(_ frame: ServerFrame, _ socket: WebSocket) throws(Complaint) -> End? {
+    private func taken(_ frame: ServerFrame, _ socket: WebSocket) throws(CommandError) -> End? {
         switch frame.body {
         case .welcome(let welcome):
             guard welcome.number >= position.number else {

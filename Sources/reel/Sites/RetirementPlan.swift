@@ -16,10 +16,10 @@ struct RetirementPlan {
 
     /// Ends the sites without an event among the last `idle` records. Ends with 1 where that is not possible: for a
     /// stream that nobody has written, an epoch that has ended, and where no site would be left.
-    init(_ listing: SiteListing, idle: Seq) throws(Complaint) {
+    init(_ listing: SiteListing, idle: Seq) throws(CommandError) {
         try listing.checkThatItIsThere()
         if let next = listing.next {
-            throw Complaint(
+            throw CommandError(
                 .failed,
                 "the epoch \(listing.epoch) has ended, and goes on in \(next): once that is the current log, run the"
                     + " same command again"
@@ -31,7 +31,7 @@ struct RetirementPlan {
         living = listing.sites.filter { $0.end == .none }
         ending = living.filter { [before] in $0.seq <= before }
         if let latest = ending.last, ending.count == living.count {
-            throw Complaint(
+            throw CommandError(
                 .usage,
                 "--idle-events is \(idle), which would end all \(living.count) sites of \(listing.stream); expected is"
                     + " a number that leaves one, more than \(listing.idleSeqs(latest))"

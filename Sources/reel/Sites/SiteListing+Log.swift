@@ -8,7 +8,7 @@ extension SiteListing {
         let partition = stream.partition(of: log.partitions)
         let bounds = try log.bounds(partition)
         guard bounds.first <= 0 else {
-            throw Complaint(
+            throw CommandError(
                 .badData,
                 "partition \(partition) begins at seq \(bounds.first): the log no longer holds all that the sites have"
                     + " written; name a node with --url, which has folded it"
@@ -23,7 +23,7 @@ extension SiteListing {
                     case .applied, .rejected:
                         if let atMs = EventIntake.clock(of: value) { times[folding.author] = (entry.seq, atMs) }
                     case .stopped:
-                        throw Complaint(
+                        throw CommandError(
                             .failed,
                             "found a barrier at seq \(entry.seq) of partition \(partition) that this version does not"
                                 + " know: run a newer one"

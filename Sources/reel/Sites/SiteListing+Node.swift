@@ -23,7 +23,7 @@ extension SiteListing {
             guard page.to > after, page.to < page.seq, !isEnough(Array(latest.values)) else { break }
             after = page.to
         }
-        guard let first else { throw Complaint(.badData, "no page of sites was read") }
+        guard let first else { throw CommandError(.badData, "no page of sites was read") }
         self.init(
             stream: stream,
             epoch: first.epoch,
@@ -49,7 +49,7 @@ private struct Page {
     var to: Seq
 
     /// Ends with 4 for what is no such answer.
-    init(_ body: [UInt8]) throws(Complaint) {
+    init(_ body: [UInt8]) throws(CommandError) {
         var (epoch, next): (Epoch?, Epoch?)
         var (partition, seq, to, living, ended): (Int64?, Seq?, Seq?, Int64?, Int64?)
         var sites: [ListedSite] = []
@@ -67,7 +67,7 @@ private struct Page {
             }
         }
         guard let epoch, let partition, let seq, let to, let living, let ended else {
-            throw Complaint(.badData, "a node's answer has no sites; a node of this build is expected")
+            throw CommandError(.badData, "a node's answer has no sites; a node of this build is expected")
         }
         (self.epoch, self.next, self.partition) = (epoch, next, Int(clamping: partition))
         (self.seq, self.to, self.living, self.ended) = (seq, to, Int(clamping: living), Int(clamping: ended))

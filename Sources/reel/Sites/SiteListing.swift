@@ -21,9 +21,9 @@ struct SiteListing {
     func idleSeqs(_ site: ListedSite) -> Int64 { max(0, seq - site.seq) }
 
     /// A stream without sites is none that anybody has written. Ends with 1 then.
-    func checkThatItIsThere() throws(Complaint) {
+    func checkThatItIsThere() throws(CommandError) {
         guard living == 0, ended == 0 else { return }
-        throw Complaint(
+        throw CommandError(
             .failed,
             "found no sites of stream \(stream) in partition \(partition) up to seq \(seq): see whether its name is"
                 + " spelt as the devices spell it"

@@ -67,7 +67,7 @@ final class FanOutServer: HTTPHandler, WebSocketHandler {
         let frame = WebSocketFrame.text(text)
         if batch == nil {
             batch = frame
-            socket.loop.atRoundEnd { [self] in
+            socket.loop.beforeFlush { [self] in
                 if let batch { for subscriber in subscribers.values { subscriber.send(batch) } }
                 batch = nil
             }

@@ -10,7 +10,7 @@ enum JudgeBenchmark {
             try LongRun(folder: folder).write(events)
             let clock = ContinuousClock()
             let start = clock.now
-            let verdict = await (try Trial(folder: folder, logs: [])).verdict()
+            let verdict = await (try RunCheck(folder: folder, logs: [])).verdict()
             let taken = clock.now - start
             guard verdict.word == .valid else { throw BenchmarkError("a run in which all was well is \(verdict.text)") }
             return [

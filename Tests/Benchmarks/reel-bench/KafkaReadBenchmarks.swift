@@ -45,7 +45,7 @@ enum KafkaTailBenchmark {
         settings.node.listen = "127.0.0.1:0"
         settings.node.loops = 1
         settings.warmRecords = Int64(records)
-        let gateway = try Gateway(log: log, settings: settings, journal: Journal { _ in })
+        let gateway = try Gateway(log: log, settings: settings, logger: Logger { _ in })
         let rate: Result<Double, any Error>
         do {
             rate = .success(try await watch(try Questions(port: gateway.address.port), upTo: end))

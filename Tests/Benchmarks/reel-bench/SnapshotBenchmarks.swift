@@ -40,7 +40,7 @@ enum SnapshotWriterBenchmark {
         let node = try SnapshotNode(
             log: log,
             settings: SnapshotSettings(folder: folder + "/snapshot"),
-            journal: Journal(threshold: .error),
+            logger: Logger(threshold: .error),
             metrics: Metrics()
         )
         while node.positions[0] < Seq(objects) - 1 { usleep(1_000) }
@@ -51,7 +51,7 @@ enum SnapshotWriterBenchmark {
         let second = try SnapshotNode(
             log: log,
             settings: SnapshotSettings(folder: folder + "/snapshot"),
-            journal: Journal(threshold: .error),
+            logger: Logger(threshold: .error),
             metrics: metrics
         )
         defer { second.close() }

@@ -4,16 +4,16 @@ import ReelLab
 // `with-kafka BROKERS COMMAND…`: runs a command while there is a cluster of the Kafka that KAFKA_HOME names. The
 // command finds it in REEL_KAFKA; its exit code is ours.
 
-struct Complaint: Error, CustomStringConvertible {
+struct CommandError: Error, CustomStringConvertible {
     let description: String
 }
 
 func run() throws -> Int32 {
     let words = CommandLine.arguments.dropFirst()
     guard let brokers = words.first.flatMap({ Int($0) }), 1...9 ~= brokers, words.count > 1 else {
-        throw Complaint(description: "usage: with-kafka BROKERS COMMAND…")
+        throw CommandError(description: "usage: with-kafka BROKERS COMMAND…")
     }
-    guard let home = try KafkaHome.named() else { throw Complaint(description: "KAFKA_HOME names no Kafka") }
+    guard let home = try KafkaHome.named() else { throw CommandError(description: "KAFKA_HOME names no Kafka") }
     let kafka = try LocalKafka(home, brokers: brokers)
     print("a cluster of \(brokers): \(kafka.bootstrap)")
     fflush(nil)

@@ -125,9 +125,9 @@ import Testing
             #expect(expression.1.contains("{job=\"reel\""), "\(expression.1)")
         }
         #expect(rules.matches(of: /severity: (?:critical|warning)\n/).count == names.count)
-        let pages = rules.matches(of: /runbook_url: docs\/runbook\.md#(\w+)/).map { String($0.1) }
+        let pages = rules.matches(of: /runbook_url: docs\/operations\/runbook\.md#(\w+)/).map { String($0.1) }
         #expect(pages == names.map { $0.lowercased() })
-        #expect(try text("docs/runbook.md").matches(of: /\n## (\w+)\n/).map { String($0.1) } == names)
+        #expect(try text("docs/operations/runbook.md").matches(of: /\n## (\w+)\n/).map { String($0.1) } == names)
     }
 
     @Test func everyMetricThatIsShownOrAlertedOnIsCounted() async throws {
@@ -145,7 +145,7 @@ import Testing
             }
         }
         // Nodes without Kafka and TLS lack these. A test of the page of metrics holds the page and the code together.
-        let pages = try text("docs/metrics.md").matches(of: /`(reel_(?:kafka|certificate)_[a-z_]+)`/)
+        let pages = try text("docs/reference/metrics.md").matches(of: /`(reel_(?:kafka|certificate)_[a-z_]+)`/)
         counted.formUnion(pages.map { String($0.1) })
         let board = try JSONSerialization.jsonObject(with: Data(text("deploy/grafana/reel.json").utf8))
         let rules = try text("deploy/prometheus/alerts.yml")

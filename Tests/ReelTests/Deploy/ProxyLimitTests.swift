@@ -100,14 +100,14 @@ struct ProxyLimitTests {
             #expect(run.code == 0, "\(run)")
             return run.output
         }
-        try await run(["token", "keys"]).write(toFile: secret, atomically: true, encoding: .utf8)
-        try await run(["token", "keys", "--public", secret]).write(toFile: half, atomically: true, encoding: .utf8)
+        try await run(["token", "keygen"]).write(toFile: secret, atomically: true, encoding: .utf8)
+        try await run(["token", "keygen", "--public", secret]).write(toFile: half, atomically: true, encoding: .utf8)
         var tokens: [String: String] = [:]
         for subject in ["ann", "bob"] {
-            let words = ["token", "make", "--keys", secret, "--sub", subject, "--publish", "*", "--for", "3600"]
+            let words = ["token", "issue", "--jwks", secret, "--sub", subject, "--publish", "*", "--for", "3600"]
             tokens[subject] = try await run(words).trimmingCharacters(in: .whitespacesAndNewlines)
         }
-        let words = ["--publishes-per-second", "1", "--trusted-proxies", "127.0.0.1", "--keys", half]
+        let words = ["--publishes-per-second", "1", "--trusted-proxies", "127.0.0.1", "--jwks", half]
         let node = try await node(words)
         defer { node.process.killNow() }
         let front = try await front(node, sendsAddresses: true)

@@ -22,7 +22,7 @@ import Testing
         settings.node.listen = "127.0.0.1:0"
         // A test process may be without the processor for long.
         (settings.node.handshakeMs, settings.helloMs, settings.pingMs) = (1_000_000, 1_000_000, 1_000_000)
-        let gateway = try Gateway(log: log, settings: settings, journal: Journal { _ in })
+        let gateway = try Gateway(log: log, settings: settings, logger: Logger { _ in })
 
         let run = folder.path + "/run"
         let streams = try #require(LoadPlan.streams("load", count: 2))
@@ -50,7 +50,7 @@ import Testing
 
         mock.answerAfter(ms: 0)
         try await dump(mock, to: run + "/log.jsonl")
-        let verdict = try await Trial(folder: run, logs: []).verdict()
+        let verdict = try await RunCheck(folder: run, logs: []).verdict()
         #expect(verdict.word == .valid, "\(verdict.text)")
         withExtendedLifetime(folder) {}
     }

@@ -12,11 +12,11 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct KafkaLinesTests {
     private let silent = Console(isTerminal: false) { _, _ in }
 
-    @Test("a node has the lines of librdkafka in its journal") func journal() async throws {
+    @Test("a node has the lines of librdkafka in its journal") func logger() async throws {
         let lines = Lines()
         var mock: MockCluster? = try MockCluster(brokers: 1)
-        let journal = Journal(threshold: .debug) { lines.add($0) }
-        let log = try #require(mock).makeLog(lines: LogReports.kafka(silent, journal, debugs: false))
+        let logger = Logger(threshold: .debug) { lines.add($0) }
+        let log = try #require(mock).makeLog(lines: LogReports.kafka(silent, logger, debugs: false))
         defer { log.close() }
         _ = try log.bounds(0)
         mock = nil
@@ -29,7 +29,7 @@ import Testing
 
     @Test("the lines are clean, have levels, and are limited but for those of a developer") func lines() {
         let lines = Lines()
-        let line = LogReports.kafka(silent, Journal(threshold: .debug) { lines.add($0) }, debugs: false)
+        let line = LogReports.kafka(silent, Logger(threshold: .debug) { lines.add($0) }, debugs: false)
         line(3, "FAIL", "broker says \u{1b}[31mred\n\u{202e}")
         line(4, "CONFWARN", "w")
         for number in 0..<100 {
@@ -57,7 +57,7 @@ import Testing
         let (lines, printed) = (Lines(), Lines())
         let console = Console(isTerminal: false) { _, bytes in printed.add(String(decoding: bytes, as: UTF8.self)) }
         let reports = [
-            LogReports.lockWait(console, Journal { lines.add($0) }), LogReports.lockWait(console, nil),
+            LogReports.lockWait(console, Logger { lines.add($0) }), LogReports.lockWait(console, nil),
         ]
         for report in reports {
             report(LockWait(file: "/a.lock", waited: .milliseconds(1_050), isOver: false))

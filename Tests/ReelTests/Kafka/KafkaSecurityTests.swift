@@ -150,7 +150,7 @@ import Testing
         try guarded.allow("Read", "Describe", "DescribeConfigs", to: "guest")
         let gateway = try guarded.gateway("guest")
         let reason = "this user has no right to Write the topic reel."
-        try await eventually("its log says why") { gateway.journal.contains(reason) }
+        try await eventually("its log says why") { gateway.logger.contains(reason) }
         let event = #"{"type":"noop","site":"00000000-0000-4000-8000-000000000001","op":0}"#
         func publish() async throws -> (status: Int, body: String) {
             let answer = try await gateway.ask("POST", "/v1/streams/todo/events", body: #"{"events":[\#(event)]}"#)

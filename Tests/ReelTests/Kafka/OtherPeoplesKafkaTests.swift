@@ -106,7 +106,7 @@ import Testing
         #expect(records.count == 100 && astray.count > 50)
         try await deployment.settled()
         #expect(try await deployment.voids().values.reduce(0, +) == astray.count)
-        let named = deployment.gateway.journal.split(separator: "\n").filter { $0.contains("void record") }
+        let named = deployment.gateway.logger.split(separator: "\n").filter { $0.contains("void record") }
         #expect(named.contains { line in astray.contains { line.contains($0.key) } }, "\(named)")
         let stream = try #require(astray.first).key
         let events = try await deployment.gateway.members("/v1/streams/\(stream)/events")["events"] as? [Any]

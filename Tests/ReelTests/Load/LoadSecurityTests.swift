@@ -12,11 +12,11 @@ import Testing
             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=node "
                 + "-addext subjectAltName=IP:127.0.0.1 -keyout '\(path)/key' -out '\(path)/cert' 2>&1"
         )
-        let keys = try await BuiltProgram.run(["token", "keys"])
+        let keys = try await BuiltProgram.run(["token", "keygen"])
         try keys.output.write(toFile: path + "/keys", atomically: false, encoding: .utf8)
         let made = try await BuiltProgram.run(
             [
-                "token", "make", "--keys", path + "/keys", "--sub", "load", "--read", "*", "--publish", "*", "--for",
+                "token", "issue", "--jwks", path + "/keys", "--sub", "load", "--read", "*", "--publish", "*", "--for",
                 "600",
             ]
         )
@@ -25,7 +25,7 @@ import Testing
             name: "serve",
             reel: BuiltProgram.path,
             arguments: [
-                "serve", "--data", path + "/data", "--keys", path + "/keys", "--tls-cert", path + "/cert", "--tls-key",
+                "serve", "--data", path + "/data", "--jwks", path + "/keys", "--tls-cert", path + "/cert", "--tls-key",
                 path + "/key", "--handshake-ms", "600000",
             ],
             folder: path

@@ -72,7 +72,7 @@ import Testing
     @Test(
         "an operator's port that cannot be meant is refused at the start",
         arguments: [
-            ("0.0.0.0:0", "--admin-listen 0.0.0.0:0 is open to other machines, and without --keys"),
+            ("0.0.0.0:0", "--admin-listen 0.0.0.0:0 is open to other machines, and without --jwks"),
             ("nowhere", "--admin-listen is `nowhere`; expected is HOST:PORT"),
             ("name.example:1", "--admin-listen is `name.example:1`; expected is an IPv4 or IPv6 address"),
             ("127.0.0.1:17350", "--admin-listen is `127.0.0.1:17350`, which is the address of --listen"),
@@ -93,16 +93,16 @@ import Testing
             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=node "
                 + "-addext subjectAltName=IP:127.0.0.1 -keyout '\(path)/key' -out '\(path)/cert' 2>&1"
         )
-        try await BuiltProgram.run(["token", "keys"]).output.write(
+        try await BuiltProgram.run(["token", "keygen"]).output.write(
             toFile: path + "/keys",
             atomically: true,
             encoding: .utf8
         )
         func token(_ words: String...) async throws -> String {
-            let made = try await BuiltProgram.run(["token", "make", "--keys", path + "/keys", "--sub", "ann"] + words)
+            let made = try await BuiltProgram.run(["token", "issue", "--jwks", path + "/keys", "--sub", "ann"] + words)
             return made.output.trimmingCharacters(in: .newlines)
         }
-        let words = ["serve", "--data", path + "/data", "--keys", path + "/keys"]
+        let words = ["serve", "--data", path + "/data", "--jwks", path + "/keys"]
         let tls = ["--tls-cert", path + "/cert", "--tls-key", path + "/key"]
         let (outer, inner) = (try HeldPort(), try HeldPort())
         let beyond = words + tls + ["--admin-listen", "0.0.0.0:\(outer.number)"]
@@ -110,15 +110,15 @@ import Testing
         let place = ["cluster", "--url", "https://127.0.0.1:\(outer.number)", "--ca", path + "/cert", "--token"]
         let reader = try await BuiltProgram.run(place + [try await token("--read", "*")])
         #expect(reader.code == 1 && reader.errors.contains("the right `admin`"), "\(reader)")
-        #expect(reader.errors.contains("say with --token one that has it"), "\(reader)")
+        #expect(reader.errors.contains("give one that has it with --token"), "\(reader)")
         let admin = try await BuiltProgram.run(place + [try await token("--admin", "*")])
         #expect(admin.code == 0, "\(admin)")
         node.process.killNow()
         let local = words + tls + ["--admin-listen", "127.0.0.1:\(inner.number)"]
         node = try NodeProcess(local, in: folder, name: "local")
         #expect(try await BuiltProgram.run(["cluster", "--url", "http://127.0.0.1:\(inner.number)"]).code == 0)
-        #expect(node.journal.contains(#"event="the key file has a secret half""#), "\(node.journal)")
-        #expect(node.journal.contains(#"event="listening for the operator" address=127.0.0.1:\#(inner.number)"#))
+        #expect(node.logger.contains(#"event="the key file has a secret half""#), "\(node.logger)")
+        #expect(node.logger.contains(#"event="listening for the operator" address=127.0.0.1:\#(inner.number)"#))
         withExtendedLifetime((outer, inner)) {}
     }
 

@@ -70,8 +70,8 @@ import Testing
         (["get", "a b"], 2, "a b"),
         (["fetch", "todo", "--from", "-7"], 2, "--from"),
         (["fold", "DATA/none"], 1, "DATA/none"), (["replay", "DATA/none"], 1, "DATA/none"),
-        (["check", "DATA/none"], 1, "DATA/none"), (["token", "keys", "--public", "DATA/none"], 1, "DATA/none"),
-        (["serve", "--data", "DATA", "--keys", "DATA/none"], 1, "DATA/none"),
+        (["check", "DATA/none"], 1, "DATA/none"), (["token", "keygen", "--public", "DATA/none"], 1, "DATA/none"),
+        (["serve", "--data", "DATA", "--jwks", "DATA/none"], 1, "DATA/none"),
         (["get", "todo", "--url", "https://127.0.0.1:1", "--ca", "DATA/none"], 1, "DATA/none"),
         (["publish", "todo", "{}", "--epoch", "zz"], 2, "--epoch is `zz`; expected is 16 lower-case hex digits"),
         (["fetch", "todo", "--epoch", "zz"], 2, "--epoch is `zz`"), (["dump", "--epoch", "zz"], 2, "--epoch is `zz`"),
@@ -136,12 +136,12 @@ import Testing
         let folder = try TemporaryFolder(prefix: "reel-new-")
         let first = try NodeProcess.gateway("first", in: folder)
         let says = #"event="a new log was made" log=sqlite:\#(folder.path)"#
-        #expect(first.journal.contains("level=warning \(says)/log.sqlite epoch="), "\(first.journal)")
+        #expect(first.logger.contains("level=warning \(says)/log.sqlite epoch="), "\(first.logger)")
         let second = try NodeProcess.gateway("second", in: folder)
-        #expect(second.journal.contains("event=listening"))
-        #expect(!second.journal.contains("a new log was made"))
+        #expect(second.logger.contains("event=listening"))
+        #expect(!second.logger.contains("a new log was made"))
         let serve = try NodeProcess(["serve", "--data", folder.path + "/data"], in: folder, name: "serve")
-        #expect(serve.journal.contains("level=info \(says)/data/log.sqlite epoch="), "\(serve.journal)")
+        #expect(serve.logger.contains("level=info \(says)/data/log.sqlite epoch="), "\(serve.logger)")
     }
 
     @Test func aPortInUseIsNamed() async throws {
@@ -241,7 +241,7 @@ import Testing
         try FileManager.default.removeItem(atPath: data + "/snapshot")
         try write("", to: log)
         let gateway = try NodeProcess(["gateway", "--data", data], in: folder, name: "gateway")
-        #expect(gateway.journal.contains(#"event="a new log was made in a file that was empty" log=sqlite:\#(log)"#))
+        #expect(gateway.logger.contains(#"event="a new log was made in a file that was empty" log=sqlite:\#(log)"#))
     }
 
     @Test func whatAMistakenSnapshotFolderOrDataFolderLacksIsSaid() async throws {
@@ -376,7 +376,7 @@ import Testing
         #expect(refusal?.headers["retry-after"] != nil)
         let problem = String(decoding: refusal?.body ?? [], as: UTF8.self)
         #expect(problem.contains(#""code":"log_unavailable""#) && !problem.contains(disk), "\(problem)")
-        #expect(node.journal.contains("event=\"log cannot be written\"") && node.journal.contains("room"))
+        #expect(node.logger.contains("event=\"log cannot be written\"") && node.logger.contains("room"))
         // Reading goes on, and so does the connection of somebody who only reads.
         #expect(try await node.ask("GET", "/v1/streams/todo/events?limit=5").status == 200)
         #expect(try await node.ask("GET", "/healthz").status == 200)

@@ -179,11 +179,11 @@ import Testing
     @Test func aNodeThatWantsATokenIsNotTakenForOneThatIsAlone() async throws {
         let folder = try TemporaryFolder(prefix: "reel-doctor-")
         let keys = folder.path + "/keys"
-        let made = try await BuiltProgram.run(["token", "keys"])
+        let made = try await BuiltProgram.run(["token", "keygen"])
         try made.output.write(toFile: keys, atomically: true, encoding: .utf8)
         let log = "sqlite:\(folder.path)/log.sqlite"
-        let gateway = try NodeProcess(["gateway", "--log", log, "--keys", keys], in: folder)
-        let state = ["snapshot", "--log", log, "--data", folder.path + "/state", "--keys", keys]
+        let gateway = try NodeProcess(["gateway", "--log", log, "--jwks", keys], in: folder)
+        let state = ["snapshot", "--log", log, "--data", folder.path + "/state", "--jwks", keys]
         let snapshot = try NodeProcess(state, in: folder, name: "snapshot")
         for words in [[], ["--token", "wrong"]] {
             let found = try await findings(["--url", gateway.url] + words, code: 1) {
@@ -195,7 +195,7 @@ import Testing
             #expect(!found.contains { $0.text.contains("snapshot node") }, "\(found)")
         }
         func token(_ rights: String...) async throws -> String {
-            let words = ["token", "make", "--keys", keys, "--sub", "ann", "--for", "3600"] + rights
+            let words = ["token", "issue", "--jwks", keys, "--sub", "ann", "--for", "3600"] + rights
             return try await BuiltProgram.run(words).output.trimmingCharacters(in: .newlines)
         }
         try await findings(["--url", gateway.url, "--token", token("--read", "*")], code: 1) {

@@ -12,7 +12,8 @@ import TestSupport
 
 @testable import reel
 
-/// A node with both roles on a log of two partitions, of which one is brought into one of the states of docs/health.md.
+/// A node with both roles on a log of two partitions, of which one is brought into one of the states of
+/// docs/operations/health.md.
 final class HealthStand {
     /// One of the two openings of a log that `reel serve` makes. Each can fail by itself.
     private final class Opening: ForwardingLog {
@@ -38,7 +39,7 @@ final class HealthStand {
 
         func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {
             guard partition == HealthStand.partition else { return log.tail(partition, from: from, to: sink) }
-            let tail = RunningTail(partition: partition, from: from, sink: sink)
+            let tail = TailHandle(partition: partition, from: from, sink: sink)
             if isStalled.load(ordering: .relaxed) { return tail }
             guard let failure = failure.withLock({ $0 }) else { return log.tail(partition, from: from, to: sink) }
             tail.fail(failure)
@@ -98,7 +99,7 @@ final class HealthStand {
         let first = try SnapshotNode(
             log: folders,
             settings: SnapshotSettings(folder: folder.path),
-            journal: Journal(threshold: .error),
+            logger: Logger(threshold: .error),
             metrics: Metrics()
         )
         let positions = Self.partition == 0 ? [9, 0] : [0, 9] as [Seq]
@@ -138,12 +139,12 @@ final class HealthStand {
             await Self.append(memory, key: "~reel", [#"{"end":"00000000000000ff","type":"barrier"}"#])
         default: break
         }
-        let journal = Journal(threshold: .debug) { [lines] in lines.add($0) }
+        let logger = Logger(threshold: .debug) { [lines] in lines.add($0) }
         let metrics = Metrics()
         snapshot = try SnapshotNode(
             log: folders,
             settings: SnapshotSettings(folder: folder.path),
-            journal: journal,
+            logger: logger,
             metrics: metrics
         )
         snapshot.waitUntilCompared(ms: 60_000)
@@ -153,7 +154,7 @@ final class HealthStand {
         settings.node.announceMs = 100
         settings.node.drainSpreadMs = 100
         settings.node.handshakeMs = 1_000_000
-        gateway = try Gateway(log: gateways, settings: settings, journal: journal, metrics: metrics, state: snapshot)
+        gateway = try Gateway(log: gateways, settings: settings, logger: logger, metrics: metrics, state: snapshot)
         probe = try await NodeProbe()
         let loop = try EventLoop()
         self.loop = loop

@@ -11,7 +11,7 @@ import Testing
 
 @testable import reel
 
-/// The table of docs/health.md, row by row: a node with both roles is brought into each state and asked.
+/// The table of docs/operations/health.md, row by row: a node with both roles is brought into each state and asked.
 @Suite(.timeLimit(.minutes(10)))
 struct HealthTableTests {
     /// A row of the table: the cells by their headings.
@@ -24,7 +24,7 @@ struct HealthTableTests {
     }
 
     static let rows: [Row] = {
-        let page = (try? String(contentsOfFile: "\(root)/docs/health.md", encoding: .utf8)) ?? ""
+        let page = (try? String(contentsOfFile: "\(root)/docs/operations/health.md", encoding: .utf8)) ?? ""
         let lines = page.split(separator: "\n").map(String.init)
         guard let head = lines.firstIndex(where: { $0.hasPrefix("| state |") }) else { return [] }
         func cells(_ line: String) -> [String] {
@@ -38,7 +38,7 @@ struct HealthTableTests {
     private static let root = URL(fileURLWithPath: #filePath).pathComponents.dropLast(4).joined(separator: "/")
         .dropFirst()
 
-    @Test("a node says of each state what docs/health.md says", arguments: rows)
+    @Test("a node says of each state what docs/operations/health.md says", arguments: rows)
     func state(row: Row) async throws {
         let stand = try await HealthStand(row.state)
         do {

@@ -12,7 +12,7 @@ import Testing
         let folder = try TemporaryFolder(prefix: "reel-keys-")
         let (secret, half) = (folder.path + "/keys.json", folder.path + "/public.json")
         let old = try await token(secret, half)
-        let node = try NodeProcess(["serve", "--data", folder.path + "/data", "--keys", half], in: folder)
+        let node = try NodeProcess(["serve", "--data", folder.path + "/data", "--jwks", half], in: folder)
         #expect(try await status(node, old) == 200)
 
         let new = try await token(secret, half)
@@ -23,11 +23,11 @@ import Testing
 
         try "nonsense".write(toFile: half, atomically: true, encoding: .utf8)
         node.process.signal(SIGHUP)
-        try await eventually("a word in the journal") { node.journal.contains("the keys stay as they were") }
+        try await eventually("a word in the journal") { node.logger.contains("the keys stay as they were") }
         #expect(try await status(node, new) == 200)
         for word in [old, new] {
             let signature = String(word.split(separator: ".")[2].prefix(20))
-            #expect(!node.journal.contains(signature), "no token stands in the journal")
+            #expect(!node.logger.contains(signature), "no token stands in the journal")
         }
     }
 
@@ -35,16 +35,16 @@ import Testing
         let folder = try TemporaryFolder(prefix: "reel-keys-")
         let node = try NodeProcess(["serve", "--data", folder.path + "/data"], in: folder)
         node.process.signal(SIGHUP)
-        try await eventually("a word in the journal") { node.journal.contains("nothing to read again") }
+        try await eventually("a word in the journal") { node.logger.contains("nothing to read again") }
         #expect(try await Asker.ask("GET", port: node.port, "/healthz", body: "").status == 200)
     }
 
     /// Writes new keys, and makes a token with them.
     private func token(_ secret: String, _ half: String) async throws -> String {
-        try await output(["token", "keys"]).write(toFile: secret, atomically: true, encoding: .utf8)
-        let keys = try await output(["token", "keys", "--public", secret])
+        try await output(["token", "keygen"]).write(toFile: secret, atomically: true, encoding: .utf8)
+        let keys = try await output(["token", "keygen", "--public", secret])
         try keys.write(toFile: half, atomically: true, encoding: .utf8)
-        let words = ["token", "make", "--keys", secret, "--sub", "ann", "--read", "*", "--for", "3600"]
+        let words = ["token", "issue", "--jwks", secret, "--sub", "ann", "--read", "*", "--for", "3600"]
         return try await output(words).trimmingCharacters(in: .whitespacesAndNewlines)
     }
 

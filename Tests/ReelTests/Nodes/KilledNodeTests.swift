@@ -62,7 +62,7 @@ import Testing
         try await log.fold()
         #expect(try log.agrees(with: try await node.snapshot(of: "todo", upTo: log.seq)))
         for author in authors { try log.verify(author) }
-        #expect(!node.journal.contains("put aside"), "\(node.journal)")
+        #expect(!node.logger.contains("put aside"), "\(node.logger)")
     }
 
     @Test func aGatewayKilledAmongTwoLosesNothing() async throws {

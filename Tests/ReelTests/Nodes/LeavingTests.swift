@@ -23,7 +23,7 @@ import Testing
         #expect(try await node.ask("GET", "/healthz").status == 200)
         node.process.signal(SIGTERM)
         try await eventually("its end") { node.process.hasEnded() }
-        #expect(node.process.end == .exited(0), "\(node.journal)")
+        #expect(node.process.end == .exited(0), "\(node.logger)")
         #expect(try node.process.readLine(timeoutMs: 60_000) == nil, "it prints one line and no more")
     }
 
@@ -35,7 +35,7 @@ import Testing
     private func withNode<Found>(
         _ kind: String,
         _ body: (NodeProcess) async throws -> Found
-    ) async throws -> (found: Found, journal: String) {
+    ) async throws -> (found: Found, logger: String) {
         var triesLeft = 5
         while true {
             triesLeft -= 1
@@ -44,11 +44,11 @@ import Testing
             do {
                 let found = try await body(node)
                 try await eventually("its end") { node.process.hasEnded() }
-                if triesLeft > 0, node.journal.contains("event=ended reason=limit") { continue }
-                #expect(node.process.end == .exited(0), "\(node.journal)")
-                return (found, node.journal)
+                if triesLeft > 0, node.logger.contains("event=ended reason=limit") { continue }
+                #expect(node.process.end == .exited(0), "\(node.logger)")
+                return (found, node.logger)
             } catch {
-                let isHeldUp = error is HeldUp || node.journal.contains("event=ended reason=limit")
+                let isHeldUp = error is HeldUp || node.logger.contains("event=ended reason=limit")
                 guard triesLeft > 0, isHeldUp else { throw error }
             }
         }
@@ -99,21 +99,21 @@ import Testing
         let log = folder.path + "/log.sqlite"
         let change = try await BuiltProgram.newEpoch(["--log", "sqlite:\(log)"])
         #expect(change.code == 0, "\(change)")
-        try await eventually("that it moves on") { node.journal.contains("moving to the next epoch") }
+        try await eventually("that it moves on") { node.logger.contains("moving to the next epoch") }
         // Who has the lock keeps the log from being opened or closed: so the node cannot begin anew.
         let lock = open(log + ".lock", O_RDWR)
         defer { close(lock) }
         try #require(flock(lock, LOCK_EX) == 0)
-        try await eventually("the first node's end") { node.journal.contains("event=ended") }
+        try await eventually("the first node's end") { node.logger.contains("event=ended") }
         node.process.signal(SIGTERM)
         try #require(flock(lock, LOCK_UN) == 0)
         try await eventually("its end") { node.process.hasEnded() }
-        #expect(node.process.end == .exited(0), "\(node.journal)")
+        #expect(node.process.end == .exited(0), "\(node.logger)")
     }
 
     @Test(arguments: ["serve", "gateway", "snapshot"])
     func whoIsToldTwiceEndsAtOnce(kind: String) async throws {
-        let (client, journal) = try await withNode(kind) { node -> RawClient in
+        let (client, logger) = try await withNode(kind) { node -> RawClient in
             // Somebody who never goes on: a body that is not whole keeps the connection busy. The node has read the
             // head.
             let client = try RawClient(port: node.port)
@@ -122,12 +122,12 @@ import Testing
             let answer = try await client.receive(until: "\r\n\r\n")
             #expect(answer.hasPrefix("HTTP/1.1 100 "))
             node.process.signal(SIGTERM)
-            try await eventually("that it leaves") { node.journal.contains("event=leaving") }
+            try await eventually("that it leaves") { node.logger.contains("event=leaving") }
             node.process.signal(SIGTERM)
             try await eventually("its end") { node.process.hasEnded() }
             return client
         }
         withExtendedLifetime(client) {}
-        #expect(journal.contains(#"event=ended reason="told twice""#), "not for such a client's sake: \(journal)")
+        #expect(logger.contains(#"event=ended reason="told twice""#), "not for such a client's sake: \(logger)")
     }
 }

@@ -67,7 +67,7 @@ import Testing
         let first = try NodeProcess.serve(in: folder)
         try await publish(0..<3, to: first)
         stop(first)
-        #expect(!first.journal.contains("the log may lack records"))
+        #expect(!first.logger.contains("the log may lack records"))
         let copy = folder.path + "/copy"
         try files.createDirectory(atPath: copy, withIntermediateDirectories: false)
         try files.copyItem(atPath: data + "/log.sqlite", toPath: copy + "/log.sqlite")
@@ -75,7 +75,7 @@ import Testing
 
         let node = try NodeProcess(["serve", "--data", copy], in: folder, name: "copy")
         try await node.becomesReady()
-        #expect(node.journal.contains(#"level=warning event="the log may lack records""#), "\(node.journal)")
+        #expect(node.logger.contains(#"level=warning event="the log may lack records""#), "\(node.logger)")
         #expect(try await detail(of: node).contains("it was copied, or restored from a backup"))
         #expect(try await metric("reel_log_file_changed", of: node) == 1)
         for words in [["--url", node.url], ["--url", node.url, "--log", log]] {
@@ -93,7 +93,7 @@ import Testing
         // Each part of the node has opened the file for itself, and looks once a second.
         try await eventually("nor has its metric") { try await metric("reel_log_file_changed", of: node) == 0 }
         try await eventually("its journal says that it is over") {
-            node.journal.contains(#"event="the log was accepted as it is""#)
+            node.logger.contains(#"event="the log was accepted as it is""#)
         }
         let again = try await BuiltProgram.run(["log", "accept", "--data", copy])
         #expect(!again.errors.contains("level=audit"), "it changes nothing: \(again)")
@@ -191,8 +191,8 @@ import Testing
         #expect(late.status == 409 && String(decoding: late.body, as: UTF8.self).contains("ahead_of_log"))
         #expect(try await metric("reel_gateway_ahead_of_log_total", of: node) == 1)
         try await eventually("the journal names the seq") {
-            node.journal.contains(#"event="a client is ahead of the log" epoch=\#(epoch) "#)
-                && node.journal.contains("stream=todo seq=19 ")
+            node.logger.contains(#"event="a client is ahead of the log" epoch=\#(epoch) "#)
+                && node.logger.contains("stream=todo seq=19 ")
         }
         let doctor = try await BuiltProgram.run(["doctor", "--url", node.url])
         #expect(

@@ -80,10 +80,10 @@ import Testing
             guard case .applied = try await publication.fate() else { throw NeverCame(description: "applied") }
             published += 1
         } while !leaving.process.hasEnded()
-        #expect(leaving.process.end == .exited(0), "\(leaving.journal)")
+        #expect(leaving.process.end == .exited(0), "\(leaving.logger)")
         let last = "\(published - 1)"
         for stream in streams { try await eventually("all is there") { await stream.object("m", last) != nil } }
-        #expect(leaving.journal.contains(#"event=ended reason="all have left""#), "\(leaving.journal)")
+        #expect(leaving.logger.contains(#"event=ended reason="all have left""#), "\(leaving.logger)")
         var move = Move(leaving: leaving.url, other: other.url)
         move.standstill = await watch.end()
         for client in clients { move.nodes.append(await client.connectedNode) }

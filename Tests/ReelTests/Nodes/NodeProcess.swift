@@ -51,7 +51,7 @@ final class NodeProcess {
     var url: String { "http://127.0.0.1:\(port)" }
 
     /// What it has written to standard error.
-    var journal: String { (try? String(contentsOfFile: "\(folder.path)/\(name).log", encoding: .utf8)) ?? "" }
+    var logger: String { (try? String(contentsOfFile: "\(folder.path)/\(name).log", encoding: .utf8)) ?? "" }
 
     /// Kills it, and starts it again on its port, with more words behind those that it had.
     func restart(adding more: [String] = []) throws {
@@ -90,7 +90,7 @@ final class NodeProcess {
             process.wait(timeoutMs: 20_000)
             // Where another process holds the log for long a node ends, and its operator starts it again.
             guard triesLeft > 0, process.end == .exited(ExitCode.unreachable.rawValue) else {
-                throw NeverCame(description: "`listening on HOST:PORT` of \(name): `\(line)`, \(journal)")
+                throw NeverCame(description: "`listening on HOST:PORT` of \(name): `\(line)`, \(logger)")
             }
             process = try Self.process(words, port: port, folder, name, shell)
         }

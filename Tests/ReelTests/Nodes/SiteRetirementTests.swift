@@ -23,16 +23,16 @@ import Testing
     func withKeys() async throws {
         let folder = try TemporaryFolder(prefix: "reel-sites-")
         let (secret, half) = (folder.path + "/keys.json", folder.path + "/public.json")
-        try await output(["token", "keys"]).write(toFile: secret, atomically: true, encoding: .utf8)
-        try await output(["token", "keys", "--public", secret]).write(toFile: half, atomically: true, encoding: .utf8)
+        try await output(["token", "keygen"]).write(toFile: secret, atomically: true, encoding: .utf8)
+        try await output(["token", "keygen", "--public", secret]).write(toFile: half, atomically: true, encoding: .utf8)
         func token(_ words: String...) async throws -> String {
-            let made = try await output(["token", "make", "--keys", secret, "--sub", "ann"] + words)
+            let made = try await output(["token", "issue", "--jwks", secret, "--sub", "ann"] + words)
             return made.trimmingCharacters(in: .whitespacesAndNewlines)
         }
         let path = folder.path + "/log.sqlite"
         let sites = SiteLog(path)
         try await sites.append((0..<5).map { SiteLog.event(site: $0, op: 0, base: Seq($0) - 1) })
-        let words = ["serve", "--log", "sqlite:\(path)", "--data", folder.path + "/serve", "--keys", half]
+        let words = ["serve", "--log", "sqlite:\(path)", "--data", folder.path + "/serve", "--jwks", half]
         let node = try NodeProcess(words, in: folder, name: "serve")
         try await folded(node, to: 4)
 
@@ -90,8 +90,8 @@ import Testing
                 return text(answer).contains("found a barrier at seq 5 that this version does not know")
             }
             #expect(
-                node.journal.contains("found a barrier at seq 5 that this version does not know"),
-                "\(node.journal)"
+                node.logger.contains("found a barrier at seq 5 that this version does not know"),
+                "\(node.logger)"
             )
         }
         // What stands before it is answered to a client that names a bound; to others it would grow ever older.

@@ -16,10 +16,10 @@ import Testing
     init() async throws {
         folder = try TemporaryFolder(prefix: "reel-users-")
         let (secret, half) = (folder.path + "/keys.json", folder.path + "/public.json")
-        try await Self.output(["token", "keys"]).write(toFile: secret, atomically: true, encoding: .utf8)
-        let keys = try await Self.output(["token", "keys", "--public", secret])
+        try await Self.output(["token", "keygen"]).write(toFile: secret, atomically: true, encoding: .utf8)
+        let keys = try await Self.output(["token", "keygen", "--public", secret])
         try keys.write(toFile: half, atomically: true, encoding: .utf8)
-        node = try NodeProcess(["serve", "--data", folder.path + "/data", "--keys", half], in: folder)
+        node = try NodeProcess(["serve", "--data", folder.path + "/data", "--jwks", half], in: folder)
         transport = try NetTransport()
     }
 
@@ -32,7 +32,7 @@ import Testing
     private func token(_ user: String) async throws -> String {
         let keys = folder.path + "/keys.json"
         return try await Self.output(
-            ["token", "make", "--keys", keys, "--sub", user, "--read", "*", "--publish", "*", "--for", "3600"]
+            ["token", "issue", "--jwks", keys, "--sub", user, "--read", "*", "--publish", "*", "--for", "3600"]
         )
     }
 

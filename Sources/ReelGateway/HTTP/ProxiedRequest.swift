@@ -1,0 +1,52 @@
+import ReelCore
+import ReelNet
+import ReelNode
+
+/// A question that a gateway passes on to a snapshot node.
+protocol ProxiedRequest {
+    /// The partition that the question is about; −1: all.
+    func partition(of partitions: Int) -> Int
+    /// The largest answer that a gateway takes of another node.
+    var answerBytesMax: Int { get }
+    /// What stands before the answer's body.
+    var preamble: [UInt8] { get }
+    /// The question as a request to another node.
+    func clientRequest(to origin: HTTPOrigin) -> HTTPClientRequest
+}
+
+extension StateRequest: ProxiedRequest {
+    func partition(of partitions: Int) -> Int { stream.partition(of: partitions) }
+
+    var answerBytesMax: Int {
+        switch kind {
+        // 1,024 fields and 768 KiB, with names and seqs.
+        case .object: 4 << 20
+        // At most 10,000 acks of about 200 bytes.
+        case .outcomes: 8 << 20
+        // At most 10,000 sites, with users whose names may be escaped.
+        case .sites: 16 << 20
+        // A stream has no limit. The client reads it at its own pace.
+        case .snapshot, .delta: 16 << 30
+        }
+    }
+
+    func clientRequest(to origin: HTTPOrigin) -> HTTPClientRequest { HTTPClientRequest(self, origin) }
+}
+
+extension StreamListRequest: ProxiedRequest {
+    func partition(of partitions: Int) -> Int { -1 }
+
+    // At most 1,000 streams with their figures.
+    var answerBytesMax: Int { 4 << 20 }
+
+    var preamble: [UInt8] { [] }
+
+    func clientRequest(to origin: HTTPOrigin) -> HTTPClientRequest {
+        var request = HTTPClientRequest("GET", host: origin.host, port: origin.port, target: target)
+        if let readable {
+            let patterns = readable.map(\.description).joined(separator: ",")
+            request.headers.add(Self.readableHeader, patterns)
+        }
+        return request
+    }
+}

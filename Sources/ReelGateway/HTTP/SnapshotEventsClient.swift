@@ -1,0 +1,216 @@
+import ReelCore
+import ReelLog
+import ReelNet
+import ReelNode
+
+/// Asks snapshot nodes, which have an index, for the events of one stream that lie far back. Where they have no answer
+/// at once the log has one, so nobody is asked twice for the same, and who fails is left alone for a while.
+final class SnapshotEventsClient {
+    /// A range is asked for if it has more seqs: a question costs about as much as to read four pages of the log.
+    static let distance: Seq = 4 * PageCache.seqsMax
+
+    /// More questions are not under way at once: a crowd reads pages together for less.
+    private static let underWayMax = 8
+    /// An answer has so many events at most.
+    private static let eventsMax = 1_000
+    /// Of a stream that has more than one event in so many seqs, the pages of the log bring more for less ...
+    private static let denseSeqs: Seq = 16
+    /// ... for so many seqs.
+    private static let densePart: Seq = 65_536
+    private static let denseMax = 1_024
+    /// Who did not answer as it should is not asked for so long.
+    private static let restMs: Int64 = 10_000
+    /// An answer has about 4 MiB at most, and one event more.
+    private static let answerBytes = 16 << 20
+
+    private struct Place: Hashable {
+        var node: String
+        var partition: Int
+    }
+
+    private let loop: EventLoop
+    private let client: HTTPClient
+    private let announcer: Announcer
+    private let epoch: Epoch
+    private let access: PeerAccess
+    private let timeout: Duration
+    private let logger: Logger
+    private var warnings = LineLimiter(lines: 10, windowMs: 10_000)
+    private var underWay = 0
+    private var turn = 0
+    /// Until when a node is not asked.
+    private var resting: [String: Int64] = [:]
+    /// Where a node's index begins, as far as it has said so.
+    private var begins: [Place: Seq] = [:]
+    /// Up to which seq a stream is read from the log.
+    private var dense: [StreamName: Seq] = [:]
+
+    /// With what holds for the gateway.
+    init(on loop: EventLoop, announcer: Announcer, epoch: Epoch, _ settings: GatewaySettings, logger: Logger) {
+        self.loop = loop
+        client = HTTPClient(on: loop, maxIdle: Self.underWayMax)
+        self.announcer = announcer
+        self.epoch = epoch
+        access = PeerAccess(settings.node)
+        timeout = .milliseconds(settings.indexMs)
+        self.logger = logger
+    }
+
+    /// Who can be asked for this; nil: nobody, or it is not worth it.
+    func node(for query: LogQuery) -> NodeAnnouncement? {
+        guard query.to - query.from >= Self.distance, underWay < Self.underWayMax else { return nil }
+        guard dense[query.stream].map({ query.from > $0 }) ?? true else { return nil }
+        let able = announcer.awake.filter { node in
+            guard node.role == "snapshot", access.canAsk(node), resting[node.id].map({ $0 <= loop.nowMs }) ?? true
+            else { return false }
+            let place = Place(node: node.id, partition: query.partition)
+            let head = node.folded(in: epoch).first { $0.partition == query.partition }?.seq ?? .none
+            return head - query.from >= Self.distance && begins[place].map { $0 <= query.from } ?? true
+        }
+        guard !able.isEmpty else { return nil }
+        turn += 1
+        return able[turn % able.count]
+    }
+
+    /// Asks a node, in the name of the one who wants it. Calls back with a piece of the range, by at least one seq; or
+    /// with nil: it has none.
+    func ask(
+        _ node: NodeAnnouncement,
+        for query: LogQuery,
+        authorization: String?,
+        then: @escaping (EventRange?) -> Void
+    ) {
+        guard let origin = try? access.origin(of: node) else { return then(nil) }
+        var request = HTTPClientRequest(
+            "GET",
+            host: origin.host,
+            port: origin.port,
+            target: "/v1/streams/\(query.stream)/events?after=\(query.from - 1)&epoch=\(epoch)"
+                + "&limit=\(min(query.events, Self.eventsMax))"
+        )
+        access.prepare(&request, to: origin)
+        if let authorization { request.headers.add("authorization", authorization) }
+        request.timeout = timeout
+        underWay += 1
+        // However little it says at a time, it does not hold anybody up for longer.
+        var timer: LoopTimer?
+        let call = client.fetch(request, maxBody: Self.answerBytes) { [self] result in
+            timer?.cancel()
+            timer = nil
+            switch result {
+            case .success(let response): take(response, of: node, for: query, then: then)
+            case .failure(let error):
+                rest(node, error.message)
+                end(nil, then)
+            }
+        }
+        timer = loop.timer(after: timeout) { call.cancel() }
+    }
+
+    private func end(_ chunk: EventRange?, _ then: (EventRange?) -> Void) {
+        underWay -= 1
+        then(chunk)
+    }
+
+    private func take(
+        _ response: HTTPResponse,
+        of node: NodeAnnouncement,
+        for query: LogQuery,
+        then: @escaping (EventRange?) -> Void
+    ) {
+        let (body, epoch) = (response.body, epoch)
+        guard response.status == 200 else {
+            let first = Self.first(in: body)
+            if response.status == 410, let first, first > query.from {
+                begins[Place(node: node.id, partition: query.partition)] = first
+            } else {
+                rest(node, "it answered with status \(response.status)")
+            }
+            return end(nil, then)
+        }
+        loop.offload {
+            Result { () throws(ReelError) in try EventRange(answer: body, to: query, epoch: epoch) }
+        } then: { [self] result in
+            switch result {
+            case .success(let chunk):
+                if Seq(chunk.count) * Self.denseSeqs > chunk.to - query.from {
+                    if dense.count >= Self.denseMax { dense = [:] }
+                    dense[query.stream] = chunk.to + Self.densePart
+                }
+                end(chunk, then)
+            case .failure(let error):
+                rest(node, error.message)
+                end(nil, then)
+            }
+        }
+    }
+
+    /// The first seq that a node has, as it says where it refuses.
+    private static func first(in problem: [UInt8]) -> Seq? {
+        problem.withUnsafeBytes { bytes in
+            do throws(ReelError) {
+                return try JSONObject(bytes, levels: 4, shape: .internal).integer("first")
+            } catch {
+                return nil
+            }
+        }
+    }
+
+    private func rest(_ node: NodeAnnouncement, _ detail: String) {
+        resting[node.id] = loop.nowMs + Self.restMs
+        guard let unsaid = warnings.admit(nowMs: WallClock.nowMs()) else { return }
+        logger.warning(
+            "a snapshot node has no events",
+            ["node": node.id, "detail": detail, "lines_left_out": "\(unsaid)"]
+        )
+    }
+}
+
+@available(*, unavailable)
+extension SnapshotEventsClient: Sendable {}
+
+extension EventRange {
+    /// What a node's answer of events says of the range that was wanted: as much as fits. Throws where it is not an
+    /// answer to that.
+    init(answer body: [UInt8], to query: LogQuery, epoch: Epoch) throws(ReelError) {
+        self = try body.withUnsafeBufferPointer { (bytes) throws(ReelError) in
+            let object = try JSONObject(Bytes(bytes), levels: Limits.depth + 4, shape: .internal)
+            let place = (try object.stream(), try object.epoch(), try object.integer("partition"))
+            let (from, to) = (try object.integer("from"), try object.integer("to", from: .none))
+            guard place == (query.stream, epoch, Int64(query.partition)), from == query.from, let to, to >= query.from
+            else {
+                throw ReelError(.internal, "found an answer to another question, or one that does not go on")
+            }
+            var chunk = EventRange(from: query.from, to: min(to, query.to))
+            var (event, last) = (ParsedEvent(), query.from - 1)
+            for element in try object.elements("events") ?? [] {
+                let delivered = try DeliveredEvent(element)
+                guard delivered.seq > last, delivered.seq <= to else {
+                    throw ReelError(.internal, "found the event \(delivered.seq) behind \(last), in a range to \(to)")
+                }
+                last = delivered.seq
+                if last > query.to { break }
+                let size = EventRange.size(value: delivered.value.count)
+                if chunk.count == query.events || chunk.count > 0 && chunk.body.count + size > query.bytes {
+                    chunk.to = last - 1
+                    break
+                }
+                delivered.value.withUnsafeBytes { value in
+                    if query.filter.map({ $0.wantsDelivered(value, &event) }) ?? true {
+                        chunk.append(seq: last, value: value)
+                    }
+                }
+            }
+            return chunk
+        }
+    }
+}
+
+extension EventFilter {
+    /// The same for what is delivered: barriers are wanted, too.
+    fileprivate func wantsDelivered(_ value: Bytes, _ event: inout ParsedEvent) -> Bool {
+        if wants(value, &event) { return true }
+        if case .known = Barrier.read(value) { return true }
+        return false
+    }
+}

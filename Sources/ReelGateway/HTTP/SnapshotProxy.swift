@@ -1,0 +1,179 @@
+import ReelCore
+import ReelLog
+import ReelNet
+import ReelNode
+
+/// Passes questions about state on to a snapshot node, found by what the nodes announce. A node that fails before the
+/// first byte of its answer, or says that it cannot answer now, is replaced by another one. A node that is silent for a
+/// while is asked beside another one, see `HedgedQuestion`.
+final class SnapshotProxy {
+    let client: HTTPClient
+    private let announcer: Announcer
+    private let peers: PeerMemory
+    private let epoch: Epoch
+    private let partitions: Int
+    let access: PeerAccess
+    let (timeout, headTimeout, hedgeMs): (Duration, Duration, Int64)
+    private let logger: Logger
+    /// A node that is away is met by every request.
+    private var warnings = LineLimiter(lines: 10, windowMs: 10_000)
+    private var turn = 0
+
+    /// With what holds for the gateway; `peers` is what all of its loops know of the other nodes.
+    init(
+        on loop: EventLoop,
+        announcer: Announcer,
+        peers: PeerMemory,
+        of log: any EventLog,
+        _ settings: GatewaySettings,
+        logger: Logger
+    ) {
+        access = PeerAccess(settings.node)
+        timeout = .milliseconds(settings.peerMs)
+        headTimeout = .milliseconds(min(settings.peerMs, settings.peerHeadMs))
+        hedgeMs = settings.hedgeMs
+        client = HTTPClient(on: loop)
+        self.announcer = announcer
+        self.peers = peers
+        (epoch, partitions) = (log.epoch, log.partitions)
+        self.logger = logger
+    }
+
+    /// The header of a request that a gateway passed on. The node that receives it answers from its own state.
+    static let passedHeader = "reel-passed"
+
+    /// True if another node than this one may have the state of this log.
+    func hasOthers(than own: String) -> Bool {
+        announcer.awake.contains { node in
+            node.id != own && node.role != "gateway" && node.epoch ?? epoch == epoch && access.canAsk(node)
+        }
+    }
+
+    /// Asks the next node, others too where that one is silent, and streams the first answer back. `own`: this node,
+    /// which is not asked, where it has state itself; `otherwise` then answers where no other node does.
+    func pass(
+        _ question: any ProxiedRequest,
+        _ exchange: HTTPExchange,
+        except own: String? = nil,
+        otherwise: (() -> Void)? = nil
+    ) {
+        turn += 1
+        let (partition, nowMs) = (question.partition(of: partitions), client.loop.nowMs)
+        let (all, awake) = (announcer.nodes, announcer.awake)
+        let (answering, refusing) = peers.use { record in
+            record.asks()
+            return (
+                awake.filter { !record.isSilent($0.id, nowMs: nowMs) },
+                Set(awake.map(\.id).filter { record.hasRefused($0, partition, nowMs: nowMs) })
+            )
+        }
+        let others = all.filter { $0.id != own && access.canAsk($0) }
+        let nodes = Self.order(others, awake: answering, refusing: refusing, epoch: epoch, partition, turn: turn)
+        ProxiedQuestion(question, in: partition, to: nodes, exchange, by: self, otherwise: otherwise).start()
+    }
+
+    /// The nodes that are asked, one after the other: those that have the state of this log, in turn. Then come those
+    /// that are `refusing`, that do not fold the partition at present, or that still fold what the others have long
+    /// folded in it. Those that are not
+    /// `awake` come last: they may hang. A node that has left is not asked.
+    static func order(
+        _ nodes: [NodeAnnouncement],
+        awake: [NodeAnnouncement],
+        refusing: Set<String> = [],
+        epoch: Epoch,
+        _ partition: Int,
+        turn: Int
+    ) -> [NodeAnnouncement] {
+        let able = nodes.filter { node in
+            (node.role == "snapshot" || node.role == "serve") && node.epoch ?? epoch == epoch && !node.hasLeft
+        }
+        func seq(_ node: NodeAnnouncement) -> Seq {
+            node.folded(in: epoch).first { $0.partition == partition }?.seq ?? .none
+        }
+        let wanted = (able.map(seq).max() ?? .none) - lagMax
+        let isAwake = Set(awake.map(\.id))
+        let ranks = Dictionary(grouping: able) { node in
+            guard isAwake.contains(node.id) else { return 2 }
+            let hasStopped = node.stop(of: NodeRole.snapshot.rawValue, partition) != nil
+            return seq(node) >= wanted && !refusing.contains(node.id) && !hasStopped ? 0 : 1
+        }
+        return (0...2).flatMap { rank in
+            let group = ranks[rank] ?? []
+            let start = group.isEmpty ? 0 : turn % group.count
+            return group[start...] + group[..<start]
+        }
+    }
+
+    /// A node of which another one is so many seqs ahead has not just been asked a moment too early.
+    private static let lagMax: Seq = 16_384
+
+    /// True if a question that waits for these nodes may be sent to one more.
+    func mayHedge(_ asked: [NodeAnnouncement]) -> Bool {
+        let (ids, nowMs) = (asked.map(\.id), client.loop.nowMs)
+        return peers.use { $0.mayHedge(asked: ids, nowMs: nowMs) }
+    }
+
+    /// A node has begun to answer.
+    func answers(_ node: NodeAnnouncement, _ partition: Int) {
+        peers.use { $0.answered(node.id, partition) }
+    }
+
+    /// A node cannot answer now.
+    func refuses(_ node: NodeAnnouncement, _ partition: Int, status: Int) {
+        let nowMs = client.loop.nowMs
+        peers.use { $0.refused(node.id, partition, nowMs: nowMs) }
+        warn("a snapshot node does not answer", node, "it cannot answer now: status \(status)")
+    }
+
+    /// A node was silent for too long.
+    func isSilent(_ node: NodeAnnouncement, _ detail: String) {
+        let nowMs = client.loop.nowMs
+        peers.use { $0.wasSilent(node.id, nowMs: nowMs) }
+        warn("a snapshot node does not answer", node, detail)
+    }
+
+    /// A node answered what no snapshot node answers. It is asked after the others for a while, as a silent one.
+    func doubts(_ node: NodeAnnouncement, _ detail: String) {
+        let nowMs = client.loop.nowMs
+        peers.use { $0.wasSilent(node.id, nowMs: nowMs) }
+        warn("a snapshot node's answer is not passed on", node, detail)
+    }
+
+    func warn(_ event: String, _ node: NodeAnnouncement, _ detail: String) {
+        guard let unsaid = warnings.admit(nowMs: WallClock.nowMs()) else { return }
+        logger.warning(event, ["node": node.id, "detail": detail, "lines_left_out": "\(unsaid)"])
+    }
+}
+extension HTTPClientRequest {
+    /// The words in which a snapshot node is asked.
+    init(_ request: StateRequest, _ origin: HTTPOrigin) {
+        var (method, body) = ("GET", [UInt8]())
+        var target = "/v1/streams/\(request.stream)"
+        var query: [(String, String)] = []
+        switch request.kind {
+        case .snapshot: target += "/snapshot"
+        case .delta(let after, _):
+            target += "/delta"
+            query.append(("after", "\(after)"))
+        case .object(let model, let id):
+            target += "/objects"
+            query = [("model", HTTPRequestHead.percentEncoded(model)), ("id", HTTPRequestHead.percentEncoded(id))]
+        case .outcomes(let acks, let epoch):
+            target += "/outcomes"
+            var writer = JSONObjectWriter()
+            writer.member("epoch", epoch.description)
+            writer.member("acks", acks) { $0.append(acked: $1) }
+            (method, body) = ("POST", writer.finish())
+        case .sites(let after, let limit, _):
+            target += "/sites"
+            if after != .none { query.append(("after", "\(after)")) }
+            query.append(("limit", "\(limit)"))
+        }
+        if body.isEmpty {
+            if let epoch = request.kind.epoch { query.append(("epoch", "\(epoch)")) }
+            if request.seqMin != .none { query.append(("min_seq", "\(request.seqMin)")) }
+        }
+        if !query.isEmpty { target += "?" + query.map { "\($0)=\($1)" }.joined(separator: "&") }
+        self.init(method, host: origin.host, port: origin.port, target: target, body: body)
+    }
+}

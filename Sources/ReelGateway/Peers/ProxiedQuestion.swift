@@ -1,0 +1,240 @@
+import ReelCore
+import ReelLog
+import ReelNet
+import ReelNode
+
+/// One question on its way: does what `HedgedQuestion` decides.
+final class ProxiedQuestion {
+    /// The answer of a node that cannot answer now.
+    private struct Refusal {
+        var head: PeerAnswer
+        var body: [UInt8] = []
+    }
+
+    private let passage: SnapshotProxy
+    private let question: any ProxiedRequest
+    private let partition: Int
+    private let nodes: [NodeAnnouncement]
+    private let exchange: HTTPExchange
+    private let otherwise: (() -> Void)?
+    private var hedged: HedgedQuestion
+    private var calls: [Int: HTTPCall] = [:]
+    private var refusals: [Int: Refusal] = [:]
+    private var timer: LoopTimer?
+    /// For each request the end of the time in which its node begins to answer.
+    private var deadlines: [Int: LoopTimer] = [:]
+    /// The answer that is passed on, and the index of its node; nil: no node has begun to answer.
+    private var passed: (index: Int, answer: ProxiedResponse)?
+
+    init(
+        _ question: any ProxiedRequest,
+        in partition: Int,
+        to nodes: [NodeAnnouncement],
+        _ exchange: HTTPExchange,
+        by passage: SnapshotProxy,
+        otherwise: (() -> Void)?
+    ) {
+        self.otherwise = otherwise
+        self.passage = passage
+        self.question = question
+        self.partition = partition
+        self.nodes = nodes
+        self.exchange = exchange
+        hedged = HedgedQuestion(nodes: nodes.count, delayMs: passage.hedgeMs)
+    }
+
+    private var loop: EventLoop { passage.client.loop }
+
+    func start() { perform(hedged.start(nowMs: loop.nowMs)) }
+
+    private func perform(_ actions: [HedgedQuestion.Action]) {
+        for action in actions {
+            switch action {
+            case .ask(let index): ask(index)
+            case .wait: wait()
+            case .cancel(let index, let wasSilent):
+                if wasSilent {
+                    passage.isSilent(
+                        nodes[index],
+                        "silent for \(passage.hedgeMs) ms, and another node answered at once"
+                    )
+                }
+                drop(index)
+            case .pass(let index):
+                stopWaiting()
+                passage.answers(nodes[index], partition)
+                deadlines.removeValue(forKey: index)?.cancel()
+                let answer = ProxiedResponse(exchange, preamble: question.preamble)
+                answer.call = calls.removeValue(forKey: index)
+                answer.call?.allowSilence(of: passage.timeout)
+                answer.overflowed = { [passage, node = nodes[index]] in
+                    passage.doubts(node, "it sends more than a snapshot node sends")
+                }
+                passed = (index, answer)
+            case .refuse(let index):
+                stopWaiting()
+                refuse(with: index.flatMap { refusals[$0] })
+            }
+        }
+    }
+
+    private func wait() {
+        stopWaiting()
+        timer = loop.timer(after: .milliseconds(passage.hedgeMs)) { [self] in
+            timer = nil
+            guard exchange.isOpen else { return giveUp() }
+            let mayHedge = hedged.hasNext && passage.mayHedge(hedged.asked.map { nodes[$0] })
+            perform(hedged.delayPassed(mayHedge: mayHedge, nowMs: loop.nowMs))
+        }
+    }
+
+    private func stopWaiting() {
+        timer?.cancel()
+        timer = nil
+    }
+
+    /// Nobody is there any more to whom an answer could be given.
+    private func giveUp() {
+        stopWaiting()
+        perform(hedged.giveUp())
+    }
+
+    private func ask(_ index: Int) {
+        guard exchange.isOpen else { return giveUp() }
+        let node = nodes[index]
+        guard let origin = try? passage.access.origin(of: node) else {
+            return perform(hedged.failed(index, nowMs: loop.nowMs))
+        }
+        var request = question.clientRequest(to: origin)
+        if exchange.request.method == "HEAD" { request.method = "HEAD" }
+        passage.access.prepare(&request, to: origin)
+        request.headers.add(SnapshotProxy.passedHeader, "1")
+        if let client = exchange.client { request.headers.add("forwarded", client.forwardedFor) }
+        request.timeout = hedged.hasNext ? passage.headTimeout : passage.timeout
+        // The other node checks the client's own token. An answer behind a preamble is compressed here, if at
+        // all.
+        let names = question.preamble.isEmpty ? ["authorization", "if-none-match"] : ["authorization"]
+        for name in names {
+            if let value = exchange.request.headers[name] { request.headers.add(name, value) }
+        }
+        if question.preamble.isEmpty, exchange.request.acceptsGzip { request.headers.add("accept-encoding", "gzip") }
+        // A node that says little at a time is never silent. Connecting and answering may take the timeout each.
+        deadlines[index] = loop.timer(after: request.timeout * 2) { [self] in
+            deadlines[index] = nil
+            guard calls[index] != nil else { return }
+            passage.isSilent(nodes[index], "it has not begun to answer in time")
+            fail(index)
+        }
+        calls[index] = passage.client.send(request) { [self] event in take(event, from: index) }
+    }
+
+    private func take(_ event: HTTPClient.Event, from index: Int) {
+        if let passed { return passed.index == index ? passed.answer.take(event) : () }
+        guard exchange.isOpen else { return giveUp() }
+        switch event {
+        case .head(let head): take(head, from: index)
+        case .data(let bytes):
+            guard let refusal = refusals[index] else { return }
+            guard refusal.body.count + bytes.count <= refusal.head.bytesMax else {
+                return doubt(index, "a refusal of more than \(refusal.head.bytesMax) bytes")
+            }
+            refusals[index]?.body += bytes
+        case .end:
+            calls[index] = nil
+            deadlines.removeValue(forKey: index)?.cancel()
+            guard let refusal = refusals[index] else { return }
+            // Another node says the same of an epoch that has changed. A loss concerns this node alone.
+            if refusal.head.status == 409, !Self.tellsLoss(refusal.body) {
+                refusals[index] = nil
+                perform(hedged.answered(index, nowMs: loop.nowMs))
+                passed?.answer.begin(refusal.head)
+                passed?.answer.take(.data(refusal.body))
+                passed?.answer.take(.end)
+                return
+            }
+            passage.refuses(nodes[index], partition, status: refusal.head.status)
+            perform(hedged.refused(index, seq: Self.seq(in: refusal.body), nowMs: loop.nowMs))
+        case .failed(let error):
+            // It was cancelled.
+            guard hedged.asked.contains(index) else { return }
+            if error.code == .timedOut {
+                passage.isSilent(nodes[index], error.message)
+            } else {
+                passage.warn("a snapshot node does not answer", nodes[index], error.message)
+            }
+            fail(index)
+        }
+    }
+
+    private func take(_ head: HTTPResponseHead, from index: Int) {
+        let answer: PeerAnswer
+        do throws(PeerAnswer.Fault) {
+            answer = try PeerAnswer(head, to: question, of: exchange.request)
+        } catch {
+            return doubt(index, error.detail)
+        }
+        // The answer to HEAD has no body that tells a loss.
+        if answer.isRefusal, answer.status != 409 || exchange.request.method != "HEAD" {
+            refusals[index] = Refusal(head: answer)
+            return
+        }
+        perform(hedged.answered(index, nowMs: loop.nowMs))
+        passed?.answer.begin(answer)
+    }
+
+    /// The node answers what no snapshot node answers.
+    private func doubt(_ index: Int, _ detail: String) {
+        passage.doubts(nodes[index], detail)
+        fail(index)
+    }
+
+    /// The node counts as one that does not answer, and the next one is asked.
+    private func fail(_ index: Int) {
+        refusals[index] = nil
+        perform(hedged.failed(index, nowMs: loop.nowMs))
+        drop(index)
+    }
+
+    /// Ends the request to a node.
+    private func drop(_ index: Int) {
+        deadlines.removeValue(forKey: index)?.cancel()
+        calls.removeValue(forKey: index)?.cancel()
+    }
+
+    private func refuse(with refusal: Refusal?) {
+        guard exchange.isOpen else { return }
+        if let otherwise { return otherwise() }
+        guard let refusal else {
+            var problem = Problem(.nodeBehind, "found no snapshot node that answers")
+            problem.retryMs = 1_000
+            return exchange.respond(problem.response)
+        }
+        let answer = ProxiedResponse(exchange, preamble: [])
+        answer.begin(refusal.head)
+        answer.take(.data(refusal.body))
+        answer.take(.end)
+    }
+
+    /// True if a node refuses because the log has lost something that it has folded.
+    private static func tellsLoss(_ problem: [UInt8]) -> Bool {
+        problem.withUnsafeBytes { bytes in
+            do throws(ReelError) {
+                let code = try JSONObject(bytes, levels: 4, shape: .internal).string("code")
+                return code.flatMap { ErrorCode(rawValue: $0) }?.isLoss == true
+            } catch {
+                return false
+            }
+        }
+    }
+
+    /// How far a node is that refuses, as far as it says so.
+    private static func seq(in problem: [UInt8]) -> Seq {
+        problem.withUnsafeBytes { bytes in
+            do throws(ReelError) {
+                return try JSONObject(bytes, levels: 4, shape: .internal).integer("seq", from: .none) ?? .none
+            } catch {
+                return .none
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import Glibc
+import ReelCore
+
+/// The lines in which a node tells its operator what happens: one line each with time and level, as `key=value` or as a
+/// JSON object.
+public struct Logger: Sendable {
+    /// How much a line matters.
+    public enum Level: Int, Sendable, Comparable, CaseIterable {
+        case debug, info, warning, error, audit
+
+        /// The order of weight.
+        public static func < (a: Level, b: Level) -> Bool { a.rawValue < b.rawValue }
+    }
+
+    /// How a line is written.
+    public enum Format: String, Sendable, CaseIterable {
+        /// `key=value`.
+        case text
+        /// An object of texts.
+        case json
+    }
+
+    private let threshold: Level
+    private let format: Format
+    private let write: @Sendable (String) -> Void
+
+    /// A journal that drops what is below the threshold and hands the other lines, each with its LF, to `write`; by
+    /// default they go to standard error.
+    public init(
+        threshold: Level = .info,
+        format: Format = .text,
+        write: @escaping @Sendable (String) -> Void = Logger.writeToStandardError
+    ) {
+        self.threshold = threshold
+        self.format = format
+        self.write = write
+    }
+
+    /// What only a developer wants to see.
+    public func debug(_ event: String, _ fields: KeyValuePairs<String, String> = [:]) { line(.debug, event, fields) }
+    /// What an operator wants to see.
+    public func info(_ event: String, _ fields: KeyValuePairs<String, String> = [:]) { line(.info, event, fields) }
+    /// What an operator should look at.
+    public func warning(_ event: String, _ fields: KeyValuePairs<String, String> = [:]) {
+        line(.warning, event, fields)
+    }
+    /// What an operator must look at.
+    public func error(_ event: String, _ fields: KeyValuePairs<String, String> = [:]) { line(.error, event, fields) }
+
+    /// Writes an audit line, such as for a refused client. No threshold drops it.
+    public func audit(_ event: String, _ fields: KeyValuePairs<String, String> = [:]) { line(.audit, event, fields) }
+
+    private func line(_ level: Level, _ event: String, _ fields: KeyValuePairs<String, String>) {
+        guard level >= threshold else { return }
+        if format == .json { return write(Self.object(level, event, fields) + "\n") }
+        var text = "time=\(Self.timestamp()) level=\(level) event=\(Self.quoted(event))"
+        for (key, value) in fields {
+            text += " \(key)=\(Self.quoted(value))"
+        }
+        write(text + "\n")
+    }
+
+    private static func object(_ level: Level, _ event: String, _ fields: KeyValuePairs<String, String>) -> String {
+        var names: Set<String> = []
+        var line: [UInt8] = []
+        func add(_ name: String, _ value: String) {
+            guard names.insert(name).inserted else { return }
+            line.append(line.isEmpty ? "{" : ",")
+            line.append(quoted: name)
+            line.append(":")
+            line.append(quoted: value)
+        }
+        add("time", timestamp())
+        add("level", "\(level)")
+        add("event", event)
+        for (key, value) in fields { add(key, value) }
+        return String(decoding: line, as: UTF8.self) + "}"
+    }
+
+    /// Writes one line to standard error; a line is one call, so that lines of threads do not mix.
+    public static func writeToStandardError(_ text: String) {
+        var text = text
+        text.withUTF8 { bytes in
+            _ = Glibc.write(STDERR_FILENO, bytes.baseAddress, bytes.count)
+        }
+    }
+
+    /// The first bytes of what somebody else wrote, as plain ASCII: what is not printable stands as `\xNN`.
+    static func excerpt(_ bytes: Bytes) -> String {
+        let most = 64
+        var text = ""
+        for byte in bytes.prefix(most) {
+            if (0x20...0x7e).contains(byte), byte != UInt8(ascii: "\\") {
+                text.unicodeScalars.append(Unicode.Scalar(byte))
+            } else {
+                text += "\\x" + String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+            }
+        }
+        return bytes.count > most ? text + "..." : text
+    }
+
+    static func quoted(_ value: String) -> String {
+        let plain = value.utf8.allSatisfy {
+            (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "=")
+        }
+        guard !plain || value.isEmpty else { return value }
+        var text = "\""
+        for scalar in value.unicodeScalars {
+            switch scalar {
+            case "\"": text += "\\\""
+            case "\\": text += "\\\\"
+            case _ where PrintableText.isControl(scalar): text += PrintableText.escape(of: scalar)
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        return text + "\""
+    }
+
+    private static func timestamp() -> String {
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        var parts = tm()
+        gmtime_r(&now.tv_sec, &parts)
+        func padded(_ number: Int, _ width: Int) -> String {
+            let digits = String(number)
+            return String(repeating: "0", count: max(0, width - digits.count)) + digits
+        }
+        let date = [Int(parts.tm_year) + 1900, Int(parts.tm_mon) + 1, Int(parts.tm_mday)].map { padded($0, 2) }
+        let time = [Int(parts.tm_hour), Int(parts.tm_min), Int(parts.tm_sec)].map { padded($0, 2) }
+        let millis = padded(Int(now.tv_nsec) / 1_000_000, 3)
+        return date.joined(separator: "-") + "T" + time.joined(separator: ":") + ".\(millis)Z"
+    }
+}

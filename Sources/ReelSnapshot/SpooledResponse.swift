@@ -1,0 +1,70 @@
+import ReelCore
+import ReelNet
+import ReelNode
+
+/// Sends spooled lines to a client at its own pace: what is in memory as one array, which all who are sent it share; of
+/// a file a piece, and the next one when that is with the kernel.
+final class SpooledResponse {
+    private let shared: SnapshotNode.SharedLines
+    private let preamble: [UInt8]
+    private let etag: String
+    /// The client's share of `SnapshotNode.spoolReaders`; nil if the lines are in memory.
+    private let share: ResponseLimiter.Place?
+    private let withinMs: Int64
+    private var timer: LoopTimer?
+    private var offset = 0
+    private var isReading = false
+
+    /// `preamble` stands before the lines. `withinMs`: what does not lie in memory is read within so long, or cut off.
+    init(
+        _ shared: SnapshotNode.SharedLines,
+        preamble: [UInt8],
+        etag: String,
+        _ share: ResponseLimiter.Place?,
+        withinMs: Int64
+    ) {
+        self.shared = shared
+        self.preamble = preamble
+        self.etag = etag
+        self.share = share
+        self.withinMs = withinMs
+    }
+
+    deinit { timer?.cancel() }
+
+    private var lines: StateReader.Lines { shared.lines }
+
+    /// Begins. The exchange keeps the answer until it has ended or its client has gone.
+    func send(through exchange: HTTPExchange) {
+        var headers: HTTPHeaders = ["content-type": "application/x-ndjson", "cache-control": "no-cache"]
+        if preamble.isEmpty { headers.add("etag", etag) }
+        if lines.isUnpublished { headers.add(UnpublishedStream.header, UnpublishedStream.value) }
+        exchange.start(status: 200, headers: headers, length: preamble.count + lines.spool.count)
+        exchange.write(preamble)
+        exchange.drained = { [unowned exchange] in self.next(exchange) }
+        if lines.spool.memory == nil {
+            timer = exchange.loop.timer(after: .milliseconds(withinMs)) { [weak exchange] in exchange?.abort() }
+        }
+        next(exchange)
+    }
+
+    private func next(_ exchange: HTTPExchange) {
+        guard exchange.isOpen, !isReading else { return }
+        guard offset < lines.spool.count else { return exchange.end() }
+        if let bytes = lines.spool.memory {
+            offset = bytes.count
+            return exchange.write(bytes)
+        }
+        isReading = true
+        let (spool, offset) = (lines.spool, offset)
+        exchange.loop.offload {
+            Result { () throws(SnapshotError) in try spool.piece(from: offset) }
+        } then: { piece in
+            self.isReading = false
+            guard let bytes = try? piece.get(), !bytes.isEmpty else { return exchange.abort() }
+            self.offset += bytes.count
+            exchange.write(bytes)
+            if self.offset == self.lines.spool.count { exchange.end() }
+        }
+    }
+}

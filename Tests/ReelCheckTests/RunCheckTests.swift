@@ -1,0 +1,381 @@
+import Testing
+
+@testable import ReelCheck
+
+/// Each thing that must not be is found in a history that has it, and in one that has not it is not.
+@Suite struct RunCheckTests {
+    /// Changes one text in the lines of a history; fails if it is not there.
+    private func run(
+        _ history: String,
+        _ old: String,
+        _ new: String,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) -> RecordedRun {
+        var run = RecordedRun()
+        let lines = run.histories[history]!
+        run.histories[history] = lines.map { $0.replacing(old, with: new) }
+        #expect(run.histories[history] != lines, sourceLocation: sourceLocation)
+        return run
+    }
+
+    private func expectInvalid(
+        _ run: RecordedRun,
+        _ invariants: Invariant...,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let verdict = try await run.verdict()
+        #expect(verdict.word == .invalid, "\(verdict.text)", sourceLocation: sourceLocation)
+        let found = Set(verdict.violations.map(\.invariant))
+        #expect(found == Set(invariants), "\(verdict.text)", sourceLocation: sourceLocation)
+        #expect(verdict.violations.allSatisfy { !$0.lines.isEmpty }, sourceLocation: sourceLocation)
+    }
+
+    private func expectUnknown(
+        _ run: RecordedRun,
+        _ word: String,
+        logName: String = "log.jsonl",
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let verdict = try await run.verdict(logName: logName)
+        #expect(verdict.word == .unknown, "\(verdict.text)", sourceLocation: sourceLocation)
+        #expect(verdict.reasons.contains { $0.contains(word) }, "\(verdict.text)", sourceLocation: sourceLocation)
+    }
+
+    @Test func aRunInWhichAllIsWellIsValid() async throws {
+        let verdict = try await RecordedRun().verdict()
+        #expect(verdict.word == .valid, "\(verdict.text)")
+        #expect(verdict.counts.allSatisfy { $0.facts > 0 || $0.invariant == .inheritance }, "\(verdict.text)")
+    }
+
+    @Test func onlyRecordsThatAreInTheDumpAreCounted() async throws {
+        var run = RecordedRun()
+        #expect(try await run.verdict().notes[0].hasSuffix("; 6 records of the log, epoch \(RecordedRun.epoch)"))
+        run.log[0][3] = nil
+        #expect(try await run.verdict().notes[0].contains("; 5 records of the log, "))
+        #expect(try await run.verdict(logName: "").notes[0].hasSuffix("; no record of a log"))
+    }
+
+    @Test func aDumpOfKcatIsAsGood() async throws {
+        let verdict = try await RecordedRun().verdict(kcat: true)
+        #expect(verdict.word == .valid, "\(verdict.text)")
+    }
+
+    // MARK: What is acked is there
+
+    @Test func anAckedEventBeyondTheEndOfTheLogIsLost() async throws {
+        var run = RecordedRun()
+        run.log[0].removeLast()
+        run.histories["reader"] = nil
+        run.histories["driver"] = nil
+        run.files = [:]
+        try await expectInvalid(run, .ackedLoss)
+    }
+
+    @Test func anAckedEventThatIsAHoleIsLost() async throws {
+        var run = RecordedRun()
+        run.log[0][5] = nil
+        run.log[0].append(("s", RecordedRun.event(site: 2, op: 0)))
+        run.histories["reader"] = nil
+        run.histories["driver"] = nil
+        run.files = [:]
+        try await expectInvalid(run, .ackedLoss)
+    }
+
+    @Test func anAckAtTheSeqOfAnotherEventIsALoss() async throws {
+        try await expectInvalid(run("publisher", "[[1,4,4]]", "[[1,4,3]]"), .ackedLoss)
+    }
+
+    @Test func anAckBehindTheEndOfTheEpochIsALoss() async throws {
+        var run = RecordedRun()
+        run.log[0][4] = ("~reel", #"{"end":"00000000000000bb","type":"barrier"}"#)
+        run.histories["reader"] = nil
+        run.histories["driver"] = nil
+        run.files = [:]
+        try await expectInvalid(run, .ackedLoss)
+    }
+
+    // MARK: Nothing else is
+
+    @Test func whatArrivesAndIsNotInTheLogIsAPhantom() async throws {
+        var run = RecordedRun()
+        run.log[0][5] = ("t", RecordedRun.event(site: 2, op: 0))
+        run.histories["publisher"]!.removeAll { $0.contains("[[1,5,5]]") }
+        run.histories["driver"] = nil
+        run.files = [:]
+        try await expectInvalid(run, .phantom)
+    }
+
+    @Test func anOpThatNobodyHandedOverIsAPhantom() async throws {
+        var run = RecordedRun()
+        run.histories["publisher"]!.removeAll { $0.contains(#""ops":[5,5]"#) || $0.contains("[[1,5,5]]") }
+        try await expectInvalid(run, .phantom)
+    }
+
+    @Test func anAckOfAnOpThatWasNotHandedOverIsAPhantom() async throws {
+        var run = run("publisher", #""ops":[5,5]"#, #""ops":[4,4]"#)
+        run.histories["publisher"]!.removeLast()
+        try await expectInvalid(run, .phantom)
+    }
+
+    // MARK: Once
+
+    @Test func anEventThatStandsTwiceInAFrameIsDoubled() async throws {
+        let hash = RecordedRun.hash(RecordedRun.event(site: 1, op: 1))
+        try await expectInvalid(
+            run("reader", #"[1,1,1,"\#(hash)"]"#, #"[1,1,1,"\#(hash)"],[1,1,1,"\#(hash)"]"#),
+            .doubled
+        )
+    }
+
+    @Test func anEventThatIsPushedAgainIsDoubled() async throws {
+        var run = RecordedRun()
+        run.histories["reader"]!.insert(run.frame("s", partition: 0, from: 2, to: 2), at: 6)
+        try await expectInvalid(run, .doubled)
+        run = RecordedRun()
+        run.histories["reader"]!.insert(run.frame("s", partition: 0, from: 2, to: 2, fetched: true), at: 6)
+        #expect(try await run.verdict().word == .valid)
+    }
+
+    @Test func aStateInWhichAnEventCountsTwiceIsNotTheFold() async throws {
+        var run = RecordedRun()
+        run.files["s.snapshot.jsonl"] = run.files["s.snapshot.jsonl"]!.replacing(#""n":[5,"#, with: #""n":[6,"#)
+        try await expectInvalid(run, .snapshot)
+    }
+
+    // MARK: In order
+
+    @Test func acksOfASiteOutOfOrderAreFound() async throws {
+        var run = RecordedRun()
+        run.histories["publisher"]!.swapAt(11, 12)
+        try await expectInvalid(run, .siteOrder)
+    }
+
+    @Test func anAckedEventThatIsNeverConsumedIsFound() async throws {
+        var run = RecordedRun()
+        run.log[0][3] = ("s", RecordedRun.event(site: 1, op: 2))
+        run.histories["publisher"]!.removeAll { $0.contains("[[1,3,3]]") }
+        run.histories["reader"] = nil
+        run.histories["driver"] = nil
+        run.files = [:]
+        try await expectInvalid(run, .siteOrder)
+    }
+
+    @Test func twoPartiesThatHoldDifferentBytesAtASeqAreFound() async throws {
+        let hash = RecordedRun.hash(RecordedRun.event(site: 1, op: 2))
+        try await expectInvalid(run("reader", hash, "0123456789abcdef"), .oneOrder)
+    }
+
+    @Test func twoDumpsThatDifferAreFound() async throws {
+        var run = RecordedRun()
+        run.files["log-earlier.jsonl"] = run.dump().replacing("inc\\\":1", with: "inc\\\":2")
+        let verdict = try await run.verdict()
+        #expect(
+            verdict.word == .invalid && verdict.violations.contains { $0.invariant == .oneOrder },
+            "\(verdict.text)"
+        )
+    }
+
+    // MARK: Without gaps
+
+    @Test func aPushThatLeavesSeqsOutIsAGap() async throws {
+        var run = RecordedRun()
+        run.histories["reader"]![5] = run.frame("s", partition: 0, from: 0, to: 1)
+        run.histories["reader"]!.remove(at: 7)
+        try await expectInvalid(run, .gap)
+    }
+
+    @Test func anUptoOfWhatWasNotSentIsAGap() async throws {
+        var run = RecordedRun()
+        run.histories["reader"]![6] = #"{"e":"upto","ms":41,"partition":0,"seq":5}"#
+        try await expectInvalid(run, .gap)
+    }
+
+    @Test func aSeqThatIsShownAndNotProvenIsAGap() async throws {
+        var run = RecordedRun()
+        run.histories["reader"]!.remove(at: 6)
+        try await expectInvalid(run, .gap)
+        run.histories["reader"]![6] = run.histories["reader"]![6].replacing(#""seq":5"#, with: #""seq":2"#)
+        run.histories["publisher"]!.removeAll { $0.contains("[[1,3,3]]") }
+        try await expectInvalid(run, .stuck)
+    }
+
+    @Test func aFrameThatClaimsMoreThanItCarriesIsFound() async throws {
+        let hash = RecordedRun.hash(RecordedRun.event(site: 1, op: 4))
+        let run = run("reader", #",[4,1,4,"\#(hash)"]"#, "")
+        try await expectInvalid(run, .coverage)
+        #expect(try await run.verdict().violations.first?.sentence.contains("leaves out seq 4,") == true)
+    }
+
+    @Test func aFrameThatCarriesMoreThanItClaimsIsFound() async throws {
+        try await expectInvalid(run("reader", #""from":0,"to":2"#, #""from":0,"to":1"#), .coverage, .gap)
+    }
+
+    @Test func aBarrierBelongsToEveryFrameAroundIt() async throws {
+        var run = RecordedRun()
+        let barrier = #"{"fold":1,"type":"barrier"}"#
+        run.log[0].append(("~reel", barrier))
+        run.histories["reader"]!.insert(
+            #"{"e":"events","ms":41,"stream":"s","from":6,"to":6,"events":[]}"#,
+            at: 7
+        )
+        try await expectInvalid(run, .coverage)
+        run.histories["reader"]![7] =
+            #"{"e":"events","ms":41,"stream":"s","from":6,"to":6,"events":[[6,-1,-1,"\#(RecordedRun.hash(barrier))"]]}"#
+        #expect(try await run.verdict().word == .valid)
+    }
+
+    // MARK: States, heads, the end
+
+    @Test func aDigestThatIsNotTheFoldsIsFound() async throws {
+        let digest = RecordedRun().fold("s", seq: 5).digest(of: "s")
+        try await expectInvalid(run("driver", digest, "0123456789abcdef"), .digest)
+    }
+
+    @Test func aDeltaLeadsFromOneStateToTheNext() async throws {
+        var run = RecordedRun()
+        run.files["d.snapshot.jsonl"] = run.snapshot("s", seq: 5, after: 2)
+        #expect(try await run.verdict().word == .valid)
+        run.files["d.snapshot.jsonl"] = run.snapshot("s", seq: 4, after: 2).replacing(
+            #""seq":4,"si"#,
+            with: #""seq":5,"si"#
+        )
+        try await expectInvalid(run, .snapshot)
+    }
+
+    @Test func aHeadThatGoesBackIsFound() async throws {
+        var run = RecordedRun()
+        let line = #"{"e":"head","ms":60,"epoch":"\#(RecordedRun.epoch)","partition":0,"first":0,"head":5,"of":"a"}"#
+        run.histories["driver"]! += [line, line.replacing("5,\"of", with: "4,\"of")]
+        try await expectInvalid(run, .heads)
+    }
+
+    @Test func aHeadBeyondTheLogIsFound() async throws {
+        var run = RecordedRun()
+        run.histories["reader"]!.insert(#"{"e":"upto","ms":42,"partition":0,"seq":6}"#, at: 7)
+        try await expectInvalid(run, .heads)
+    }
+
+    @Test func whatIsNotAckedAtTheEndIsStuck() async throws {
+        try await expectInvalid(run("publisher", #""unacked":0"#, #""unacked":1"#), .stuck)
+    }
+
+    @Test func whoWasNeverToldAnythingIsStuck() async throws {
+        var run = RecordedRun()
+        let lines = [#"{"e":"reached","ms":20000,"stream":"s","seq":-1}"#, #"{"e":"end","ms":20000,"unacked":0}"#]
+        run.histories["reader"] = run.begin("reader") + lines
+        try await expectInvalid(run, .stuck)
+        run.histories["reader"] = run.begin("reader") + [run.connect()] + lines
+        try await expectInvalid(run, .stuck)
+        run.histories["reader"] = run.begin("reader") + lines.map { $0.replacing(":20000", with: ":5000") }
+        #expect(try await run.verdict().word == .valid, "what was acked just before may be on its way")
+    }
+
+    @Test func nothingIsStuckWhileSomethingIsBroken() async throws {
+        var run = run("publisher", #""unacked":0"#, #""unacked":1"#)
+        run.histories["driver"]!.append(#"{"e":"fault","ms":60,"what":"kill","target":"a","proof":"gone"}"#)
+        #expect(try await run.verdict().word == .valid)
+        run.histories["driver"]!.append(#"{"e":"heal","ms":61}"#)
+        try await expectInvalid(run, .stuck)
+    }
+
+    // MARK: Not enough
+
+    @Test func withoutADumpNothingIsKnown() async throws {
+        var run = RecordedRun()
+        try await expectUnknown(run, "no dump", logName: "")
+        // What stands behind a seq that only `upto` has proven is no gap either.
+        run.log[0].append(nil)
+        run.log[0].append(("s", RecordedRun.event(site: 1, op: 6)))
+        run.histories["reader"]!.insert(#"{"e":"upto","ms":42,"partition":0,"seq":6}"#, at: 7)
+        run.histories["reader"]!.insert(run.frame("s", partition: 0, from: 7, to: 7), at: 8)
+        let sent = #"{"e":"sent","ms":50,"stream":"s","site":1,"ops":[6,6]}"#
+        let ack = #"{"e":"ack","ms":19000,"stream":"s","epoch":"\#(RecordedRun.epoch)","acks":[[1,6,7]]}"#
+        run.histories["publisher"]!.insert(contentsOf: [sent, ack], at: run.histories["publisher"]!.count - 1)
+        #expect(try await run.verdict().word == .valid)
+        try await expectUnknown(run, "no dump", logName: "")
+        run.files["log-\(RecordedRun.epoch).jsonl"] = ""
+        try await expectUnknown(run, "no dump of the log of epoch", logName: "")
+        run.files = ["log-00000000000000ee.jsonl": run.dump()]
+        try await expectUnknown(run, "no dump of the log of epoch", logName: "")
+    }
+
+    @Test func aFolderWithoutAHistoryIsRefused() async throws {
+        var run = RecordedRun()
+        run.histories = [:]
+        await #expect(throws: Fault.self) { try await run.verdict() }
+    }
+
+    @Test func withoutFactsNothingIsKnown() async throws {
+        var run = RecordedRun()
+        run.histories["publisher"] = run.begin("publisher") + [run.connect()]
+        run.histories["reader"] = nil
+        run.files = [:]
+        try await expectUnknown(run, "no history has an ack or an event")
+    }
+
+    @Test func aHistoryOfAnotherEpochNeedsItsLog() async throws {
+        try await expectUnknown(
+            run("reader", RecordedRun.epoch, "00000000000000ee"),
+            "epoch",
+            logName: "log-\(RecordedRun.epoch).jsonl"
+        )
+    }
+
+    @Test(arguments: [
+        "hello", "{}", #"{"ms":1}"#, #"{"e":"ack","ms":1}"#, #"{"e":"events","ms":1,"events":[[1]]}"#, "{", "\0",
+    ])
+    func aForeignLineMakesAHistoryUnreadable(line: String) async throws {
+        var run = RecordedRun()
+        run.histories["reader"]!.insert(line, at: 3)
+        try await expectUnknown(run, "reader.history.jsonl:4: ")
+    }
+
+    @Test func aForeignLineInTheDumpMakesItUnreadable() async throws {
+        var run = RecordedRun()
+        run.files["log-more.jsonl"] = "what is this\n"
+        try await expectUnknown(run, "log-more.jsonl:1: ")
+        // What stands behind it is not lost.
+        run.files["log-more.jsonl"] = nil
+        var lines = run.dump().split(separator: "\n")
+        lines.insert("hello", at: 2)
+        run.files["log.jsonl"] = lines.joined(separator: "\n") + "\n"
+        try await expectUnknown(run, "log.jsonl:3: ", logName: "")
+    }
+
+    @Test func aHistoryThatIsCutIsEvidenceUpToThere() async throws {
+        var run = RecordedRun()
+        let lines = run.histories["reader"]!.joined(separator: "\n")
+        run.histories["reader"] = nil
+        for end in [lines.utf8.count - 30, lines.utf8.count - 130, 200, 20] {
+            run.files["reader.history.jsonl"] = String(lines.prefix(end))
+            try await expectUnknown(run, "no line of end in reader.history.jsonl: cut")
+        }
+        run = RecordedRun()
+        run.files["driver.history.jsonl"] = run.histories.removeValue(forKey: "driver")!.joined(separator: "\n")
+        try await expectUnknown(run, "driver.history.jsonl: cut")
+    }
+
+    @Test func aDumpThatIsCutProvesNoLoss() async throws {
+        var run = RecordedRun()
+        run.files["log.jsonl"] = String(run.dump().dropLast(40))
+        try await expectUnknown(run, "cut", logName: "")
+    }
+
+    @Test func aStreamMayBeCalledAsADumpIs() async throws {
+        var run = RecordedRun()
+        run.files["login-0.snapshot.jsonl"] = run.files.removeValue(forKey: "s.snapshot.jsonl")
+        run.histories["log-reader"] = run.histories.removeValue(forKey: "reader")
+        let verdict = try await run.verdict()
+        #expect(verdict.word == .valid, "\(verdict.text)")
+    }
+
+    @Test func whatLiesBelowATrimmedLogIsNotKnown() async throws {
+        var run = RecordedRun()
+        let whole = run.dump()
+        let trimmed = whole.split(separator: "\n").dropFirst(2).joined(separator: "\n") + "\n"
+        run.files["log.jsonl"] = trimmed
+        try await expectUnknown(run, "trimmed", logName: "")
+        run.files["log-before.jsonl"] = whole
+        #expect(try await run.verdict(logName: "").word == .valid)
+    }
+}

@@ -1,0 +1,65 @@
+import EventLogConformance
+import Foundation
+import ReelCore
+import ReelLog
+import ReelNet
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ReelGateway
+@testable import ReelNode
+
+/// The log does not run ahead of the loops without bound.
+@Suite(.timeLimit(.minutes(15))) struct TailBackpressureTests {
+    @Test func theTailWaitsForTheSlowestLoop() async throws {
+        let brake = TailBackpressure(loops: 2)
+        let first = brake.load(bytes: TailBackpressure.bytesMax)
+        let loads = Loads()
+        Thread.detachNewThread { loads.add(brake.load(bytes: 1)) }
+        first.taken()
+        try await eventually("it waits: one loop has not taken the first") { brake.waiting == 1 }
+        #expect(loads.count == 0)
+        first.taken()
+        try await eventually("room") { loads.count == 1 }
+    }
+
+    @Test func theEndWaitsForNobody() async throws {
+        let brake = TailBackpressure(loops: 1)
+        _ = brake.load(bytes: TailBackpressure.bytesMax)
+        let loads = Loads()
+        for _ in 0..<2 { Thread.detachNewThread { loads.add(brake.load(bytes: 1)) } }
+        try await eventually("both wait") { brake.waiting == 2 }
+        brake.release()
+        try await eventually("both go on") { loads.count == 2 }
+    }
+
+    private final class Loads: Sendable {
+        private let all = Mutex<[TailBackpressure.Load]>([])
+        var count: Int { all.withLock { $0.count } }
+        func add(_ load: TailBackpressure.Load) { all.withLock { $0.append(load) } }
+    }
+
+    /// With one loop that is held up, and two partitions on the log's one thread.
+    @Test func aLoopThatIsHeldUpHoldsTheLogUpAndMissesNothing() async throws {
+        let log = try MemoryLog(partitions: 2)
+        try await LiveGateway.with(log, { $0.node.loops = 2 }) { live in
+            let isHeld = DispatchSemaphore(value: 0)
+            // The loop that the end lives on; the other one goes on.
+            live.gateway.end.loop.execute { isHeld.wait() }
+            let count: Seq = 64
+            let text = String(repeating: "x", count: 1 << 20)
+            for index in 0..<count {
+                let value = Batches.value(Site(high: 1, low: 1), Op(index), text, base: -1)
+                for partition in 0..<2 {
+                    log.append([LogAppend(key: Array("a".utf8), value: value)], to: partition) { _ in }
+                }
+            }
+            func read() -> Seq { (0..<2).reduce(0) { $0 + live.gateway.share.seq($1) + 1 } }
+            try await eventually("the tail has come as far as it may") { live.gateway.brake.waiting == 1 }
+            #expect((8...16).contains(read()))
+            isHeld.signal()
+            try await eventually("all was read") { read() == 2 * count }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+import CRdkafka
+import EventLogConformance
+import ReelCore
+import ReelLog
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ReelKafka
+
+/// What a tail in doubt asks, and what it makes of the answers, without brokers.
+@Suite(.timeLimit(.minutes(5)))
+struct TailRevalidationTests {
+    /// A log in memory that answers doubts, and fails or changes between two questions.
+    final class Answers: RevalidationSource {
+        let log: MemoryLog
+        private let state = Mutex((asked: 0, longestMs: Int64(0)))
+        /// Called with the number of each question, before it is answered.
+        private let before: @Sendable (Int) throws(KafkaFailure) -> Void
+
+        init(_ log: MemoryLog, before: @escaping @Sendable (Int) throws(KafkaFailure) -> Void = { _ in }) {
+            self.log = log
+            self.before = before
+        }
+
+        var asked: Int { state.withLock { $0.asked } }
+        /// The longest that a question would have waited.
+        var longestMs: Int64 { state.withLock { $0.longestMs } }
+
+        func ask(
+            _ partition: Int,
+            from: Seq,
+            to: Seq,
+            bytes: Int,
+            waitMs: Int64
+        ) throws(KafkaFailure) -> RecordBatch {
+            try question(waitMs)
+            do throws(LogError) { return try log.read(partition, from: from, to: to, bytes: bytes) } catch {
+                throw KafkaFailure(.told, error)
+            }
+        }
+
+        func askEnds(_ partition: Int, waitMs: Int64) throws(KafkaFailure) -> Range<Seq> {
+            try question(waitMs)
+            do throws(LogError) {
+                let bounds = try log.bounds(partition)
+                return max(0, bounds.first)..<bounds.last + 1
+            } catch {
+                throw KafkaFailure(.told, error)
+            }
+        }
+
+        private func question(_ waitMs: Int64) throws(KafkaFailure) {
+            let number = state.withLock { state in
+                state.asked += 1
+                state.longestMs = max(state.longestMs, waitMs)
+                return state.asked
+            }
+            try before(number)
+        }
+    }
+
+    private static let away = KafkaFailure(.away, LogError(.logUnavailable, "away"))
+
+    /// A log of these records, and the last one of them.
+    private func log(_ texts: String...) async throws -> (MemoryLog, Witness) {
+        let log = try MemoryLog(partitions: 8)
+        for partition in 0..<8 { try await log.append(texts.map { LogAppend("s", $0) }, to: partition) }
+        let batch = try log.read(0, from: 0, to: .max - 1, bytes: 1 << 20)
+        return (log, batch.witness(of: try #require(batch.entries.last)))
+    }
+
+    private func doubt(from next: Seq, last: Witness?, partition: Int = 0) -> TailRevalidation {
+        TailRevalidation(
+            tail: TailHandle(partition: partition, from: next, sink: CollectingSink()),
+            last: last,
+            done: { _ in }
+        )
+    }
+
+    private func failure(_ outcome: TailRevalidation.Outcome?) -> ErrorCode? {
+        if case .failed(let error, _) = outcome { error.code } else { nil }
+    }
+
+    private func texts(_ outcome: TailRevalidation.Outcome?) -> [String]? {
+        if case .goOn(let batch, _) = outcome { batch.seen.map(\.text) } else { nil }
+    }
+
+    @Test func whatComesNextIsHandedOnWhereTheLastRecordIsWhatItWas() async throws {
+        let (log, last) = try await log("a", "b")
+        try await log.append([LogAppend("s", "c")])
+        var doubt = doubt(from: 2, last: last)
+        #expect(texts(doubt.ask(Answers(log))) == ["c"])
+    }
+
+    @Test(arguments: 1...4) func aLogThatIsReplacedBeforeAnyQuestionIsNotGoneOnWith(question: Int) async throws {
+        let (log, last) = try await log("a", "b")
+        try await log.append([LogAppend("s", "c")])
+        let answers = Answers(log) { [log] (number) throws(KafkaFailure) in
+            guard number == question else { return }
+            log.rollBack(0, to: 0)
+            log.append(["x", "y", "z"].map { LogAppend("s", $0) }, to: 0) { _ in }
+        }
+        var doubt = doubt(from: 2, last: last)
+        let outcome = doubt.ask(answers)
+        if answers.asked >= question {
+            #expect(failure(outcome) == .diverged)
+        } else {
+            #expect(texts(outcome) == ["c"], "it was replaced after all that was asked")
+        }
+    }
+
+    @Test func anEndBeforeWhatWasReadIsBelievedAfterFiveSeconds() async throws {
+        let (log, last) = try await log("a", "b")
+        log.rollBack(0, to: 1)
+        for limit in [TailRevalidation.endDoubtMs - 1, TailRevalidation.endDoubtMs] {
+            var doubt = doubt(from: 2, last: last)
+            #expect(doubt.ask(Answers(log), clock: { 7_000 }) == nil)
+            #expect(doubt.dueMs > 7_000)
+            let outcome = doubt.ask(Answers(log), clock: { 7_000 + limit })
+            #expect(failure(outcome) == (limit < TailRevalidation.endDoubtMs ? nil : .aheadOfLog))
+        }
+    }
+
+    @Test func anEndBeforeWhatWasReadIsNotBelievedIfMoreComesMeanwhile() async throws {
+        let (log, _) = try await log("a", "b")
+        var doubt = doubt(from: 3, last: nil)
+        #expect(doubt.ask(Answers(log), clock: { 0 }) == nil)
+        try await log.append([LogAppend("s", "c"), LogAppend("s", "d")])
+        #expect(texts(doubt.ask(Answers(log), clock: { TailRevalidation.endDoubtMs })) == ["d"])
+    }
+
+    @Test func anEarlyEndBeforeTheLogWasAwayDoesNotCount() async throws {
+        let (log, last) = try await log("a", "b")
+        log.rollBack(0, to: 1)
+        var doubt = doubt(from: 2, last: last)
+        #expect(doubt.ask(Answers(log), clock: { 0 }) == nil)
+        let away = Answers(log) { (_) throws(KafkaFailure) in throw Self.away }
+        #expect(doubt.ask(away, clock: { 2 * TailRevalidation.endDoubtMs }) == nil)
+        #expect(doubt.ask(Answers(log), clock: { 2 * TailRevalidation.endDoubtMs + 1 }) == nil)
+        #expect(failure(doubt.ask(Answers(log), clock: { 3 * TailRevalidation.endDoubtMs + 1 })) == .aheadOfLog)
+    }
+
+    @Test func aLogThatIsAwayIsAskedEverMoreRarelyAndNeverForLong() async throws {
+        let (log, last) = try await log("a")
+        let answers = Answers(log) { (_) throws(KafkaFailure) in throw Self.away }
+        var doubt = doubt(from: 1, last: last)
+        var pauses: [Int64] = []
+        for round in 0..<100 {
+            #expect(doubt.ask(answers, clock: { Int64(round) * 10_000 }) == nil)
+            pauses.append(doubt.dueMs - Int64(round) * 10_000)
+        }
+        #expect(pauses == pauses.sorted() && pauses.first == 20 && pauses.last == 1_000)
+        #expect(answers.longestMs == TailRevalidation.patienceMs && TailRevalidation.patienceMs <= 1_000)
+    }
+
+    @Test func whatAskingAgainDoesNotHelpEndsTheTail() async throws {
+        let (log, last) = try await log("a")
+        var doubt = doubt(from: 1, last: last)
+        let error = LogError(.logUnavailable, "no such topic")
+        #expect(
+            failure(doubt.ask(Answers(log) { (_) throws(KafkaFailure) in throw KafkaFailure(.lasting, error) })) != nil
+        )
+    }
+
+    @Test func thatThereIsNoSuchPartitionIsBelievedHoweverShortOnesPatienceIs() async throws {
+        let brokers = try MockBrokers()
+        brokers.topic("t")
+        let reading = PartitionReading(
+            topic: "t",
+            configuration: brokers.configuration,
+            counters: KafkaCounters(),
+            log: { _, _, _ in }
+        )
+        defer { reading.close() }
+        try await eventually("it is told") {
+            do throws(KafkaFailure) {
+                _ = try reading.ask(7, from: 0, to: 9, bytes: 1, waitMs: TailRevalidation.patienceMs)
+                return false
+            } catch {
+                return error.kind == .lasting
+            }
+        }
+    }
+
+    @Test func aRecordThatIsDamagedIsNotWaitedFor() throws {
+        let handle = try KafkaHandle(.reading, KafkaConfiguration(brokers: ["127.0.0.1:1"])) { _, _, _ in }
+        for code in [
+            RD_KAFKA_RESP_ERR__BAD_MSG, RD_KAFKA_RESP_ERR__BAD_COMPRESSION, RD_KAFKA_RESP_ERR_INVALID_MSG,
+            RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED,
+        ] {
+            let failure = KafkaFailure(code, "read", handle, topic: "t")
+            #expect(failure.kind == .lasting && failure.error.code == .logUnavailable)
+        }
+        #expect(KafkaFailure(RD_KAFKA_RESP_ERR__TRANSPORT, "read", handle, topic: "t").kind == .away)
+    }
+
+    @Test func aTailThatHasEndedIsAskedForNoMore() async throws {
+        let (log, last) = try await log("a")
+        var doubt = doubt(from: 1, last: last)
+        doubt.tail.cancel()
+        #expect(failure(doubt.ask(Answers(log) { (_) throws(KafkaFailure) in throw Self.away })) != nil)
+    }
+
+    @Test func partitionsThatAreAwayHoldUpNoOther() async throws {
+        let (log, last) = try await log("a")
+        // More than there are threads, and for good.
+        let back = Atomic(false)
+        let away = Answers(log) { (_) throws(KafkaFailure) in
+            if !back.load(ordering: .relaxed) { throw Self.away }
+        }
+        let doubts = TailRevalidations(asking: Selected(away: away, others: Answers(log)))
+        let settled = Mutex<Set<Int>>([])
+        for partition in 0..<8 {
+            let tail = TailHandle(partition: partition, from: 1, sink: CollectingSink())
+            doubts.look(TailRevalidation(tail: tail, last: last) { _ in _ = settled.withLock { $0.insert(partition) } })
+        }
+        try await eventually("the others") { settled.withLock { $0 } == [6, 7] }
+        back.store(true, ordering: .relaxed)
+        try await eventually("all") { settled.withLock { $0.count == 8 } }
+    }
+
+    /// Six partitions that answer in another way than the rest.
+    private struct Selected: RevalidationSource {
+        let away: Answers
+        let others: Answers
+
+        func ask(
+            _ partition: Int,
+            from: Seq,
+            to: Seq,
+            bytes: Int,
+            waitMs: Int64
+        ) throws(KafkaFailure) -> RecordBatch {
+            let answers = partition < 6 ? away : others
+            return try answers.ask(partition, from: from, to: to, bytes: bytes, waitMs: waitMs)
+        }
+
+        func askEnds(_ partition: Int, waitMs: Int64) throws(KafkaFailure) -> Range<Seq> {
+            try (partition < 6 ? away : others).askEnds(partition, waitMs: waitMs)
+        }
+    }
+}

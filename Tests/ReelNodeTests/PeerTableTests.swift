@@ -1,0 +1,87 @@
+import ReelCore
+import ReelLog
+import Testing
+
+@testable import ReelNode
+
+extension PeerTable {
+    /// Of a log whose partitions do not matter.
+    fileprivate mutating func hear(_ announced: [NodeAnnouncement], now: ContinuousClock.Instant) {
+        hear(announced, epoch: Epoch(1), ends: [], now: now)
+    }
+}
+
+/// Who of a cluster is awake, by what was heard of it.
+@Suite struct PeerTableTests {
+    private func node(_ id: String, atMs: Int64) -> NodeAnnouncement {
+        NodeAnnouncement(
+            id: id,
+            role: "gateway",
+            url: "http://\(id)",
+            advertised: nil,
+            build: "1",
+            positions: [],
+            atMs: atMs
+        )
+    }
+
+    @Test("who announces nothing new while others do is not awake until it does, whatever its clock says")
+    func asleep() {
+        var heard = PeerTable()
+        let start = ContinuousClock.now
+        for second in 0...12 {
+            let stopped = node("stopped", atMs: Int64(min(second, 2)))
+            heard.hear([node("good", atMs: -7_000_000 + Int64(second)), stopped], now: start + .seconds(second))
+            #expect(heard.awake.map(\.id) == (second < 12 ? ["good", "stopped"] : ["good"]), "\(second)")
+        }
+        heard.hear([node("good", atMs: 1), node("stopped", atMs: 3)], now: start + .seconds(13))
+        #expect(heard.awake.map(\.id) == ["good", "stopped"])
+        #expect(heard.nodes.map(\.id) == ["good", "stopped"])
+    }
+
+    @Test("who leaves is not awake, and still known; who comes back is")
+    func left() {
+        var heard = PeerTable()
+        let start = ContinuousClock.now
+        var leaving = node("leaving", atMs: 1)
+        heard.hear([node("good", atMs: 1), leaving], now: start)
+        #expect(heard.awake.map(\.id) == ["good", "leaving"])
+        (leaving.atMs, leaving.hasLeft) = (2, true)
+        heard.hear([node("good", atMs: 2), leaving], now: start + .seconds(1))
+        #expect(heard.awake.map(\.id) == ["good"] && heard.nodes.map(\.id) == ["good", "leaving"])
+        heard.hear([node("good", atMs: 3), node("leaving", atMs: 3)], now: start + .seconds(2))
+        #expect(heard.awake.map(\.id) == ["good", "leaving"])
+    }
+
+    @Test("where nobody announces anything, it is the log that is away")
+    func silence() {
+        var heard = PeerTable()
+        #expect(heard.awake.isEmpty)
+        let start = ContinuousClock.now
+        for second in [0, 100, 500] {
+            heard.hear([node("a", atMs: 1), node("b", atMs: 1)], now: start + .seconds(second))
+            #expect(heard.awake.map(\.id) == ["a", "b"])
+        }
+        heard.hear([node("a", atMs: 1)], now: start + .seconds(501))
+        #expect(heard.awake.map(\.id) == ["a"])
+    }
+
+    @Test("a position beyond the end of the log is its end, of the node's own log only")
+    func clamped() {
+        var heard = PeerTable()
+        var rogue = node("rogue", atMs: 1)
+        rogue.positions = [(0, largestInteger), (1, 5), (2, 3), (1_000_000, 9)].map {
+            .init(partition: $0.0, seq: $0.1)
+        }
+        rogue.folded = [.init(partition: 0, seq: 8)]
+        var other = rogue
+        (other.id, other.epoch) = ("other", Epoch(2))
+        heard.hear([rogue, other], epoch: Epoch(1), ends: [7, 6, .none], now: .now)
+        let clamped = heard.nodes[0]
+        #expect(clamped.positions.map(\.partition) == [0, 1, 2] && clamped.positions.map(\.seq) == [7, 5, -1])
+        #expect(clamped.folded.map(\.seq) == [7])
+        #expect(heard.nodes[1] == other, "the positions of another log are not compared with this one")
+        #expect(heard.announced == [rogue, other], "the list of the cluster shows what was announced")
+        #expect(heard.awake.map(\.id) == ["rogue", "other"])
+    }
+}

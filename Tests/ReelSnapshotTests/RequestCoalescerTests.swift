@@ -1,0 +1,115 @@
+import Foundation
+import ReelNet
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ReelSnapshot
+
+/// One piece of work for all who ask the same at the same time.
+@Suite struct RequestCoalescerTests {
+    /// What becomes of questions whose work waits until it is let go on.
+    final class Desk: Sendable {
+        let work = RequestCoalescer<String, Int>()
+        private let begun = Mutex(0)
+        private let answers = Mutex<[(question: String, time: Int)]>([])
+        private let gate = DispatchSemaphore(value: 0)
+
+        /// How often the work was begun.
+        var times: Int { begun.withLock { $0 } }
+        /// Which time of the work each got its answer from.
+        var answered: [Int] { answers.withLock { $0.map(\.time) } }
+        func answered(_ question: String) -> [Int] {
+            answers.withLock { $0.filter { $0.question == question }.map(\.time) }
+        }
+
+        /// False: it was to be begun, and must not.
+        @discardableResult
+        func ask(_ question: String, on loop: EventLoop, mayBegin: Bool = true) throws -> Bool {
+            try loop.sync { [self] in
+                work.ask(question, on: loop) { [self] in
+                    guard mayBegin else { return nil }
+                    return { [self] in
+                        let time = begun.withLock { begun in
+                            begun += 1
+                            return begun
+                        }
+                        gate.wait()
+                        return time
+                    }
+                } then: { [self] time in
+                    answers.withLock { $0.append((question, time)) }
+                    return true
+                }
+            }
+        }
+
+        func letGo() { gate.signal() }
+    }
+
+    @Test("who asks while it is done for another waits for the next time, together with all who do")
+    func crowd() async throws {
+        let loops = [try EventLoop(), try EventLoop()]
+        defer { for loop in loops { loop.stop() } }
+        let desk = Desk()
+        try desk.ask("a", on: loops[0])
+        try await eventually("it is begun") { desk.times == 1 }
+        for number in 0..<100 { try desk.ask("a", on: loops[number % 2]) }
+        desk.letGo()
+        try await eventually("the first has its answer, and the next time has begun") {
+            desk.answered == [1] && desk.times == 2
+        }
+        desk.letGo()
+        try await eventually("all have theirs") { desk.answered.count == 101 }
+        #expect(desk.answered.dropFirst().allSatisfy { $0 == 2 }, "none got what was begun before they asked")
+        #expect(desk.times == 2)
+    }
+
+    @Test("who asks before it has begun shares it")
+    func beforeItBegins() async throws {
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        let desk = Desk()
+        // More than are done at once, on any machine.
+        let others = ProcessInfo.processInfo.activeProcessorCount + 2
+        for number in 0..<others { try desk.ask("other \(number)", on: loop) }
+        try await eventually("threads are taken") { desk.times > 0 }
+        for _ in 0..<10 { try desk.ask("a", on: loop) }
+        for _ in 0...others { desk.letGo() }
+        try await eventually("all have their answers") { desk.answered.count == others + 10 }
+        #expect(desk.times == others + 1)
+        #expect(Set(desk.answered("a")).count == 1)
+    }
+
+    @Test("an asker for whom no more may be begun is refused, unless another one has asked for the same round")
+    func noMore() async throws {
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        let desk = Desk()
+        try desk.ask("a", on: loop)
+        try await eventually("it is begun") { desk.times == 1 }
+        #expect(try !desk.ask("b", on: loop, mayBegin: false))
+        #expect(try !desk.ask("a", on: loop, mayBegin: false), "the next round would be its own")
+        #expect(try desk.ask("a", on: loop))
+        #expect(try desk.ask("a", on: loop, mayBegin: false), "it is another one's")
+        desk.letGo()
+        desk.letGo()
+        try await eventually("those of the first question are answered") { desk.answered == [1, 2, 2] }
+        try desk.ask("b", on: loop)
+        desk.letGo()
+        try await eventually("and the other one, now that it may begin") { desk.answered == [1, 2, 2, 3] }
+    }
+
+    @Test("different questions do not wait for each other")
+    func differentQuestions() async throws {
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        let desk = Desk()
+        try desk.ask("a", on: loop)
+        try desk.ask("b", on: loop)
+        try await eventually("both are begun") { desk.times == 2 }
+        desk.letGo()
+        desk.letGo()
+        try await eventually("both are answered") { desk.answered.sorted() == [1, 2] }
+    }
+}
